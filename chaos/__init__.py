@@ -1,0 +1,1 @@
+"""The attack: workloads and faults against a running target, and the recorder of what happened."""

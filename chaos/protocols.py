@@ -1,0 +1,262 @@
+"""What workloads, nemeses, clients, recorders and targets owe each other: values and Protocols.
+
+A workload yields *operations* and is sent back their *completions*; a nemesis yields *faults*; a
+client performs operations; a target performs faults. Nobody here knows how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+from chaos.faults import Fault
+
+
+class Outcome(StrEnum):
+    """OK happened, FAIL certainly did not, INFO nobody knows (history.Type has the same values)."""
+
+    OK = "ok"
+    FAIL = "fail"
+    INFO = "info"
+
+
+class Isolation(StrEnum):
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+# --- operations: what a workload asks for ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Base of all operations."""
+
+
+@dataclass(frozen=True)
+class Send(Operation):
+    """Produce one record per value to a partition and wait until each is settled.
+
+    Values are unique in the run. Inside an open transaction it belongs to it.
+    """
+
+    topic: str
+    partition: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Assign(Operation):
+    """Take these partitions and read them from offset 0 (a new session)."""
+
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Poll(Operation):
+    """Deliver what is there, up to max_records, waiting up to timeout_s for the first."""
+
+    timeout_s: float = 0.5
+    max_records: int = 500
+
+
+@dataclass(frozen=True)
+class Begin(Operation):
+    """Open a transaction."""
+
+
+@dataclass(frozen=True)
+class Commit(Operation):
+    """End the open transaction, asking to commit."""
+
+
+@dataclass(frozen=True)
+class Abort(Operation):
+    """End the open transaction, asking to abort."""
+
+
+@dataclass(frozen=True)
+class ReadAll(Operation):
+    """Read these partitions from log start to their end, whole (the final phase).
+
+    raw: fetch the batches from the leader and record their headers and control records.
+    """
+
+    partitions: tuple[tuple[str, int], ...]
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    raw: bool = False
+
+
+# --- completions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a completion: sent (offset known if acknowledged) or delivered."""
+
+    topic: str
+    partition: int
+    value: int | None
+    offset: int | None
+    outcome: Outcome = Outcome.OK
+    error: str | None = None
+    t_complete_ns: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """More history columns (producer_id, control, leader_epoch …)."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """How an operation ended. broken: the client can do no more (fenced, fatal): replace it."""
+
+    outcome: Outcome
+    records: Sequence[Record] = ()
+    error: str | None = None
+    detail: str | None = None
+    broken: bool = False
+
+
+# --- roles ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """What a workload asks of the clients of its processes."""
+
+    acks: int = -1
+    idempotent: bool = True
+    transactional: bool = False
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    transaction_timeout_ms: int = 10_000
+    delivery_timeout_ms: int = 10_000
+
+
+class Client(Protocol):
+    """One process's connection to the target; used by one thread."""
+
+    name: str
+
+    def perform(self, operation: Operation) -> Completion: ...
+
+    def close(self) -> None: ...
+
+
+class ClientFactory(Protocol):
+    def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> Client: ...
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    name: str
+    partitions: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+class Workload(Protocol):
+    """Which topics, which operations by which process, what to read at the end, who judges."""
+
+    name: str
+    judged_by: tuple[str, ...]
+    processes: int
+
+    def topics(self) -> Sequence[TopicSpec]: ...
+
+    def settings(self, process: int) -> ClientSettings: ...
+
+    def operations(
+        self, process: int, rng: Random
+    ) -> Generator[Operation, Completion, None]: ...
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]: ...
+
+
+class Nemesis(Protocol):
+    """When and what goes wrong; never how. The runner skips, aloud, a target lacking a fault."""
+
+    name: str
+    faults: frozenset[type[Fault]]
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Seconds to wait, then the fault. The runner cuts it off, and heals at the end."""
+        ...
+
+
+@dataclass(frozen=True)
+class Performed:
+    """What a fault became: the nodes it struck (roles resolved), or why nothing was done."""
+
+    fault: Fault
+    nodes: tuple[int, ...]
+    note: str = ""
+
+
+class Cluster(Protocol):
+    """A running target."""
+
+    target: str
+    version: str
+    bootstrap: str
+    nodes: int
+    focus: tuple[str, int] | None
+    """The partition whose leader the role "leader" means; the runner sets it."""
+    rng: Random
+    """Resolves the role "random"; the runner seeds it."""
+
+    def perform(self, fault: Fault) -> Performed: ...
+
+    def alive(self) -> bool:
+        """All nodes run and answer ApiVersions. For conformance: did a case kill the target?"""
+        ...
+
+    def restart(self) -> None:
+        """Bring back whatever died; raises TargetError if that fails."""
+        ...
+
+    def collect(self, into: Path) -> None:
+        """Copy node logs and configurations under `into`."""
+        ...
+
+    def stop(self) -> None:
+        """End every process that start() began. Safe to call twice and after a crash."""
+        ...
+
+
+class Target(Protocol):
+    """An implementation that can be started here."""
+
+    name: str
+    faults: frozenset[type[Fault]]
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        """Start and wait until ready. proxied: every link through toxiproxy, so that links can be
+        cut. Raises TargetError (one sentence, what to do) when it cannot."""
+        ...
+
+
+class TargetError(RuntimeError):
+    """A target cannot be had or started: one sentence, and what to do."""
+
+
+class Recorder(Protocol):
+    """Writes the history while the run goes on. Thread-safe."""
+
+    def next_op_id(self) -> int: ...
+
+    def record(
+        self, op_id: int, process: int, operation: Operation, completion: Completion,
+        t_invoke_ns: int, t_complete_ns: int | None, context: Mapping[str, Any],
+    ) -> None: ...  # fmt: skip
+
+    def nemesis(self, performed: Performed, t_ns: int) -> None: ...
+
+    def close(self) -> Path: ...

@@ -1,0 +1,1 @@
+"""The pipelines: command line, demo, reports, checks. The composition root: nobody imports it."""

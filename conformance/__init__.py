@@ -1,0 +1,1 @@
+"""The examination: a protocol conformance suite for any Kafka-compatible address."""

@@ -1,0 +1,1 @@
+"""The judges: histories in, verdicts out. A leaf: imports nothing of the rest of the project."""

@@ -1,0 +1,207 @@
+"""The history: what clients asked, what they were told, and when. One documented Parquet file.
+
+One row per (operation, record): a send of three records is three rows with one `op_id`; a poll
+that returned nothing is one row without an offset. Completion `type`: **ok** happened, **fail**
+certainly did not, **info** nobody knows ("when in doubt, info"). Nemesis events are rows of the
+same file (f = "nemesis"). All times come from one monotonic clock per run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SCHEMA_VERSION = 1
+ROW_GROUP_ROWS = 512 * 1024
+
+
+class F(StrEnum):
+    """What a row speaks of (column `f`)."""
+
+    SEND = "send"  # one record produced; offset: the acknowledged one, null if unknown
+    POLL = "poll"  # one record delivered (or none: offset null)
+    BEGIN = "begin"  # a transaction was opened
+    COMMIT = "commit"  # the end of transaction `txn`, asked to commit
+    ABORT = "abort"  # the end of transaction `txn`, asked to abort
+    ASSIGN = "assign"  # positions were set: a new `session` of this process begins
+    READ_ALL = "read_all"  # this process read partition from log_start to high_watermark, whole
+    NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)
+
+
+class Type(StrEnum):
+    """How an operation ended (column `type`)."""
+
+    OK = "ok"
+    FAIL = "fail"
+    INFO = "info"
+
+
+class HistoryError(ValueError):
+    """The file is not a history; the message names file, column and row, and what to do."""
+
+
+COLUMNS: Mapping[str, tuple[Any, str]] = {
+    "schema_version": (pl.Int16, "version of this table: 1"),
+    "run_id": (pl.String, "name of the run directory"),
+    "op_id": (pl.Int64, "number of the operation, unique in the run, in order of invocation"),
+    "record_index": (pl.Int32, "position of the record inside its operation, from 0"),
+    "process": (pl.Int32, "logical single-threaded client; -1 is the nemesis"),
+    "session": (pl.Int32, "grows when the process sets its positions anew (assign, seek, "
+                "rebalance, reset, own failed operation): poll order holds within one session"),
+    "client": (pl.String, "client library: confluent, raw, reference, java"),
+    "node": (pl.Int32, "node that served it, where known"),
+    "replica": (pl.Int32, "replica that a raw read was taken from"),
+    "group": (pl.String, "consumer group"),
+    "member_id": (pl.String, "member of the group"),
+    "generation": (pl.Int32, "generation or member epoch"),
+    "transactional_id": (pl.String, "of the producer"),
+    "txn": (pl.Int64, "number of the transaction, unique in the run"),
+    "isolation": (pl.String, "read_committed or read_uncommitted (polls)"),
+    "acks": (pl.Int16, "-1, 0 or 1 (sends)"),
+    "idempotent": (pl.Boolean, "the producer had enable.idempotence (sends)"),
+    "f": (pl.String, "what the row speaks of: see F"),
+    "type": (pl.String, "ok, fail or info"),
+    "final": (pl.Boolean, "belongs to the final phase, after all faults were healed"),
+    "topic": (pl.String, ""),
+    "topic_id": (pl.String, "UUID; tells a topic from its namesake created later"),
+    "partition": (pl.Int32, ""),
+    "offset": (pl.Int64, "of the record"),
+    "batch_base_offset": (pl.Int64, "of the record's batch (raw reads)"),
+    "control": (pl.String, "commit or abort: a control record (raw reads)"),
+    "key": (pl.String, ""),
+    "value": (pl.Int64, "unique number inside the payload; null if the payload is not ours"),
+    "timestamp_ms": (pl.Int64, "of the record"),
+    "producer_id": (pl.Int64, "from the batch header (raw reads)"),
+    "producer_epoch": (pl.Int16, "from the batch header (raw reads)"),
+    "sequence": (pl.Int32, "of the record (raw reads)"),
+    "leader_epoch": (pl.Int32, "of the batch, or of the leader that answered"),
+    "error": (pl.String, "Kafka's error name, or the client's own with a leading underscore"),
+    "t_invoke_ns": (pl.Int64, "monotonic"),
+    "t_complete_ns": (pl.Int64, "monotonic; null if it never completed"),
+    "high_watermark": (pl.Int64, "as the answer said (polls, read_all)"),
+    "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
+    "log_start": (pl.Int64, "as the answer said (polls, read_all)"),
+    "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read"),
+}  # fmt: skip
+"""Column -> (polars type, meaning). Every column but REQUIRED may be null."""
+
+SCHEMA = pl.Schema({name: dtype for name, (dtype, _) in COLUMNS.items()})
+REQUIRED = ("schema_version", "op_id", "record_index", "process", "f", "type", "t_invoke_ns")
+PARTITION = ("topic", "topic_id", "partition")
+"""A partition's identity: the topic id tells a topic from its re-created namesake."""
+
+
+def arrow_schema() -> pa.Schema:
+    """The schema as Arrow has it (what the recorder writes and Spark reads)."""
+    return pl.DataFrame(schema=SCHEMA).to_arrow().cast(_plain_arrow()).schema
+
+
+def _plain_arrow() -> pa.Schema:
+    """Arrow types without polars' large and view strings, so that every reader understands them."""
+    types = {
+        pl.Int16: pa.int16(), pl.Int32: pa.int32(), pl.Int64: pa.int64(),
+        pl.String: pa.string(), pl.Boolean: pa.bool_(),
+    }  # fmt: skip
+    return pa.schema([(name, types[dtype]) for name, (dtype, _) in COLUMNS.items()])
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """A history from plain rows (for tests and small tools); what a row leaves out is null.
+
+    schema_version, record_index, process, type and the times have the obvious defaults.
+    """
+    filled = []
+    for number, row in enumerate(rows):
+        if unknown := set(row) - set(SCHEMA):
+            raise HistoryError(f"row {number} has no such column: {', '.join(sorted(unknown))}")
+        defaults = {
+            "schema_version": SCHEMA_VERSION, "op_id": number, "record_index": 0, "process": 0,
+            "session": 0, "final": False, "type": Type.OK.value,
+            "t_invoke_ns": number * 10, "t_complete_ns": number * 10 + 5,
+        }  # fmt: skip
+        filled.append(defaults | dict(row))
+    return pl.DataFrame(filled, schema=SCHEMA, orient="row")
+
+
+def write(path: Path, history: pl.DataFrame) -> None:
+    """Write a whole history in one go (the recorder streams; this is for tools and tests)."""
+    table = history.select(list(SCHEMA)).cast(SCHEMA).to_arrow().cast(_plain_arrow())
+    pq.write_table(table, path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
+
+
+def history_file(path: Path) -> Path:
+    """The Parquet file of a run directory, or the file itself; HistoryError if there is none."""
+    file = path / "history.parquet" if path.is_dir() else path
+    if not file.exists():
+        raise HistoryError(f"{file}: no such history; give a run directory or a .parquet file")
+    return file
+
+
+def scan(path: Path) -> pl.LazyFrame:
+    """The history under `path`, checked: columns, types, completeness of the file.
+
+    Raises HistoryError naming what is wrong. Columns that an older schema version lacked are null.
+    """
+    file = history_file(path)
+    try:
+        found = pq.read_schema(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise HistoryError(
+            f"{file}: not a complete Parquet file ({str(error).splitlines()[0]}); "
+            "a run that was killed keeps its parts beside it: record it again"
+        ) from error
+    _check_columns(file, found)
+    lazy = pl.scan_parquet(file)
+    missing = [name for name in SCHEMA if name not in found.names]
+    lazy = lazy.with_columns(pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in missing)
+    lazy = lazy.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+    _check_rows(file, lazy)
+    return lazy
+
+
+def _check_columns(file: Path, found: pa.Schema) -> None:
+    for name in REQUIRED:
+        if name not in found.names:
+            raise HistoryError(f"{file}: column {name!r} is missing; this is not a history")
+    plain = _plain_arrow()
+    for name in found.names:
+        if name not in SCHEMA:
+            continue
+        given, wanted = found.field(name).type, plain.field(name).type
+        text = pa.types.is_string(wanted)
+        if text != (pa.types.is_string(given) or pa.types.is_large_string(given)) and not (
+            pa.types.is_null(given)
+        ):
+            raise HistoryError(f"{file}: column {name!r} is {given}, must be {wanted}")
+
+
+def _check_rows(file: Path, lazy: pl.LazyFrame) -> None:
+    """Refuse what would make a verdict meaningless; names the first offending row."""
+    bad = {
+        "a required column is null": pl.any_horizontal(pl.col(*REQUIRED).is_null()),
+        f"schema_version is newer than {SCHEMA_VERSION}": pl.col("schema_version")
+        > SCHEMA_VERSION,
+        "f is not one of " + ", ".join(F): ~pl.col("f").is_in([f.value for f in F]),
+        "type is not ok, fail or info": ~pl.col("type").is_in([t.value for t in Type]),
+        "it completes before it was invoked": pl.col("t_complete_ns") < pl.col("t_invoke_ns"),
+        "an offset is negative": pl.col("offset") < 0,
+    }
+    try:
+        firsts = lazy.with_row_index("row").select(
+            pl.col("row").filter(condition).min().alias(problem)
+            for problem, condition in bad.items()
+        ).collect()  # fmt: skip
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise HistoryError(
+            f"{file}: cannot be read to its end ({str(error).splitlines()[0]})"
+        ) from error
+    for problem in bad:
+        row = firsts[problem][0]
+        if row is not None:
+            raise HistoryError(f"{file}: row {row}: {problem}")

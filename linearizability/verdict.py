@@ -1,0 +1,149 @@
+"""The verdict: what the judges say of one history, and how single opinions merge into one.
+
+Merging (guarantees.md): INVALID if any checker is; else UNKNOWN if an applicable checker did not
+finish, if a checker that the workload names judged nothing, or if none judged anything; else
+VALID. UNKNOWN is never green.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Validity(StrEnum):
+    """One opinion. NOT_APPLICABLE: the history holds nothing that the checker speaks about."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not_applicable"
+
+
+EXIT_STATUS = {Validity.VALID: 0, Validity.INVALID: 1, Validity.UNKNOWN: 3}
+"""Exit status of a command that ends in this verdict (2 is a usage or environment error)."""
+
+
+@dataclass(frozen=True)
+class Anomaly:
+    """One proof that a guarantee was broken.
+
+    kind: what was broken, a word with dashes ("lost-write").  operations: the `op_id`s that prove
+    it.  message: one sentence for people.  scope: the columns that say where, e.g.
+    {"topic": "appends", "partition": 3}.  blame: "broker" or "client" where the history can tell.
+    """
+
+    kind: str
+    operations: tuple[int, ...]
+    message: str
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    blame: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "operations": list(self.operations),
+            "message": self.message,
+            "scope": dict(self.scope),
+            "blame": self.blame,
+        }
+
+
+@dataclass(frozen=True)
+class CheckerVerdict:
+    """What one checker says. checked: how many things it judged (its docstring says which).
+
+    anomalies may be cut to the first MAX_ANOMALIES; anomaly_count is always the full number.
+    """
+
+    name: str
+    validity: Validity
+    checked: int
+    anomalies: tuple[Anomaly, ...] = ()
+    anomaly_count: int = 0
+    reason: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "validity": self.validity.value,
+            "checked": self.checked,
+            "anomaly_count": self.anomaly_count,
+            "anomalies": [anomaly.as_dict() for anomaly in self.anomalies],
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all checkers together say of one history."""
+
+    validity: Validity
+    engine: str
+    checkers: Mapping[str, CheckerVerdict]
+    reason: str | None = None
+
+    @property
+    def exit_status(self) -> int:
+        return EXIT_STATUS[self.validity]
+
+    @property
+    def anomalies(self) -> list[tuple[str, Anomaly]]:
+        """(checker, anomaly) of every checker, in the order of the checkers."""
+        return [(name, a) for name, checker in self.checkers.items() for a in checker.anomalies]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "validity": self.validity.value,
+            "engine": self.engine,
+            "reason": self.reason,
+            "checkers": {name: checker.as_dict() for name, checker in self.checkers.items()},
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.as_dict(), indent=2)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Verdict:
+        """The inverse of as_dict; raises KeyError or ValueError on what it did not write."""
+        checkers = {}
+        for name, c in data["checkers"].items():
+            anomalies = tuple(
+                Anomaly(a["kind"], tuple(a["operations"]), a["message"], a["scope"], a["blame"])
+                for a in c["anomalies"]
+            )
+            checkers[name] = CheckerVerdict(
+                name, Validity(c["validity"]), c["checked"], anomalies, c["anomaly_count"],
+                c["reason"],
+            )  # fmt: skip
+        return Verdict(Validity(data["validity"]), data["engine"], checkers, data["reason"])
+
+
+def merge(
+    opinions: Iterable[CheckerVerdict],
+    *,
+    engine: str,
+    named_by_workload: Iterable[str] = (),
+) -> Verdict:
+    """One verdict of many opinions, by the rule at the head of this file."""
+    checkers = {opinion.name: opinion for opinion in opinions}
+    applicable = [c for c in checkers.values() if c.validity is not Validity.NOT_APPLICABLE]
+    invalid = [c.name for c in applicable if c.validity is Validity.INVALID]
+    unfinished = [c.name for c in applicable if c.validity is Validity.UNKNOWN]
+    idle = sorted(
+        name for name in named_by_workload if name not in checkers or checkers[name].checked == 0
+    )
+    if invalid:
+        validity, reason = Validity.INVALID, f"invalid: {', '.join(invalid)}"
+    elif unfinished:
+        validity, reason = Validity.UNKNOWN, f"not finished: {', '.join(unfinished)}"
+    elif idle:
+        validity = Validity.UNKNOWN
+        reason = f"named by the workload but judged nothing: {', '.join(idle)}"
+    elif not any(c.checked for c in applicable):
+        validity, reason = Validity.UNKNOWN, "no checker judged anything: the history is empty"
+    else:
+        validity, reason = Validity.VALID, None
+    return Verdict(validity, engine, checkers, reason)
