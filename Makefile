@@ -1,0 +1,38 @@
+# Everything a person types. `make help` lists it; each target sets up what it needs first.
+# Needed beforehand: Python >= 3.11 with pip, make, and network access for the package clients.
+
+PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$candidate && break; done)
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench nightly lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## .venv from the hashed lock, then Go tools, Kafka jars and Java into .cache
+	@test -n "$(PYTHON)" || { echo "setup: no Python >= 3.11 found; install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@$(PYTHON) ci/tools/environment.py
+
+demo: setup ## the whole product in a few minutes, ending in one HTML report
+	@$(BIN)/touchstone demo
+
+test: setup ## every package's own tests, sliced to fit 12 minutes on 2 cores
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: setup ## lint, types, imports, registries, sizes, leaks, citations; about a minute
+	@$(BIN)/python -m ci.checks
+
+bench: setup ## speed and memory against the recorded figures
+	@$(BIN)/touchstone bench
+
+nightly: setup ## the long runs: every target, nemesis and planted bug
+	@$(BIN)/touchstone nightly
+
+lock: setup ## pin requirements*.in anew, with hashes (developers)
+	@$(BIN)/python -m ci.tools.lock
+
+clean: ## remove .venv and everything generated except runs/
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info report

