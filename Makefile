@@ -20,7 +20,7 @@ demo: setup ## the whole product in a few minutes, ending in one HTML report
 	@$(BIN)/touchstone demo
 
 test: setup ## every package's own tests, sliced to fit 12 minutes on 2 cores
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --durations=15 --durations-min=1 $(PYTEST_ARGS)
 
 check: setup ## lint, types, imports, registries, sizes, leaks, citations; about a minute
 	@$(BIN)/python -m ci.checks

@@ -1,9 +1,11 @@
 """Where the project keeps what it builds; everything generated lies under one ignored folder."""
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / ".cache"
+CACHE = Path(os.environ.get("TOUCHSTONE_CACHE") or ROOT / ".cache").absolute()
+"""TOUCHSTONE_CACHE lets several working copies share what is costly to bring."""
 PROGRAMS = CACHE / "bin"
 KAFKA_JARS = CACHE / "kafka"
 JAVA_HOME = CACHE / "java"
@@ -20,3 +22,8 @@ def kafka_versions() -> list[str]:
     """Every version of Apache Kafka that has a pom.xml here, newest first."""
     versions = [folder.name for folder in KAFKA_POMS.iterdir() if (folder / "pom.xml").is_file()]
     return sorted(versions, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
+
+
+def shown(path: Path) -> str:
+    """A path as a reader wants it: from the project's root where it lies below."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)

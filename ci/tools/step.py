@@ -90,7 +90,7 @@ def run_logged(
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
     if status != 0:
-        where = log.relative_to(places.ROOT)
+        where = places.shown(log)
         raise StepFailed(f"{Path(command[0]).name} failed: {last_error(log)} (all of it: {where})")
 
 

@@ -1,0 +1,135 @@
+"""Who may import whom, as a table: the simulator meets no socket, a judge no cluster.
+
+A row names a part of the project (a module or package, the longest prefix wins) and what it may
+import beside itself. Tests may import anything but ci; ci, the composition root, anything at all.
+"""
+
+import ast
+from pathlib import Path
+
+from ci.checks.sources import PACKAGES, is_test, module_name, python_files
+
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "reference_impl": (),
+    "reference_impl.wire": (),
+    "reference_impl.core": ("reference_impl.wire",),
+    "reference_impl.client": ("reference_impl.wire",),
+    "reference_impl.bugs": (
+        "reference_impl.core",
+        "reference_impl.client",
+        "reference_impl.wire",
+    ),
+    "reference_impl.host": ("reference_impl",),
+    "linearizability": (),
+    "chaos": (),
+    "chaos.faults": (),
+    "chaos.protocols": ("chaos.faults", "linearizability.history"),
+    "chaos.workloads": ("chaos.faults", "chaos.protocols"),
+    "chaos.nemeses": ("chaos.faults", "chaos.protocols"),
+    "chaos.caches": (),
+    "chaos.processes": ("chaos.faults", "chaos.caches"),
+    "chaos.links": ("chaos.faults", "chaos.caches", "chaos.processes"),
+    "chaos.disks": ("chaos.faults", "chaos.caches", "chaos.processes"),
+    "chaos.clocks": ("chaos.faults", "chaos.caches", "chaos.processes"),
+    "chaos.recorder": ("linearizability.history",),
+    "chaos.clients": (
+        "chaos.faults",
+        "chaos.protocols",
+        "linearizability.history",
+        "reference_impl.wire",
+        "reference_impl.client",
+        "reference_impl.host",
+    ),
+    "chaos.targets": (
+        "chaos.faults",
+        "chaos.protocols",
+        "chaos.links",
+        "chaos.disks",
+        "chaos.clocks",
+        "chaos.caches",
+        "chaos.processes",
+        "chaos.sim",
+        "reference_impl.wire",
+    ),
+    "chaos.sim": (
+        "chaos.faults",
+        "chaos.protocols",
+        "chaos.recorder",
+        "linearizability",
+        "reference_impl.core",
+        "reference_impl.client",
+        "reference_impl.bugs",
+        "reference_impl.wire",
+    ),
+    "chaos.scenarios": ("chaos", "linearizability"),
+    "chaos.runner": ("chaos", "linearizability"),
+    "conformance": ("reference_impl.wire", "chaos", "linearizability"),
+    "ci": PACKAGES,
+}
+
+WITHOUT_WORLD = ("reference_impl.core", "reference_impl.client")
+WORLD = {
+    *("asyncio", "concurrent", "logging", "multiprocessing", "os", "random", "secrets", "select"),
+    *("selectors", "shutil", "signal", "socket", "ssl", "subprocess", "tempfile", "threading"),
+    "time",
+}
+"""What pure state machines must not touch: time and chance reach them inside events."""
+
+
+def part_of(module: str) -> str | None:
+    """The row a module belongs to."""
+    rows = [row for row in MAY_IMPORT if covers(row, module)]
+    return max(rows, key=len, default=None)
+
+
+def covers(prefix: str, module: str) -> bool:
+    return module == prefix or module.startswith(prefix + ".")
+
+
+def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
+    """(line, module) for every import in a file, relative ones resolved."""
+    found: list[tuple[int, str]] = []
+    package = module_name(root, path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            for alias in node.names:  # `from chaos import faults` imports a module, not a name
+                inner = root.joinpath(*origin.split("."), alias.name)
+                is_module = inner.is_dir() or inner.with_suffix(".py").is_file()
+                found.append((node.lineno, f"{origin}.{alias.name}" if is_module else origin))
+    return found
+
+
+def violation(module: str, imported: str, in_test: bool) -> str | None:
+    """Why this import is not allowed, or None."""
+    own = part_of(module)
+    if own is None:
+        return f"{module} is in no row of the import table; add one to ci/checks/imports.py"
+    top_level = imported.partition(".")[0]
+    if top_level not in PACKAGES:
+        pure = own in WITHOUT_WORLD and not in_test and top_level in WORLD
+        return f"{own} has no world of its own, yet imports {imported}" if pure else None
+    if covers(own, imported) and part_of(imported) == own:
+        return None
+    if in_test and part_of(imported) != "ci":
+        return None
+    if any(covers(allowed, imported) for allowed in MAY_IMPORT[own]):
+        return None
+    allowed = ", ".join(MAY_IMPORT[own]) or "nothing"
+    return f"{own} may import {allowed} and itself, yet imports {imported}"
+
+
+def import_violations(root: Path) -> list[str]:
+    """A sentence for every import that the table does not allow."""
+    sentences = []
+    for path in python_files(root):
+        for line, imported in imported_modules(root, path):
+            why = violation(module_name(root, path), imported, is_test(path, root))
+            if why is not None:
+                sentences.append(f"{path.relative_to(root)}:{line}: {why}")
+    return list(dict.fromkeys(sentences))

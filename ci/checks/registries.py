@@ -1,0 +1,57 @@
+"""Every file of a registry's folder stands in the folder's table: nothing is found by magic.
+
+The table is any assignment to a capital name in the folder's __init__.py, such as
+`NEMESES = {n.name: n for n in (KillLeader, DiskStall)}`.
+"""
+
+import ast
+from pathlib import Path
+
+from ci.checks.sources import project_files
+
+REGISTRIES: dict[str, frozenset[str]] = {
+    "chaos/nemeses": frozenset(),
+    "chaos/workloads": frozenset(),
+    "chaos/targets": frozenset(),
+    "linearizability/checkers": frozenset(),
+    "reference_impl/bugs": frozenset(),
+    "reference_impl/core/handlers": frozenset(),
+}
+"""Folder -> the files in it that serve the others and register nothing."""
+
+
+def registered_modules(init: Path) -> set[str]:
+    """The sibling modules of which at least one name stands in a table."""
+    tree = ast.parse(init.read_text(), str(init))
+    origin: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                # `from . import fetch` names the module itself, `from .fetch import f` its content
+                own_folder = node.module is None or node.module.endswith(init.parent.name)
+                origin[name] = alias.name if own_folder else str(node.module).split(".")[-1]
+    used: set[str] = set()
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        if value and any(isinstance(t, ast.Name) and t.id.isupper() for t in targets):
+            used |= {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+    return {origin[name] for name in used & origin.keys()}
+
+
+def registry_violations(root: Path) -> list[str]:
+    """A sentence for every file that its folder's table forgot."""
+    files = project_files(root)
+    sentences = []
+    for folder, helpers in REGISTRIES.items():
+        inside = {f.stem for f in files if f.parent == root / folder and f.suffix == ".py"}
+        modules = inside - {"__init__", "conftest"} - helpers
+        init = root / folder / "__init__.py"
+        listed = registered_modules(init) if init.is_file() else set()
+        sentences += [
+            f"{folder}/{module}.py stands in no table of {folder}/__init__.py; add its row,"
+            " or name it a helper in ci/checks/registries.py"
+            for module in sorted(modules - listed)
+        ]
+    return sentences

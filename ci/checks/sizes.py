@@ -1,0 +1,42 @@
+"""Functions and files that fit a head: 50 and 400 lines are the aim, 70 and 600 the limit."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from ci.checks.sources import python_files
+
+FUNCTION_LINES_AIM, FUNCTION_LINES_MAX = 50, 70
+FILE_LINES_AIM, FILE_LINES_MAX = 400, 600
+
+
+def measured(root: Path) -> Iterator[tuple[str, str, int]]:
+    """(where, kind, lines) of every function and file."""
+    for path in python_files(root):
+        name, text = path.relative_to(root), path.read_text()
+        yield f"{name}", "file", len(text.splitlines())
+        for node in ast.walk(ast.parse(text, str(path))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                yield f"{name}:{node.lineno}: {node.name}", "function", lines
+
+
+def size_violations(root: Path) -> list[str]:
+    """A sentence for everything above the limit."""
+    limits = {"file": FILE_LINES_MAX, "function": FUNCTION_LINES_MAX}
+    return [
+        f"{where} is a {kind} of {lines} lines; the limit is {limits[kind]}, split it by concept"
+        for where, kind, lines in measured(root)
+        if lines > limits[kind]
+    ]
+
+
+def size_advice(root: Path) -> list[str]:
+    """What is above the aim but within the limit: told, not refused."""
+    aims = {"file": FILE_LINES_AIM, "function": FUNCTION_LINES_AIM}
+    limits = {"file": FILE_LINES_MAX, "function": FUNCTION_LINES_MAX}
+    return [
+        f"{where}: a {kind} of {lines} lines (aim {aims[kind]})"
+        for where, kind, lines in measured(root)
+        if aims[kind] < lines <= limits[kind]
+    ]

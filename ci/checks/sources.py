@@ -1,0 +1,40 @@
+"""Which files belong to the project: what git tracks or would track, else everything in sight."""
+
+import subprocess
+from pathlib import Path
+
+PACKAGES = ("reference_impl", "linearizability", "chaos", "conformance", "ci")
+IGNORED_FOLDERS = {".git", ".venv", ".cache", "runs", "__pycache__"}
+
+
+def project_files(root: Path) -> list[Path]:
+    """Tracked files and new ones that are not ignored, as absolute paths in a stable order."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        listed = None
+    if listed is not None and listed.returncode == 0 and (root / ".git").exists():
+        paths = {root / name for name in listed.stdout.split("\0") if name}
+    else:  # a copy without its history, such as an unpacked archive
+        paths = {path for path in root.rglob("*") if not IGNORED_FOLDERS & {*path.parts}}
+    return sorted(path for path in paths if path.is_file())
+
+
+def python_files(root: Path) -> list[Path]:
+    """The packages' Python files."""
+    return [
+        path
+        for path in project_files(root)
+        if path.suffix == ".py" and path.relative_to(root).parts[0] in PACKAGES
+    ]
+
+
+def module_name(root: Path, path: Path) -> str:
+    """chaos/nemeses/kill.py -> chaos.nemeses.kill; a package is named without its __init__."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_test(path: Path, root: Path) -> bool:
+    return "tests" in path.relative_to(root).parts or path.name == "conftest.py"

