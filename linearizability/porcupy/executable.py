@@ -1,0 +1,142 @@
+"""The search by the executable `porcupine-check`: one process per check, columns in, lines out.
+
+The frame is documented in README.md, "The wire". Whatever goes wrong with the process, a crash, its
+memory, its time, is UNKNOWN; partitions it had judged before keep their verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from linearizability.porcupy.operations import COLUMNS, Operations
+from linearizability.porcupy.result import Annotation, PartitionResult, Result, combine
+from linearizability.verdict import Validity
+
+MAGIC: Final = int.from_bytes(b"TSPORC01", "little")
+EXIT_BAD_REQUEST: Final = 2
+EXIT_MEMORY: Final = 3
+GRACE_S: Final = 10.0
+"""How much longer than its own time limit the process may take (reading, explaining, drawing)."""
+
+_REPOSITORY: Final = Path(__file__).resolve().parents[2]
+
+
+def find_executable() -> Path | None:
+    """$TOUCHSTONE_PORCUPINE if set, else where `make setup` puts it; None if it is not there."""
+    named = os.environ.get("TOUCHSTONE_PORCUPINE")
+    path = Path(named) if named else _REPOSITORY / ".cache" / "bin" / "porcupine-check"
+    return path if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def pack(operations: Operations, request: dict[str, Any]) -> bytes:
+    """A request as bytes: header, JSON, columns, values; all words little-endian."""
+    text = json.dumps(request).encode()
+    header = struct.pack("<4Q", MAGIC, len(operations), len(operations.vals), len(text))
+    columns = [getattr(operations, name) for name in COLUMNS]
+    words = np.concatenate([*columns, operations.vals]).astype("<i8", copy=False)
+    return b"".join((header, text, b" " * (-len(text) % 8), words.tobytes()))
+
+
+def check_by_executable(
+    model: str,
+    operations: Operations,
+    *,
+    timeout_s: float,
+    memory_mib: int,
+    html: Path | None,
+    annotations: Sequence[Annotation],
+) -> Result:
+    """Have the executable judge the operations of every key."""
+    executable = find_executable()
+    if executable is None:
+        return Result(
+            Validity.UNKNOWN, (), "the executable porcupine-check is missing: run `make setup`"
+        )
+    request = {
+        "model": model,
+        "timeout_ms": max(1, round(timeout_s * 1000)),
+        "memory_mib": memory_mib,
+        "html": html is not None,
+        "labels": list(operations.labels),
+        "annotations": [asdict(annotation) for annotation in annotations],
+    }
+    output, problem = _run(executable, pack(operations, request), timeout_s)
+    lines, done = _lines(output)
+    drawing = next((line["html"] for line in lines if line.get("html")), None)
+    if html is not None and drawing is not None:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        html.write_text(drawing)
+    if problem is None and not done:
+        problem = "the search ended without an answer"
+    return combine(
+        [_partition(line) for line in lines], problem, html if drawing is not None else None
+    )
+
+
+def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:
+    """Standard output, and what went wrong if anything did."""
+    try:
+        process = subprocess.Popen(
+            [executable],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"GOTRACEBACK": "none"},
+        )
+    except OSError as error:
+        return b"", f"the executable cannot be started: {error}; run `make setup`"
+    with process:
+        try:
+            output, errors = process.communicate(request, timeout=timeout_s + GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, _ = process.communicate()
+            return output, f"the search did not end within {timeout_s:g} s and was stopped"
+        except BaseException:
+            process.kill()
+            raise
+    return output, _problem(process.returncode, errors)
+
+
+def _problem(status: int, errors: bytes) -> str | None:
+    if status == 0:
+        return None
+    if status == EXIT_MEMORY:
+        return "the search reached its memory limit; raise memory_mib or cut the history"
+    if status < 0:
+        return f"the search was killed by {signal.Signals(-status).name}"
+    said = errors.decode(errors="replace").strip().splitlines()
+    return said[0] if said else f"the search ended with status {status}"
+
+
+def _lines(output: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """The complete lines, and whether the last one said that all is done."""
+    lines: list[dict[str, Any]] = []
+    for text in output.split(b"\n")[:-1]:
+        line = json.loads(text)
+        if line.get("done"):
+            return lines, True
+        lines.append(line)
+    return lines, False
+
+
+def _partition(line: dict[str, Any]) -> PartitionResult:
+    return PartitionResult(
+        key=line["key"],
+        verdict=Validity(line["verdict"]),
+        operations=line["operations"],
+        seconds=line["micros"] / 1e6,
+        message=line["message"],
+        linearization=tuple(line["order"]),
+        blocked=tuple(line["blocked"]),
+    )

@@ -1,0 +1,136 @@
+"""Operations as columns: what the executable reads and the kernels of this folder work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+OK: Final = 0
+"""Status: it happened, with the result in its columns."""
+UNKNOWN: Final = 1
+"""Status: nobody knows; it may happen at any time after its call, or never."""
+NEVER: Final = 2**62
+"""The return time of an operation that never returned."""
+
+COLUMNS: Final = ("call", "ret", "client", "key", "kind", "a", "b", "c", "status", "vlen")
+"""The columns in the order in which they travel. `vlen` counts the operation's share of `vals`."""
+
+Column = npt.NDArray[np.int64]
+
+
+class Op(NamedTuple):
+    """What a model's `step` sees of one operation; a model gives each number its meaning."""
+
+    kind: int
+    a: int
+    b: int
+    c: int
+    status: int
+    vals: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Operations:
+    """A history as a struct of arrays.
+
+    call, ret: closed interval of integer times.  client: row in a drawing.  key: operations of
+    different keys are judged apart.  kind, a, b, c, vals: as the model says.  status: OK, UNKNOWN
+    or a number of the model's own.  labels: text for the drawing, one per operation or none.
+    """
+
+    call: Column
+    ret: Column
+    client: Column
+    key: Column
+    kind: Column
+    a: Column
+    b: Column
+    c: Column
+    status: Column
+    vlen: Column
+    vals: Column
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in (*COLUMNS, "vals"):
+            column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
+            if column.ndim != 1 or (name != "vals" and len(column) != len(self.call)):
+                raise ValueError(f"operations: column {name!r} must have one value per operation")
+            object.__setattr__(self, name, column)
+        if self.labels and len(self.labels) != len(self.call):
+            raise ValueError("operations: give one label per operation, or none")
+        early = np.flatnonzero((self.ret < self.call) & (self.status != UNKNOWN))
+        if len(early):
+            raise ValueError(f"operations: number {early[0]} returns before it was called")
+        if np.any(self.vlen < 0) or int(self.vlen.sum()) != len(self.vals):
+            raise ValueError("operations: column 'vlen' does not add up to the length of 'vals'")
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+    @property
+    def ends(self) -> Column:
+        """Return times as a search sees them: an operation of unknown outcome never returns."""
+        return np.where(self.status == UNKNOWN, NEVER, self.ret)
+
+    def rows(self) -> Iterator[Op]:
+        """The operations one by one, as models see them."""
+        vals = self.vals.tolist()
+        start = 0
+        columns = (getattr(self, name).tolist() for name in ("kind", "a", "b", "c", "status"))
+        for kind, a, b, c, status, count in zip(*columns, self.vlen.tolist(), strict=True):
+            yield Op(kind, a, b, c, status, tuple(vals[start : start + count]))
+            start += count
+
+    def take(self, index: Column | Sequence[int]) -> Operations:
+        """These operations alone, in this order."""
+        chosen = np.asarray(index, dtype=np.int64)
+        starts = np.cumsum(self.vlen) - self.vlen
+        pieces = [self.vals[starts[i] : starts[i] + self.vlen[i]] for i in chosen]
+        columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
+        vals = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+        labels = tuple(self.labels[i] for i in chosen) if self.labels else ()
+        return Operations(**columns, vals=vals, labels=labels)
+
+
+class OperationsBuilder:
+    """Collects operations row by row: `add(...)` each, then `build()`."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, ...]] = []
+        self._vals: list[int] = []
+        self._labels: list[str] = []
+
+    def add(
+        self,
+        call: int,
+        ret: int | None,
+        kind: int,
+        *,
+        client: int = 0,
+        key: int = 0,
+        a: int = 0,
+        b: int = 0,
+        c: int = 0,
+        status: int = OK,
+        vals: Iterable[int] = (),
+        label: str = "",
+    ) -> None:
+        """One operation. `ret` None: it never returned."""
+        before = len(self._vals)
+        self._vals.extend(vals)
+        end = NEVER if ret is None else ret
+        count = len(self._vals) - before
+        self._rows.append((call, end, client, key, kind, a, b, c, status, count))
+        self._labels.append(label)
+
+    def build(self) -> Operations:
+        """The columns; raises ValueError naming the first impossible operation."""
+        table = np.array(self._rows, dtype=np.int64).reshape(-1, len(COLUMNS))
+        columns = {name: table[:, i] for i, name in enumerate(COLUMNS)}
+        labels = tuple(self._labels) if any(self._labels) else ()
+        return Operations(**columns, vals=np.array(self._vals, dtype=np.int64), labels=labels)
