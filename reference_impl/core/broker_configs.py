@@ -1,0 +1,169 @@
+"""The configuration keys of a broker, and their values as the core uses them.
+
+Source: AbstractKafkaConfig.java and what it gathers (ServerLogConfigs, GroupCoordinatorConfig,
+SocketServerConfigs, ReplicationConfigs, ServerConfigs), Kafka 4.3. The table holds the keys which
+this broker obeys, and those which configurations commonly carry and which it may ignore honestly,
+because they size threads and buffers that it does not have (IGNORED).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reference_impl.core.config_keys import (
+    INT_MAX,
+    LONG_MAX,
+    BadConfig,
+    ConfigKey,
+    ConfigType,
+    check_all,
+    split_list,
+    table,
+)
+from reference_impl.core.topic_configs import TOPIC_CONFIGS, defaults_from
+
+_B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
+_SHORT, _LIST = ConfigType.SHORT, ConfigType.LIST
+
+_OBEYED = (
+    ConfigKey("advertised.listeners", _LIST, None),
+    ConfigKey("auto.create.topics.enable", _B, "true"),
+    ConfigKey("broker.rack", _S, None),
+    ConfigKey("connections.max.idle.ms", _L, "600000"),
+    ConfigKey("default.replication.factor", _I, "1"),
+    ConfigKey("delete.topic.enable", _B, "true"),
+    ConfigKey("fetch.max.bytes", _I, str(55 * 1024 * 1024), 1024),
+    ConfigKey("group.initial.rebalance.delay.ms", _I, "3000"),
+    ConfigKey("group.max.session.timeout.ms", _I, "1800000"),
+    ConfigKey("group.max.size", _I, str(INT_MAX), 1),
+    ConfigKey("group.min.session.timeout.ms", _I, "6000"),
+    ConfigKey("listeners", _LIST, "PLAINTEXT://:9092"),
+    ConfigKey("log.dirs", _LIST, None),
+    ConfigKey("max.incremental.fetch.session.cache.slots", _I, "1000", 0),
+    ConfigKey("node.id", _I, "1", 0),
+    ConfigKey("num.partitions", _I, "1", 1),
+    ConfigKey("offset.metadata.max.bytes", _I, "4096"),
+    ConfigKey("offsets.topic.compression.codec", _I, "0", 0, 0),
+    ConfigKey("offsets.topic.num.partitions", _I, "50", 1),
+    ConfigKey("offsets.topic.replication.factor", _SHORT, "1", 1),
+    ConfigKey("offsets.topic.segment.bytes", _I, "104857600", 1),
+    ConfigKey("producer.id.expiration.ms", _I, "86400000", 1),
+    ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
+    ConfigKey("transaction.max.timeout.ms", _I, "900000", 1),
+)
+
+_FOR_TOPICS = tuple(
+    ConfigKey(key.synonym, key.type, key.default, key.at_least, key.at_most, key.one_of)
+    for key in TOPIC_CONFIGS.values()
+    if key.synonym is not None
+)
+
+_COARSER = (
+    ConfigKey("log.retention.hours", _I, "168"),
+    ConfigKey("log.retention.minutes", _I, None),
+    ConfigKey("log.roll.hours", _I, "168", 1),
+    ConfigKey("log.roll.jitter.hours", _I, "0", 0),
+)
+
+# Accepted and checked, without effect here: they size what a one-thread, one-node broker lacks.
+IGNORED = (
+    ConfigKey("background.threads", _I, "10", 1),
+    ConfigKey("compression.gzip.level", _I, "-1", -1, 9),
+    ConfigKey("controlled.shutdown.enable", _B, "true"),
+    ConfigKey("controller.listener.names", _LIST, "CONTROLLER"),
+    ConfigKey("controller.quorum.voters", _LIST, ""),
+    ConfigKey("inter.broker.listener.name", _S, "PLAINTEXT"),
+    ConfigKey("listener.security.protocol.map", _S, "PLAINTEXT:PLAINTEXT"),
+    ConfigKey("log.cleaner.dedupe.buffer.size", _L, "134217728"),
+    ConfigKey("log.cleaner.threads", _I, "1", 0),
+    ConfigKey("log.dir", _S, None),
+    ConfigKey("log.flush.offset.checkpoint.interval.ms", _I, "60000", 0),
+    ConfigKey("log.flush.scheduler.interval.ms", _L, str(LONG_MAX)),
+    ConfigKey("log.retention.check.interval.ms", _L, "300000", 1),
+    ConfigKey("num.io.threads", _I, "8", 1),
+    ConfigKey("num.network.threads", _I, "3", 1),
+    ConfigKey("num.recovery.threads.per.data.dir", _I, "2", 1),
+    ConfigKey("num.replica.fetchers", _I, "1"),
+    ConfigKey("process.roles", _LIST, "broker,controller"),
+    ConfigKey("queued.max.requests", _I, "500", 1),
+    ConfigKey("replica.lag.time.max.ms", _L, "30000"),
+    ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
+    ConfigKey("socket.send.buffer.bytes", _I, "102400"),
+    ConfigKey("transaction.state.log.min.isr", _I, "1", 1),
+    ConfigKey("transaction.state.log.num.partitions", _I, "50", 1),
+    ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
+)
+
+BROKER_CONFIGS = table(*IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a listener is, or where clients are told to find it."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True)
+class BrokerConfig:
+    """The configuration of one broker: what was given over what Kafka defaults to."""
+
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> BrokerConfig:
+        """Check every key; raises BadConfig with one sentence."""
+        check_all(BROKER_CONFIGS, given, "broker")
+        config = cls(dict(given))
+        config.check_listeners()
+        return config
+
+    def text(self, name: str) -> str:
+        """The value of a key as it would be written; "" for one that has none."""
+        return self.given.get(name, BROKER_CONFIGS[name].default or "")
+
+    def number(self, name: str) -> int:
+        """The value of a numeric key."""
+        return int(self.text(name))
+
+    def flag(self, name: str) -> bool:
+        """The value of a BOOLEAN key."""
+        return self.text(name).strip().lower() == "true"
+
+    @property
+    def node_id(self) -> int:
+        """The id of this broker."""
+        return self.number("node.id")
+
+    @property
+    def topic_defaults(self) -> dict[str, str]:
+        """What a topic has where it overrides nothing."""
+        return defaults_from(self.given)
+
+    def listener(self) -> Endpoint:
+        """Where to listen. An empty host means all interfaces."""
+        return _endpoint("listeners", self.text("listeners"))
+
+    def advertised(self) -> Endpoint | None:
+        """What clients are told to connect to, when that differs from the listener."""
+        text = self.text("advertised.listeners")
+        return _endpoint("advertised.listeners", text) if text else None
+
+    def check_listeners(self) -> None:
+        """Raise BadConfig for listeners which cannot be served."""
+        self.listener()
+        self.advertised()
+
+
+def _endpoint(name: str, text: str) -> Endpoint:
+    """PLAINTEXT://host:port, the only kind of listener served."""
+    urls = split_list(text)
+    if len(urls) != 1:
+        raise BadConfig(f"{name}={text}: this broker serves exactly one listener; give one")
+    listener, separator, rest = urls[0].partition("://")
+    host, _, port = rest.rpartition(":")
+    if not separator or not listener or not port.isdigit() or int(port) > 65535:
+        raise BadConfig(f"{name}={text}: write a listener as PLAINTEXT://host:port")
+    return Endpoint(host.strip("[]"), int(port))

@@ -1,0 +1,101 @@
+"""The form of a configuration key: its type, default and bounds, as Kafka declares them.
+
+Source: ConfigDef.java (types, validators); the tables are `topic_configs.py` (LogConfig.java) and
+`broker_configs.py` (AbstractKafkaConfig.java).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
+
+
+class ConfigType(IntEnum):
+    """Values as DescribeConfigs sends them (DescribeConfigsResponse.ConfigType)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+_RANGES = {
+    ConfigType.SHORT: (-(2**15), 2**15 - 1),
+    ConfigType.INT: (-(2**31), INT_MAX),
+    ConfigType.LONG: (-(2**63), LONG_MAX),
+}
+
+
+class BadConfig(ValueError):
+    """A key nobody knows, or a value it cannot take; the message is one sentence for a person."""
+
+
+@dataclass(frozen=True)
+class ConfigKey:
+    """One key; `default` is the text a user would have written."""
+
+    name: str
+    type: ConfigType
+    default: str | None
+    at_least: float | None = None
+    at_most: float | None = None
+    one_of: tuple[str, ...] | None = None
+    synonym: str | None = None
+    """Of a topic's key: the broker's key which gives its default (KIP-226)."""
+
+    def check(self, text: str) -> None:
+        """Raise BadConfig unless `text` is a value of this key."""
+        if self.type is ConfigType.BOOLEAN:
+            if text.strip().lower() not in ("true", "false"):
+                raise self._bad(text, "it must be true or false")
+        elif self.type is ConfigType.LIST:
+            for item in split_list(text):
+                if self.one_of is not None and item not in self.one_of:
+                    raise self._bad(text, f"it must be a list of {' and '.join(self.one_of)}")
+        elif self.type is ConfigType.STRING:
+            if self.one_of is not None and text not in self.one_of:
+                raise self._bad(text, f"it must be one of {', '.join(self.one_of)}")
+        else:
+            self._check_number(text)
+
+    def _check_number(self, text: str) -> None:
+        number: float
+        try:
+            number = float(text) if self.type is ConfigType.DOUBLE else int(text.strip())
+        except ValueError:
+            raise self._bad(text, f"it must be a number of type {self.type.name}") from None
+        low, high = _RANGES.get(self.type, (None, None))
+        if low is not None and high is not None and not low <= number <= high:
+            raise self._bad(text, f"it must be a number of type {self.type.name}")
+        if self.at_least is not None and number < self.at_least:
+            raise self._bad(text, f"it must be at least {self.at_least}")
+        if self.at_most is not None and number > self.at_most:
+            raise self._bad(text, f"it must be at most {self.at_most}")
+
+    def _bad(self, text: str, why: str) -> BadConfig:
+        return BadConfig(f"Invalid value {text} for configuration {self.name}: {why}")
+
+
+def split_list(text: str) -> list[str]:
+    """The items of a LIST value."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def table(*keys: ConfigKey) -> dict[str, ConfigKey]:
+    """Keys by name, in the order of their names as Kafka lists them."""
+    return {key.name: key for key in sorted(keys, key=lambda key: key.name)}
+
+
+def check_all(known: Mapping[str, ConfigKey], given: Mapping[str, str], what: str) -> None:
+    """Raise BadConfig for the first key of `given` that is unknown or has a bad value."""
+    for name, text in given.items():
+        key = known.get(name)
+        if key is None:
+            raise BadConfig(f"Unknown {what} config name: {name}")
+        key.check(text)

@@ -1,0 +1,64 @@
+"""What a broker asks of its host, performed strictly in the order in which `step` returns it.
+
+That order is the point: "append, then answer" can be read in a handler, because the append has
+happened when the Respond is yielded, and the host sends nothing before that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference_impl.core.events import Request, TimerKey
+from reference_impl.wire import Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Base of all effects."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Respond(Effect):
+    """Answer a request. The connection may then deliver its next one."""
+
+    request: Request
+    body: Struct
+    version: int | None = None
+    """Encode in this version; None means the version of the request (see ApiVersions, KIP-511)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release(Effect):
+    """The request is done and gets no answer (Produce with acks=0)."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConnection(Effect):
+    """Close a connection, saying why in the log of the host."""
+
+    connection: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer(Effect):
+    """Deliver TimerFired(key) after `delay_ms`; a timer with this key that still runs is replaced."""
+
+    key: TimerKey
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer(Effect):
+    """Forget a timer; harmless when it has fired already."""
+
+    key: TimerKey
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Effect):
+    """One sentence for whoever operates the broker (the core itself writes no log)."""
+
+    sentence: str

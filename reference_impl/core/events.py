@@ -1,0 +1,67 @@
+"""What can happen to a broker. Time and randomness arrive here, and nowhere else.
+
+The core asks nobody for the time and never draws a random number: each event carries the wall
+clock (`now_ms`, for timestamps) and some random bytes (`entropy`, for ids). Periods are measured by
+timers (`effects.SetTimer`), so a jump of the wall clock moves no deadline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference_impl.wire import Struct
+
+TimerKey = tuple[str | int, ...]
+"""Whose timer it is (a key of `node.TIMERS`), then whatever the owner needs to find its subject."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """One decoded request, and where its answer goes."""
+
+    connection: int
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    client_host: str
+    body: Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of all events."""
+
+    now_ms: int
+    entropy: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Started(Event):
+    """The first event: open the data directory and begin to serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping(Event):
+    """The last event of a clean shutdown: make the disk complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestArrived(Event):
+    """A client asks. The host delivers one request of a connection at a time (SocketServer)."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed(Event):
+    """A connection is gone, from whichever side; nothing can be answered on it any more."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired(Event):
+    """A timer which was set, and not cancelled or set again, has run out."""
+
+    key: TimerKey
