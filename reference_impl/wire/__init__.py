@@ -1,0 +1,117 @@
+"""Bytes <-> messages of the Kafka protocol, every version. A leaf: imports nothing of the project.
+
+Read README.md for a tour. `definition("ProduceRequest")` is a message; `encode_request` and
+`decode_response` put it on a connection; `RecordBatch` is what Produce and Fetch carry.
+"""
+
+from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions
+from reference_impl.wire.compression import compress, decompress
+from reference_impl.wire.errors import ERRORS, ErrorCode, ErrorInfo, error_name
+from reference_impl.wire.fields import Struct
+from reference_impl.wire.frames import (
+    FRAME_BYTES_MAX,
+    FrameReader,
+    RequestHeader,
+    decode_request,
+    decode_request_header,
+    decode_response,
+    decode_response_header,
+    encode_request,
+    encode_request_header,
+    encode_response,
+    request_header_version,
+    response_header_version,
+)
+from reference_impl.wire.log_records import (
+    decode_metadata_record,
+    decode_record,
+    decode_versioned,
+    encode_key,
+    encode_metadata_record,
+    encode_record,
+    encode_versioned,
+)
+from reference_impl.wire.malformed import CorruptRecord, Malformed
+from reference_impl.wire.messages import (
+    KAFKA_VERSIONS,
+    LATEST,
+    definition,
+    request_definition,
+    response_definition,
+)
+from reference_impl.wire.pieces import Piece
+from reference_impl.wire.records import (
+    NO_TIMESTAMP,
+    BatchHeader,
+    Compression,
+    ControlRecordType,
+    Record,
+    RecordBatch,
+    assign_offset_and_epoch,
+    batches,
+    check_crc,
+    control_record,
+    control_type,
+    end_txn_marker,
+    patched,
+    read_header,
+    set_timestamps,
+)
+from reference_impl.wire.schema import Definition
+
+__all__ = [
+    "API_NAMES",
+    "ERRORS",
+    "FRAME_BYTES_MAX",
+    "KAFKA_VERSIONS",
+    "LATEST",
+    "NO_TIMESTAMP",
+    "ApiKey",
+    "BatchHeader",
+    "Compression",
+    "ControlRecordType",
+    "CorruptRecord",
+    "Definition",
+    "ErrorCode",
+    "ErrorInfo",
+    "FrameReader",
+    "Malformed",
+    "Piece",
+    "Record",
+    "RecordBatch",
+    "RequestHeader",
+    "Struct",
+    "api_key",
+    "assign_offset_and_epoch",
+    "batches",
+    "check_crc",
+    "compress",
+    "control_record",
+    "control_type",
+    "decode_metadata_record",
+    "decode_record",
+    "decode_request",
+    "decode_request_header",
+    "decode_response",
+    "decode_response_header",
+    "decode_versioned",
+    "decompress",
+    "definition",
+    "encode_key",
+    "encode_metadata_record",
+    "encode_record",
+    "encode_request",
+    "encode_request_header",
+    "encode_response",
+    "encode_versioned",
+    "end_txn_marker",
+    "error_name",
+    "patched",
+    "read_header",
+    "request_definition",
+    "request_header_version",
+    "response_definition",
+    "response_header_version",
+    "set_timestamps",
+    "valid_versions",
+]

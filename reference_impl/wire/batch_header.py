@@ -1,0 +1,203 @@
+"""The 61-byte header of a record batch (magic 2), read and patched where it lies.
+
+Source: Kafka documentation, Record Batch; KIP-98 (producer id, epoch, sequence), KIP-534 (delete
+horizon); Java class DefaultRecordBatch. The broker's hot path ends here: it never looks at the
+records behind the header except to validate them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from reference_impl.wire.compression import Compression
+from reference_impl.wire.malformed import CorruptRecord
+
+Buffer = bytes | bytearray | memoryview
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES = HEADER.size
+LOG_OVERHEAD = 12
+"""Base offset and batch length, which batch length does not count."""
+MAGIC = 2
+_MAGIC_AT = 16
+_CRC_AT = 17
+_CRC_FROM = 21  # the CRC covers everything after itself, so not base offset and leader epoch
+_ATTRIBUTES_AT = 21
+_MAX_TIMESTAMP_AT = 35
+
+COMPRESSION_BITS = 0x07
+LOG_APPEND_TIME_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40
+
+
+class BatchHeader(NamedTuple):
+    """The header's fields, in their order on disk and on the wire."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return self.batch_length + LOG_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record, or of the last which compaction has removed."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence of the last record; sequences wrap at 2^31 (DefaultRecordBatch.java)."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+    @property
+    def compression(self) -> Compression:
+        """How the records are compressed; raises CorruptRecord for 5, 6 and 7."""
+        return compression_of(self.attributes)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Written inside a transaction."""
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """Holds a control record, such as a transaction marker."""
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """Timestamps were set by the broker."""
+        return bool(self.attributes & LOG_APPEND_TIME_BIT)
+
+    @property
+    def has_producer_id(self) -> bool:
+        """Written by an idempotent producer."""
+        return self.producer_id >= 0
+
+
+def compression_of(attributes: int) -> Compression:
+    """The compression in a batch's attributes."""
+    kind = attributes & COMPRESSION_BITS
+    if kind > Compression.ZSTD:
+        raise CorruptRecord(
+            f"compression type {kind} does not exist; there are 0 to 4", "attributes"
+        )
+    return Compression(kind)
+
+
+def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
+    """The header at this position; only what makes it a header at all is checked."""
+    left = len(buffer) - position
+    if left <= _MAGIC_AT:
+        raise CorruptRecord(f"{left} bytes are too few for a record batch")
+    magic = buffer[position + _MAGIC_AT]
+    if magic != MAGIC:
+        raise CorruptRecord(
+            f"magic {magic} is not 2, the only one since Kafka 4.0 (KIP-896)", "magic"
+        )
+    if left < HEADER_BYTES:
+        raise CorruptRecord(f"{left} bytes are too few for a record batch")
+    header = BatchHeader._make(HEADER.unpack_from(buffer, position))
+    if header.batch_length < HEADER_BYTES - LOG_OVERHEAD:
+        raise CorruptRecord(f"length {header.batch_length} is less than a header", "batch_length")
+    return header
+
+
+def batches(
+    buffer: Buffer, *, allow_partial: bool = False
+) -> Iterator[tuple[BatchHeader, int, int]]:
+    """(header, start, end) of each batch.
+
+    A Fetch response may end in the middle of a batch (max_bytes): `allow_partial` stops there.
+    """
+    position, limit = 0, len(buffer)
+    while position < limit:
+        if allow_partial and limit - position < HEADER_BYTES:
+            return
+        header = read_header(buffer, position)
+        end = position + LOG_OVERHEAD + header.batch_length
+        if end > limit:
+            if allow_partial:
+                return
+            raise CorruptRecord(
+                f"length {header.batch_length} runs past the end of {limit} bytes", "batch_length"
+            )
+        yield header, position, end
+        position = end
+
+
+def crc_of(buffer: Buffer, start: int, end: int) -> int:
+    """CRC-32C of the batch between start and end."""
+    return int(crc32c(memoryview(buffer)[start + _CRC_FROM : end]))
+
+
+def check_crc(buffer: Buffer, start: int, end: int) -> None:
+    """Raise CorruptRecord unless the batch between start and end has the CRC which it states."""
+    stated = int.from_bytes(buffer[start + _CRC_AT : start + _CRC_FROM], "big")
+    found = crc_of(buffer, start, end)
+    if stated != found:
+        raise CorruptRecord(f"states {stated:#010x}, but its bytes have {found:#010x}", "crc")
+
+
+def assign_offset_and_epoch(
+    buffer: bytearray | memoryview, start: int, base_offset: int, epoch: int
+) -> None:
+    """Give a batch its place in the log, where it lies; both fields are outside the CRC."""
+    struct.pack_into(">q", buffer, start, base_offset)
+    struct.pack_into(">i", buffer, start + LOG_OVERHEAD, epoch)
+
+
+def set_timestamps(
+    buffer: bytearray | memoryview,
+    start: int,
+    end: int,
+    max_timestamp: int,
+    *,
+    log_append_time: bool = False,
+) -> None:
+    """Set a batch's max timestamp and timestamp type, where it lies, with a new CRC.
+
+    With LogAppendTime the max timestamp is every record's (KIP-32; DefaultRecordBatch.java,
+    setMaxTimestamp); the base timestamp stays as it was sent.
+    """
+    attributes: int = struct.unpack_from(">h", buffer, start + _ATTRIBUTES_AT)[0]
+    attributes &= ~LOG_APPEND_TIME_BIT
+    if log_append_time:
+        attributes |= LOG_APPEND_TIME_BIT
+    struct.pack_into(">h", buffer, start + _ATTRIBUTES_AT, attributes)
+    struct.pack_into(">q", buffer, start + _MAX_TIMESTAMP_AT, max_timestamp)
+    struct.pack_into(">I", buffer, start + _CRC_AT, crc_of(buffer, start, end))
+
+
+def patched(batch: Buffer, **fields: int) -> bytes:
+    """A copy of one batch with some header fields changed; the CRC is right unless it is given.
+
+    For whoever wants to send a batch which is wrong in exactly one place.
+    """
+    out = bytearray(batch)
+    header = BatchHeader._make(HEADER.unpack_from(out))._replace(**fields)
+    HEADER.pack_into(out, 0, *header)
+    if "crc" not in fields:
+        struct.pack_into(">I", out, _CRC_AT, crc_of(out, 0, len(out)))
+    return bytes(out)

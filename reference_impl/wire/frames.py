@@ -1,0 +1,282 @@
+"""Frames and headers: what stands around a message on a connection.
+
+Source: Kafka protocol guide, Protocol Common Structure (size, then header, then body);
+RequestHeader.json, ResponseHeader.json; KIP-482 (flexible headers); KIP-511 (the response header
+of ApiVersions stays at version 0, since a client may not know the broker's versions yet).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from reference_impl.wire.fields import Struct, parse_versions
+from reference_impl.wire.malformed import Malformed
+from reference_impl.wire.messages import (
+    KAFKA_VERSIONS,
+    request_definition,
+    response_definition,
+    table,
+)
+from reference_impl.wire.primitives import read_uvarint
+
+FRAME_BYTES_MAX = 100 * 1024 * 1024  # socket.request.max.bytes, default
+API_VERSIONS = 18
+CONTROLLED_SHUTDOWN = 7
+
+_SIZE = struct.Struct(">i")
+_REQUEST_START = struct.Struct(">hhih")  # api key, api version, correlation id, client id length
+_CORRELATION_ID = struct.Struct(">i")
+
+
+class FrameReader:
+    """Cuts the bytes of a connection into frames; each frame owns its bytes, so it may be patched.
+
+    A frame grows with the bytes that arrive: a size which is only claimed allocates nothing.
+    """
+
+    def __init__(self, max_size: int = FRAME_BYTES_MAX) -> None:
+        self.max_size = max_size
+        self._partial = bytearray()
+        """The size and body of a frame which has not arrived to its end."""
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
+        """The frames which these bytes complete."""
+        frames: list[bytearray] = []
+        view = memoryview(data)
+        if self._partial:
+            taken = self._finish_partial(view, frames)
+            view = view[taken:]
+        while len(view) >= 4:
+            end = 4 + self._size_at(view)
+            if end > len(view):
+                break
+            frames.append(bytearray(view[4:end]))
+            view = view[end:]
+        self._partial += view
+        if len(self._partial) >= 4:
+            self._size_at(self._partial)
+        return frames
+
+    def _finish_partial(self, view: memoryview, frames: list[bytearray]) -> int:
+        """Complete the frame under way, if these bytes do; returns how many of them it took."""
+        taken = 0
+        if len(self._partial) < 4:
+            taken = min(4 - len(self._partial), len(view))
+            self._partial += view[:taken]
+            if len(self._partial) < 4:
+                return taken
+        missing = 4 + self._size_at(self._partial) - len(self._partial)
+        step = min(missing, len(view) - taken)
+        self._partial += view[taken : taken + step]
+        if step == missing:
+            frame, self._partial = self._partial, bytearray()
+            del frame[:4]  # bytearray drops from the front without copying
+            frames.append(frame)
+        return taken + step
+
+    def _size_at(self, buffer: memoryview | bytearray) -> int:
+        size: int = _SIZE.unpack_from(buffer)[0]
+        if not 0 <= size <= self.max_size:
+            raise Malformed(f"size {size} is not between 0 and {self.max_size}", "size", "frame")
+        return size
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeader:
+    """The header of a request; its tagged fields are skipped, since Kafka defines none."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+@lru_cache(None)
+def _flexible_versions(kind: str, api_key: int) -> range:
+    """From the newest table that knows the API: flexibility never changes, APIs are removed."""
+    for kafka_version in KAFKA_VERSIONS:
+        for row in table(kafka_version).values():
+            if row.get("api_key") == api_key and row["type"] == kind:
+                return parse_versions(row["flexible"])
+    raise Malformed(f"api key {api_key} is unknown", "request_api_key", "RequestHeader")
+
+
+@lru_cache(4096)
+def request_header_version(api_key: int, version: int) -> int:
+    """Version of RequestHeader in front of this request (ApiMessageType.requestHeaderVersion)."""
+    if api_key == CONTROLLED_SHUTDOWN and version == 0:
+        return 0  # from before client ids: no client_id at all
+    return 2 if version in _flexible_versions("request", api_key) else 1
+
+
+@lru_cache(4096)
+def response_header_version(api_key: int, version: int) -> int:
+    """Version of ResponseHeader in front of this response (ApiMessageType)."""
+    if api_key == API_VERSIONS:
+        return 0
+    return 1 if version in _flexible_versions("response", api_key) else 0
+
+
+def decode_request_header(frame: bytes | bytearray | memoryview) -> tuple[RequestHeader, int]:
+    """The header of a request, and where its body starts.
+
+    The version need not be one which is served: a broker answers ApiVersions even then (KIP-511).
+    """
+    try:
+        return _decode_request_header(memoryview(frame))
+    except (struct.error, IndexError):
+        raise Malformed("the bytes end too early", message="RequestHeader") from None
+    except UnicodeDecodeError as error:
+        raise Malformed(f"not UTF-8: {error.reason}", "client_id", "RequestHeader") from None
+    except Malformed as error:
+        raise error.of("RequestHeader") from None
+
+
+def _decode_request_header(view: memoryview) -> tuple[RequestHeader, int]:
+    api_key, api_version = struct.unpack_from(">hh", view)
+    header_version = request_header_version(api_key, api_version)
+    if header_version == 0:
+        return RequestHeader(api_key, api_version, _CORRELATION_ID.unpack_from(view, 4)[0], None), 8
+    _, _, correlation_id, length = _REQUEST_START.unpack_from(view)
+    position = _REQUEST_START.size
+    client_id: str | None = None
+    if length >= 0:
+        end = position + length
+        if end > len(view):
+            raise Malformed(f"length {length} runs past the end of {len(view)} bytes", "client_id")
+        client_id = str(view[position:end], "utf-8")
+        position = end
+    elif length != -1:
+        raise Malformed(f"negative length {length}", "client_id")
+    if header_version == 2:
+        position = _skip_tags(view, position)
+    return RequestHeader(api_key, api_version, correlation_id, client_id), position
+
+
+def _skip_tags(view: memoryview, position: int) -> int:
+    """Step over the tagged fields of a header (KIP-482), which must ascend."""
+    if view[position] == 0:
+        return position + 1
+    count, position = read_uvarint(view, position)
+    previous = -1
+    for _ in range(count):
+        tag, position = read_uvarint(view, position)
+        if tag <= previous:
+            raise Malformed(
+                f"tag {tag} comes after tag {previous}: tags must ascend", "tagged_fields"
+            )
+        previous = tag
+        size, position = read_uvarint(view, position)
+        position += size
+        if position > len(view):
+            raise Malformed(f"tag {tag}: size {size} runs past the end", "tagged_fields")
+    return position
+
+
+def encode_request(
+    api_key: int,
+    api_version: int,
+    correlation_id: int,
+    client_id: str | None,
+    body: Struct,
+    kafka_version: str | None = None,
+) -> bytes:
+    """A request with its size and header, ready to send."""
+    parts = _of_api("request", api_key, api_version, kafka_version).encode_parts(body, api_version)
+    header = encode_request_header(api_key, api_version, correlation_id, client_id)
+    return _framed([header, *parts])
+
+
+def encode_request_header(
+    api_key: int, api_version: int, correlation_id: int, client_id: str | None
+) -> bytes:
+    """The header of a request, in the version which belongs to the request."""
+    header_version = request_header_version(api_key, api_version)
+    if header_version == 0:
+        return struct.pack(">hhi", api_key, api_version, correlation_id)
+    raw = None if client_id is None else client_id.encode()
+    length = -1 if raw is None else len(raw)
+    start = _REQUEST_START.pack(api_key, api_version, correlation_id, length)
+    return start + (raw or b"") + (b"\0" if header_version == 2 else b"")
+
+
+def decode_request(
+    frame: bytes | bytearray | memoryview, kafka_version: str | None = None
+) -> tuple[RequestHeader, Struct]:
+    """A request without its size; bytes after the body are tolerated, as brokers do (WIRE-21)."""
+    view = memoryview(frame)
+    header, start = decode_request_header(view)
+    definition = _of_api("request", header.api_key, header.api_version, kafka_version)
+    body, _ = definition.decode_prefix(view[start:], header.api_version)
+    return header, body
+
+
+def encode_response(
+    api_key: int,
+    api_version: int,
+    correlation_id: int,
+    body: Struct,
+    kafka_version: str | None = None,
+) -> bytes:
+    """A response with its size and header, ready to send."""
+    parts = _of_api("response", api_key, api_version, kafka_version).encode_parts(body, api_version)
+    tags = b"\0" if response_header_version(api_key, api_version) else b""
+    return _framed([_CORRELATION_ID.pack(correlation_id) + tags, *parts])
+
+
+def decode_response_header(
+    frame: bytes | bytearray | memoryview, api_key: int, api_version: int
+) -> tuple[int, int]:
+    """The correlation id of a response, and where its body starts."""
+    view = memoryview(frame)
+    try:
+        correlation_id: int = _CORRELATION_ID.unpack_from(view)[0]
+        position = 4
+        if response_header_version(api_key, api_version):
+            position = _skip_tags(view, position)
+    except (struct.error, IndexError):
+        raise Malformed("the bytes end too early", message="ResponseHeader") from None
+    return correlation_id, position
+
+
+def decode_response(
+    frame: bytes | bytearray | memoryview,
+    api_key: int,
+    api_version: int,
+    kafka_version: str | None = None,
+) -> tuple[int, Struct]:
+    """A response without its size: (correlation id, body). Nothing may be left over."""
+    view = memoryview(frame)
+    correlation_id, start = decode_response_header(view, api_key, api_version)
+    definition = _of_api("response", api_key, api_version, kafka_version)
+    return correlation_id, definition.decode(view[start:], api_version)
+
+
+def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
+    return _definition(kind, api_key, api_version, kafka_version)
+
+
+@lru_cache(4096)
+def _definition(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
+    """The definition with this version: the newest Kafka's, or of the one which still has it."""
+    find = request_definition if kind == "request" else response_definition
+    if kafka_version is not None:
+        return find(api_key, kafka_version)
+    last: Malformed | None = None
+    for candidate in KAFKA_VERSIONS:
+        try:
+            definition = find(api_key, candidate)
+        except Malformed as error:
+            last = last or error
+            continue
+        if api_version in definition.valid_versions:
+            return definition
+        last = last or Malformed(f"version {api_version} is not served", message=definition.name)
+    raise last or Malformed(f"api key {api_key} is unknown")
+
+
+def _framed(parts: list[Any]) -> bytes:
+    return b"".join([_SIZE.pack(sum(map(len, parts))), *parts])

@@ -1,0 +1,62 @@
+"""The one error of this package: bytes which are not the message that they claim to be."""
+
+from __future__ import annotations
+
+import struct
+from typing import Self
+
+# What Python itself raises when a reader runs past the end, or meets bytes which are not text;
+# readers let it happen, so that the good case pays for no checks, and translate it on the way out.
+READ_ERRORS = (struct.error, IndexError, ValueError)
+WRITE_ERRORS = (struct.error, TypeError, AttributeError, ValueError)
+
+
+class Malformed(ValueError):
+    """Bytes which are not a message of this schema and version, or a value it cannot hold.
+
+    `message` says which message and version, `path` which field of it, `problem` what is wrong.
+    """
+
+    def __init__(self, problem: str, path: str = "", message: str = "") -> None:
+        super().__init__(problem, path, message)
+        self.problem, self.path, self.message = problem, path, message
+
+    def __str__(self) -> str:
+        where = ", ".join(part for part in (self.message, self.path) if part)
+        return f"{where}: {self.problem}" if where else self.problem
+
+    def inside(self, step: str) -> Self:
+        """The same error, seen from one level further out: `step` is a field name or `[index]`."""
+        joint = "." if self.path and not self.path.startswith("[") else ""
+        self.path = f"{step}{joint}{self.path}"
+        return self
+
+    def of(self, message: str) -> Self:
+        """The same error, with the message and version it was found in."""
+        self.message = message
+        return self
+
+
+class CorruptRecord(Malformed):
+    """A record batch whose bytes contradict themselves (CORRUPT_MESSAGE or INVALID_RECORD)."""
+
+
+def unreadable(error: Exception, step: str) -> Malformed:
+    """What went wrong while `step` was read, as the one error type."""
+    if isinstance(error, Malformed):
+        return error.inside(step)
+    if isinstance(error, UnicodeDecodeError):
+        return Malformed(f"not UTF-8: {error.reason} at byte {error.start}", step)
+    if isinstance(error, struct.error | IndexError):
+        return Malformed("the bytes end too early", step)
+    return Malformed(str(error), step)
+
+
+def unwritable(error: Exception, step: str, value: object) -> Malformed:
+    """What went wrong while `step` was written, as the one error type."""
+    if isinstance(error, Malformed):
+        return error.inside(step)
+    shown = repr(value)
+    if len(shown) > 60:
+        shown = shown[:57] + "..."
+    return Malformed(f"cannot write {shown}: {error}", step)

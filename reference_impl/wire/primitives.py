@@ -1,0 +1,303 @@
+"""Readers and writers of the primitive types.
+
+Source: Kafka protocol guide, Protocol Primitive Types; KIP-482, The Kafka Protocol should Support
+Optional Tagged Fields (compact types, unsigned varints); Java class MessageDataGenerator.
+
+A reader takes (buffer, position) and returns (value, position after it). A writer appends to a
+list of byte strings, which are joined once at the end.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from reference_impl.wire.malformed import (
+    READ_ERRORS,
+    WRITE_ERRORS,
+    Malformed,
+    unreadable,
+    unwritable,
+)
+
+Reader = Callable[[memoryview, int], tuple[Any, int]]
+Writer = Callable[[list[Any], Any], None]
+
+STRING_BYTES_MAX = 0x7FFF  # MessageDataGenerator.java: compact strings keep the old limit
+ZERO_UUID = uuid.UUID(int=0)
+FORMATS = {
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+}
+
+
+class Codec(NamedTuple):
+    """How one type is read and written, and the fewest bytes which it takes.
+
+    `min_size` bounds an array's count by the bytes at hand, before anything is allocated.
+    `format` is the struct letter of a fixed-size number, else empty.
+    """
+
+    read: Reader
+    write: Writer
+    min_size: int
+    format: str = ""
+
+
+def fixed(letter: str) -> Codec:
+    """A big-endian number."""
+    number = struct.Struct(">" + letter)
+    unpack, pack, size = number.unpack_from, number.pack, number.size
+
+    def read(buffer: memoryview, position: int) -> tuple[Any, int]:
+        return unpack(buffer, position)[0], position + size
+
+    def write(out: list[Any], value: Any) -> None:
+        out.append(pack(value))
+
+    return Codec(read, write, size, letter)
+
+
+def _read_bool(buffer: memoryview, position: int) -> tuple[bool, int]:
+    return buffer[position] != 0, position + 1
+
+
+def _write_bool(out: list[Any], value: bool) -> None:
+    out.append(b"\1" if value else b"\0")
+
+
+@lru_cache(4096)
+def _uuid_of(raw: bytes) -> uuid.UUID:
+    # Brokers see the same few topic ids in every Fetch; building a UUID costs a microsecond.
+    return uuid.UUID(bytes=raw)
+
+
+def _read_uuid(buffer: memoryview, position: int) -> tuple[uuid.UUID, int]:
+    end = position + 16
+    if end > len(buffer):
+        raise Malformed(f"uuid runs past the end of {len(buffer)} bytes")
+    return _uuid_of(bytes(buffer[position:end])), end
+
+
+def _write_uuid(out: list[Any], value: uuid.UUID) -> None:
+    out.append(value.bytes)
+
+
+def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
+    """An unsigned varint of at most 32 bits, so at most 5 bytes (ByteUtils.readUnsignedVarint)."""
+    byte = buffer[position]
+    if byte < 0x80:
+        return byte, position + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        position += 1
+        byte = buffer[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position + 1
+        shift += 7
+        if shift > 28:
+            raise Malformed("unsigned varint is longer than 5 bytes")
+
+
+def uvarint(value: int) -> bytes:
+    """The bytes of an unsigned varint."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _read_compact_length(buffer: memoryview, position: int) -> tuple[int, int]:
+    length, position = read_uvarint(buffer, position)
+    return length - 1, position
+
+
+def _write_compact_length(out: list[Any], length: int) -> None:
+    out.append(uvarint(length + 1))
+
+
+FIXED = {name: fixed(letter) for name, letter in FORMATS.items()}
+FIXED["bool"] = Codec(_read_bool, _write_bool, 1)
+FIXED["uuid"] = Codec(_read_uuid, _write_uuid, 16)
+COMPACT_LENGTH = Codec(_read_compact_length, _write_compact_length, 1)
+
+
+def length_codec(kind: str, flexible: bool) -> Codec:
+    """How the length in front of a string, bytes, records or array ("array") is written."""
+    if flexible:
+        return COMPACT_LENGTH
+    return FIXED["int16" if kind == "string" else "int32"]
+
+
+def checked_length(length: int, kind: str, nullable: bool) -> None:
+    """A negative length: -1 is null where null is allowed; everything else is an error."""
+    if length != -1:
+        raise Malformed(f"{kind} has the negative length {length}")
+    if not nullable:
+        raise Malformed(f"{kind} is null, which this version does not allow")
+
+
+def string(flexible: bool, nullable: bool) -> Codec:
+    """Text: a length in bytes, then UTF-8."""
+    read_length, write_length, length_size, _ = length_codec("string", flexible)
+
+    def read(buffer: memoryview, position: int) -> tuple[str | None, int]:
+        length, position = read_length(buffer, position)
+        if length < 0:
+            checked_length(length, "string", nullable)
+            return None, position
+        end = position + length
+        if end > len(buffer):
+            raise Malformed(f"length {length} runs past the end of {len(buffer)} bytes")
+        if length > STRING_BYTES_MAX:
+            raise Malformed(f"length {length} is over the limit of {STRING_BYTES_MAX} for strings")
+        return str(buffer[position:end], "utf-8"), end
+
+    def write(out: list[Any], value: str | None) -> None:
+        if value is None:
+            checked_length(-1, "string", nullable)
+            write_length(out, -1)
+            return
+        raw = value.encode()
+        if len(raw) > STRING_BYTES_MAX:
+            raise Malformed(
+                f"{len(raw)} bytes are over the limit of {STRING_BYTES_MAX} for strings"
+            )
+        write_length(out, len(raw))
+        out.append(raw)
+
+    return Codec(read, write, length_size)
+
+
+def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
+    """Bytes or records: a length, then that many bytes.
+
+    `records` stay a view into the frame: the broker patches batches in place and copies nothing.
+    `bytes` are small and kept for long (member metadata), so they must not pin the frame.
+    """
+    read_length, write_length, length_size, _ = length_codec(kind, flexible)
+    keep_view = kind == "records"
+
+    def read(buffer: memoryview, position: int) -> tuple[memoryview | bytes | None, int]:
+        length, position = read_length(buffer, position)
+        if length < 0:
+            checked_length(length, kind, nullable)
+            return None, position
+        end = position + length
+        if end > len(buffer):
+            raise Malformed(f"length {length} runs past the end of {len(buffer)} bytes")
+        raw = buffer[position:end]
+        return (raw if keep_view else bytes(raw)), end
+
+    def write(out: list[Any], value: bytes | bytearray | memoryview | None) -> None:
+        if value is None:
+            checked_length(-1, kind, nullable)
+            write_length(out, -1)
+            return
+        if isinstance(value, str):
+            raise TypeError(f"{kind} must be bytes, not text")
+        write_length(out, len(value))
+        out.append(value)
+
+    return Codec(read, write, length_size)
+
+
+def checked_count(count: int, nullable: bool, item_size: int, left: int) -> None:
+    """Refuse a count which the remaining bytes cannot hold, before a list of it is built."""
+    if count < 0:
+        checked_length(count, "array", nullable)
+    elif count * item_size > left:
+        raise Malformed(f"array of {count} elements cannot fit into the remaining {left} bytes")
+
+
+def array(item: Codec, flexible: bool, nullable: bool) -> Codec:
+    """A count, then that many items."""
+    read_count, write_count, count_size, _ = length_codec("array", flexible)
+    read_item, write_item, item_size, _ = item
+    item_size = max(1, item_size)
+
+    def read(buffer: memoryview, position: int) -> tuple[list[Any] | None, int]:
+        count, position = read_count(buffer, position)
+        checked_count(count, nullable, item_size, len(buffer) - position)
+        if count < 0:
+            return None, position
+        items: list[Any] = []
+        try:
+            for _ in range(count):
+                value, position = read_item(buffer, position)
+                items.append(value)
+        except READ_ERRORS as error:
+            raise unreadable(error, f"[{len(items)}]") from None
+        return items, position
+
+    def write(out: list[Any], items: list[Any] | None) -> None:
+        if items is None:
+            checked_length(-1, "array", nullable)
+            write_count(out, -1)
+            return
+        write_count(out, len(items))
+        index = -1
+        try:
+            for index, value in enumerate(items):  # noqa: B007 (the handler names it)
+                write_item(out, value)
+        except WRITE_ERRORS as error:
+            raise unwritable(error, f"[{index}]", items[index]) from None
+
+    return Codec(read, write, count_size)
+
+
+def number_array(item: Codec, flexible: bool, nullable: bool) -> Codec:
+    """A count, then that many numbers, read and written in one go."""
+    read_count, write_count, count_size, _ = length_codec("array", flexible)
+    size, letter = item.min_size, item.format
+
+    def read(buffer: memoryview, position: int) -> tuple[list[Any] | None, int]:
+        count, position = read_count(buffer, position)
+        checked_count(count, nullable, size, len(buffer) - position)
+        if count < 0:
+            return None, position
+        numbers = struct.unpack_from(f">{count}{letter}", buffer, position)
+        return list(numbers), position + count * size
+
+    def write(out: list[Any], numbers: list[Any] | None) -> None:
+        if numbers is None:
+            checked_length(-1, "array", nullable)
+            write_count(out, -1)
+            return
+        write_count(out, len(numbers))
+        out.append(struct.pack(f">{len(numbers)}{letter}", *numbers))
+
+    return Codec(read, write, count_size)
+
+
+def nullable_struct(item: Codec) -> Codec:
+    """A struct which may be null: one byte, negative for null, then the struct."""
+    read_item, write_item, _, _ = item
+
+    def read(buffer: memoryview, position: int) -> tuple[Any, int]:
+        present = buffer[position]
+        if present >= 0x80:
+            return None, position + 1
+        return read_item(buffer, position + 1)
+
+    def write(out: list[Any], value: Any) -> None:
+        if value is None:
+            out.append(b"\xff")
+            return
+        out.append(b"\1")
+        write_item(out, value)
+
+    return Codec(read, write, 1)

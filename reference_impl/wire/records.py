@@ -1,0 +1,360 @@
+"""Record batches (magic 2): records in, bytes out, and back.
+
+Source: Kafka documentation, Record Batch and Record; KIP-82 (headers), KIP-98 (control records);
+Java classes DefaultRecordBatch, DefaultRecord, ControlRecordType, EndTransactionMarker.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from typing import Self
+
+from reference_impl.wire.batch_header import (
+    CONTROL_BIT,
+    HEADER,
+    HEADER_BYTES,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    Buffer,
+    assign_offset_and_epoch,
+    batches,
+    check_crc,
+    compression_of,
+    crc_of,
+    patched,
+    read_header,
+    set_timestamps,
+)
+from reference_impl.wire.compression import (
+    UNCOMPRESSED_BYTES_MAX,
+    Compression,
+    compress,
+    decompress,
+)
+from reference_impl.wire.malformed import READ_ERRORS, CorruptRecord, Malformed
+
+__all__ = [
+    "BY_POSITION",
+    "NO_TIMESTAMP",
+    "BatchHeader",
+    "Compression",
+    "ControlRecordType",
+    "CorruptRecord",
+    "Record",
+    "RecordBatch",
+    "assign_offset_and_epoch",
+    "batches",
+    "check_crc",
+    "control_record",
+    "control_type",
+    "crc_of",
+    "decode_records",
+    "encode_records",
+    "end_txn_marker",
+    "patched",
+    "read_header",
+    "set_timestamps",
+]
+
+NO_TIMESTAMP = -1
+BY_POSITION = -(1 << 31) - 1
+"""An offset delta to be counted when the batch is encoded; no int32, so it cannot be meant."""
+_TAIL = struct.Struct(">hiqqqhii")  # the header from attributes on: what the CRC covers
+_START = struct.Struct(">qiibI")
+
+Header = tuple[str | bytes, bytes | None]
+
+
+@dataclass(slots=True)
+class Record:
+    """One record. Header keys which are not UTF-8 come as bytes."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: Sequence[Header] = ()
+    offset_delta: int = BY_POSITION
+    timestamp_delta: int = 0
+    attributes: int = 0
+
+    def __post_init__(self) -> None:
+        self.headers = list(self.headers)
+
+
+@lru_cache(1 << 14)
+def varint(value: int) -> bytes:
+    """A signed number in zigzag form (ByteUtils.writeVarlong, which also serves int32)."""
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def read_varint(buffer: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
+    """A signed number of at most 5 bytes, or 10 with `shift_max` 63."""
+    byte = buffer[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        position += 1
+        byte = buffer[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position + 1
+        shift += 7
+        if shift > shift_max:
+            raise CorruptRecord("varint is too long")
+
+
+def _sized(raw: bytes | None) -> bytes:
+    return varint(-1) if raw is None else varint(len(raw)) + raw
+
+
+def encode_records(records: Iterable[Record]) -> bytes:
+    """The records of a batch, not compressed."""
+    out = []
+    for index, record in enumerate(records):
+        delta = index if record.offset_delta == BY_POSITION else record.offset_delta
+        parts = [
+            bytes((record.attributes & 0xFF,)),
+            varint(record.timestamp_delta),
+            varint(delta),
+            _sized(record.key),
+            _sized(record.value),
+            varint(len(record.headers)),
+        ]
+        for key, value in record.headers:
+            parts.append(_sized(key.encode() if isinstance(key, str) else key) + _sized(value))
+        body = b"".join(parts)
+        out.append(varint(len(body)))
+        out.append(body)
+    return b"".join(out)
+
+
+def decode_records(payload: bytes, count: int) -> list[Record]:
+    """Exactly `count` records, which fill the payload (DefaultRecordBatch's iterators)."""
+    records: list[Record] = []
+    position = 0
+    if count < 0:
+        raise CorruptRecord(f"the count {count} is negative", "records_count")
+    try:
+        for _ in range(count):
+            record, position = _read_record(payload, position)
+            records.append(record)
+    except CorruptRecord as error:
+        raise error.inside(f"records[{len(records)}]") from None
+    except READ_ERRORS:
+        raise CorruptRecord("the bytes end too early", f"records[{len(records)}]") from None
+    if position != len(payload):
+        raise CorruptRecord(f"{len(payload) - position} bytes follow the last record", "records")
+    return records
+
+
+def _read_record(buffer: bytes, position: int) -> tuple[Record, int]:
+    size, position = read_varint(buffer, position)
+    end = position + size
+    if size < 0 or end > len(buffer):
+        raise CorruptRecord(f"size {size} does not fit into the {len(buffer)} bytes of the batch")
+    attributes = buffer[position]
+    timestamp_delta, position = read_varint(buffer, position + 1, 63)
+    offset_delta, position = read_varint(buffer, position)
+    key, position = _read_sized(buffer, position, end)
+    value, position = _read_sized(buffer, position, end)
+    count, position = read_varint(buffer, position)
+    if count < 0 or count > end - position:
+        raise CorruptRecord(f"{count} headers cannot be in a record of {size} bytes")
+    headers: list[Header] = []
+    for _ in range(count):
+        name, position = _read_sized(buffer, position, end)
+        if name is None:
+            raise CorruptRecord("a header key is null")
+        header_value, position = _read_sized(buffer, position, end)
+        headers.append((_header_key(name), header_value))
+    if position != end:
+        raise CorruptRecord(f"size {size} is not what the record takes")
+    return Record(value, key, headers, offset_delta, timestamp_delta, attributes), end
+
+
+def _read_sized(buffer: bytes, position: int, limit: int) -> tuple[bytes | None, int]:
+    size, position = read_varint(buffer, position)
+    if size < 0:
+        if size != -1:
+            raise CorruptRecord(f"negative length {size}")
+        return None, position
+    end = position + size
+    if end > limit:
+        raise CorruptRecord(f"length {size} runs past the end of the record")
+    return buffer[position:end], end
+
+
+def _header_key(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+@dataclass(slots=True)
+class RecordBatch:
+    """A batch as a value. What is None is computed when the batch is encoded."""
+
+    records: Sequence[Record]
+    base_offset: int = 0
+    partition_leader_epoch: int = -1
+    attributes: int = 0
+    last_offset_delta: int | None = None
+    base_timestamp: int = NO_TIMESTAMP
+    max_timestamp: int | None = None
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+
+    @property
+    def compression(self) -> Compression:
+        """How the records are compressed."""
+        return compression_of(self.attributes)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Written inside a transaction."""
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """Holds a control record, such as a transaction marker."""
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """Timestamps were set by the broker."""
+        return bool(self.attributes & LOG_APPEND_TIME_BIT)
+
+    def offsets(self) -> Iterator[tuple[int, Record]]:
+        """Each record with its absolute offset."""
+        for index, record in enumerate(self.records):
+            delta = index if record.offset_delta == BY_POSITION else record.offset_delta
+            yield self.base_offset + delta, record
+
+    def timestamp_of(self, record: Record) -> int:
+        """The record's absolute timestamp: the batch's own where the broker set it (KIP-32)."""
+        if self.is_log_append_time and self.max_timestamp is not None:
+            return self.max_timestamp
+        return self.base_timestamp + record.timestamp_delta
+
+    def encode(self) -> bytes:
+        """The bytes of the batch."""
+        payload = compress(self.attributes & 7, encode_records(self.records))
+        last = self.last_offset_delta
+        if last is None:
+            last = len(self.records) - 1
+        newest = self.max_timestamp
+        if newest is None:
+            deltas = [record.timestamp_delta for record in self.records]
+            newest = self.base_timestamp + max(deltas, default=0)
+        tail = (
+            _TAIL.pack(
+                self.attributes,
+                last,
+                self.base_timestamp,
+                newest,
+                self.producer_id,
+                self.producer_epoch,
+                self.base_sequence,
+                len(self.records),
+            )
+            + payload
+        )
+        length = HEADER_BYTES - LOG_OVERHEAD - _TAIL.size + len(tail)
+        start = (self.base_offset, length, self.partition_leader_epoch, MAGIC)
+        head = _START.pack(*start, 0)
+        crc = crc_of(head + tail, 0, len(head) + len(tail))
+        return _START.pack(*start, crc) + tail
+
+    @classmethod
+    def decode(
+        cls, data: Buffer, position: int = 0, *, max_size: int = UNCOMPRESSED_BYTES_MAX
+    ) -> tuple[Self, int]:
+        """The batch at this position, and where it ends. Records are checked to the last byte."""
+        header = read_header(data, position)
+        end = position + header.size
+        if end > len(data):
+            raise CorruptRecord(
+                f"length {header.batch_length} runs past the end of {len(data)} bytes",
+                "batch_length",
+            )
+        check_crc(data, position, end)
+        body = memoryview(data)[position + HEADER.size : end]
+        payload = decompress(header.attributes & 7, body, max_size)
+        batch = cls(
+            decode_records(payload, header.records_count),
+            header.base_offset,
+            header.partition_leader_epoch,
+            header.attributes,
+            header.last_offset_delta,
+            header.base_timestamp,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+        )
+        return batch, end
+
+
+class ControlRecordType(IntEnum):
+    """What a control record says, in its key (ControlRecordType.java)."""
+
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+
+
+_CONTROL_KEY = struct.Struct(">hh")  # version 0, type
+_END_TXN_MARKER = struct.Struct(">hi")  # version 0, coordinator epoch (EndTxnMarker.json)
+
+
+def control_record(kind: ControlRecordType, value: bytes) -> Record:
+    """A control record with this value, which brings its own version."""
+    return Record(value, _CONTROL_KEY.pack(0, kind))
+
+
+def control_type(record: Record) -> ControlRecordType:
+    """What a control record says."""
+    if record.key is None or len(record.key) < _CONTROL_KEY.size:
+        raise CorruptRecord("the key of a control record is shorter than 4 bytes", "key")
+    kind: int = _CONTROL_KEY.unpack_from(record.key)[1]
+    try:
+        return ControlRecordType(kind)
+    except ValueError:
+        raise Malformed(f"control record type {kind} is unknown", "key") from None
+
+
+def end_txn_marker(
+    kind: ControlRecordType,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int = 0,
+    timestamp_ms: int = NO_TIMESTAMP,
+) -> RecordBatch:
+    """The batch which ends a transaction in one partition: COMMIT or ABORT (KIP-98)."""
+    return RecordBatch(
+        [control_record(kind, _END_TXN_MARKER.pack(0, coordinator_epoch))],
+        attributes=TRANSACTIONAL_BIT | CONTROL_BIT,
+        base_timestamp=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+    )

@@ -1,0 +1,299 @@
+"""The codec: one reader and one writer per (message, version), compiled from its field table.
+
+Source: MessageDataGenerator.java (order and form of fields), KIP-482 (tagged fields).
+Compilation happens on first use and yields closures, so that a version costs nothing until it is
+spoken and no field is looked up twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from reference_impl.wire.fields import Field, Struct, StructType, parse_versions, struct_type
+from reference_impl.wire.malformed import (
+    READ_ERRORS,
+    WRITE_ERRORS,
+    Malformed,
+    unreadable,
+    unwritable,
+)
+from reference_impl.wire.primitives import (
+    FIXED,
+    Codec,
+    Reader,
+    Writer,
+    array,
+    blob,
+    nullable_struct,
+    number_array,
+    read_uvarint,
+    string,
+    uvarint,
+)
+
+if TYPE_CHECKING:
+    from reference_impl.wire.pieces import Piece
+
+__all__ = ["Definition", "Malformed", "Struct", "compile_field", "compile_struct"]
+
+TAGS = "tagged_fields"  # what a path calls the section of KIP-482
+Known = tuple[str, Reader, Writer, Any]  # of a tagged field: name, reader, writer, default
+
+
+class Definition:
+    """One message of a Kafka version: its classes, and its codec for each version."""
+
+    def __init__(self, name: str, row: dict[str, Any]) -> None:
+        self.name = name
+        self.type: str = row["type"]
+        self.api_key: int | None = row.get("api_key")
+        self.module: str | None = row.get("module")
+        self.valid_versions = parse_versions(row["versions"])
+        self.flexible_versions = parse_versions(row["flexible"])
+        unstable = bool(row.get("unstable"))
+        self.stable_versions = self.valid_versions[:-1] if unstable else self.valid_versions
+        """Without a last version which Kafka still calls unstable, and does not advertise."""
+        self._structs: dict[str, StructType] = {}
+        self.root = struct_type(name, row["fields"], row.get("structs", {}), self._structs)
+        self._codecs: dict[int, Codec] = {}
+
+    def __repr__(self) -> str:
+        first, last = self.valid_versions[0], self.valid_versions[-1]
+        return f"<Definition {self.name} v{first}-{last}>"
+
+    @property
+    def struct_names(self) -> tuple[str, ...]:
+        """The structs of the message, itself included."""
+        return tuple(self._structs)
+
+    def new(self, /, **fields: Any) -> Struct:
+        """A message with these fields, the others at their defaults."""
+        return self.root.cls(**fields)
+
+    def struct(self, name: str, /, **fields: Any) -> Struct:
+        """A struct inside this message, by Kafka's name for it."""
+        if name not in self._structs:
+            raise TypeError(
+                f"{self.name} has no struct {name!r}; it has {', '.join(self._structs)}"
+            )
+        return self._structs[name].cls(**fields)
+
+    def encode(self, message: Struct, version: int) -> bytes:
+        """The bytes of a message, in this version."""
+        return b"".join(self.encode_parts(message, version))
+
+    def encode_parts(self, message: Struct, version: int) -> list[Any]:
+        """The bytes of a message as parts to join or to write one after the other."""
+        codec = self._codecs.get(version) or self._compile(version)
+        # By name: a message of another Kafka's table may be spoken in a version both have.
+        if type(message).__name__ != self.name:
+            raise TypeError(f"expected a {self.name}, got a {type(message).__name__}")
+        out: list[Any] = []
+        try:
+            codec.write(out, message)
+        except Malformed as error:
+            raise error.of(f"{self.name} v{version}") from None
+        return out
+
+    def decode(self, data: bytes | bytearray | memoryview, version: int) -> Struct:
+        """The message in these bytes, all of them."""
+        message, end = self.decode_prefix(data, version)
+        if end != len(data):
+            raise Malformed(
+                f"{len(data) - end} bytes are left over after the last field",
+                message=f"{self.name} v{version}",
+            )
+        return message
+
+    def decode_prefix(
+        self, data: bytes | bytearray | memoryview, version: int
+    ) -> tuple[Struct, int]:
+        """The message at the start of these bytes, and how many it takes.
+
+        Brokers tolerate what comes after (RequestContext.parseRequest).
+        """
+        codec = self._codecs.get(version) or self._compile(version)
+        try:
+            return codec.read(memoryview(data), 0)
+        except Malformed as error:
+            raise error.of(f"{self.name} v{version}") from None
+
+    def pieces(self, message: Struct, version: int) -> list[Piece]:
+        """The message as labelled pieces, one per primitive: to break exactly one."""
+        # Late, because the pieces are walked with the compiler of this module.
+        from reference_impl.wire.pieces import pieces
+
+        return pieces(self, message, version)
+
+    def _compile(self, version: int) -> Codec:
+        if version not in self.valid_versions:
+            first, last = self.valid_versions[0], self.valid_versions[-1]
+            raise Malformed(f"version {version} is not one of {first} to {last}", message=self.name)
+        flexible = version in self.flexible_versions
+        codec = self._codecs[version] = compile_struct(self.root, version, flexible)
+        return codec
+
+
+def compile_field(field: Field, version: int, flexible: bool) -> Codec:
+    """The codec of one field in one version."""
+    if field.flexible is not None:
+        flexible = version in field.flexible
+    nullable = version in field.nullable
+    one_may_be_null = nullable and not field.is_array
+    if field.struct is not None:
+        codec = compile_struct(field.struct, version, flexible)
+        if one_may_be_null:
+            codec = nullable_struct(codec)
+    elif field.type in FIXED:
+        codec = FIXED[field.type]
+    elif field.type == "string":
+        codec = string(flexible, one_may_be_null)
+    else:
+        codec = blob(field.type, flexible, one_may_be_null)
+    if not field.is_array:
+        return codec
+    return (number_array if codec.format else array)(codec, flexible, nullable)
+
+
+def compile_struct(struct: StructType, version: int, flexible: bool) -> Codec:
+    """The codec of one struct in one version."""
+    plain: list[tuple[str, Codec]] = []
+    tagged: dict[int, Known] = {}
+    absent: list[Field] = []
+    for field in struct.fields:
+        if version in field.tagged:
+            codec = compile_field(field, version, True)
+            tagged[field.tag] = field.name, codec.read, codec.write, field.default_value()
+            absent.append(field)
+        elif version in field.versions:
+            plain.append((field.name, compile_field(field, version, flexible)))
+        else:
+            absent.append(field)
+    return Codec(
+        _struct_reader(struct, plain, absent, tags_reader(tagged) if flexible else None),
+        _struct_writer(plain, tags_writer(tagged) if flexible else None),
+        sum(codec.min_size for _, codec in plain) + flexible,
+    )
+
+
+def _struct_reader(
+    struct: StructType,
+    plain: list[tuple[str, Codec]],
+    absent: list[Field],
+    read_tags: Callable[[memoryview, int, Struct], int] | None,
+) -> Reader:
+    cls, new = struct.cls, struct.cls.__new__
+    missing = {field.name for field in absent}
+    constants = [row for row in cls._constants if row[0] in missing]
+    factories = [row for row in cls._factories if row[0] in missing]
+    reads = [(name, codec.read) for name, codec in plain]
+
+    def read(buffer: memoryview, position: int) -> tuple[Struct, int]:
+        message = new(cls)
+        message.unknown_tags = None
+        for name, value in constants:
+            setattr(message, name, value)
+        for name, factory in factories:
+            setattr(message, name, factory())
+        name = TAGS
+        try:
+            for name, read_field in reads:
+                value, position = read_field(buffer, position)
+                setattr(message, name, value)
+            if read_tags is not None:
+                name = TAGS
+                position = read_tags(buffer, position, message)
+        except READ_ERRORS as error:
+            raise unreadable(error, name) from None
+        return message, position
+
+    return read
+
+
+def _struct_writer(
+    plain: list[tuple[str, Codec]], write_tags: Callable[[list[Any], Struct], None] | None
+) -> Writer:
+    writes = [(name, codec.write) for name, codec in plain]
+
+    def write(out: list[Any], message: Struct) -> None:
+        name, value = TAGS, None
+        try:
+            for name, write_field in writes:
+                value = getattr(message, name)
+                write_field(out, value)
+            if write_tags is not None:
+                name, value = TAGS, message.unknown_tags
+                write_tags(out, message)
+        except WRITE_ERRORS as error:
+            raise unwritable(error, name, value) from None
+
+    return write
+
+
+def tags_reader(tagged: dict[int, Known]) -> Callable[[memoryview, int, Struct], int]:
+    """Reader of the tagged fields: a count, then (tag, size, bytes) in ascending order of tag."""
+
+    def read(buffer: memoryview, position: int, message: Struct) -> int:
+        count, position = read_uvarint(buffer, position)
+        if not count:
+            return position
+        previous = -1
+        for _ in range(count):
+            tag, position = read_uvarint(buffer, position)
+            if tag <= previous:
+                raise Malformed(f"tag {tag} comes after tag {previous}: tags must ascend")
+            previous = tag
+            size, position = read_uvarint(buffer, position)
+            end = position + size
+            if end > len(buffer):
+                raise Malformed(f"tag {tag}: size {size} runs past the end of {len(buffer)} bytes")
+            if tag in tagged:
+                name, read_field, _, _ = tagged[tag]
+                try:
+                    # The view ends where the field ends: no tagged field may look further.
+                    value, stop = read_field(buffer[:end], position)
+                except READ_ERRORS as error:
+                    raise unreadable(error, name) from None
+                if stop != end:
+                    raise Malformed(f"tag {tag} has size {size} but holds {stop - position} bytes")
+                setattr(message, name, value)
+            elif message.unknown_tags is None:
+                message.unknown_tags = {tag: bytes(buffer[position:end])}
+            else:
+                message.unknown_tags[tag] = bytes(buffer[position:end])
+            position = end
+        return position
+
+    return read
+
+
+def tags_to_write(tagged: dict[int, Known], message: Struct) -> list[tuple[int, bytes]]:
+    """The tagged fields which differ from their default, and the unknown ones, by tag."""
+    found = dict(message.unknown_tags) if message.unknown_tags else {}
+    for tag, (name, _, write_field, default) in tagged.items():
+        value = getattr(message, name)
+        if value != default:
+            part: list[Any] = []
+            try:
+                write_field(part, value)
+            except WRITE_ERRORS as error:
+                raise unwritable(error, name, value) from None
+            found[tag] = b"".join(part)
+    return sorted(found.items())
+
+
+def tags_writer(tagged: dict[int, Known]) -> Callable[[list[Any], Struct], None]:
+    """Writer of the tagged fields."""
+
+    def write(out: list[Any], message: Struct) -> None:
+        if not tagged and not message.unknown_tags:
+            out.append(b"\0")
+            return
+        found = tags_to_write(tagged, message)
+        out.append(uvarint(len(found)))
+        for tag, raw in found:
+            out.append(uvarint(tag) + uvarint(len(raw)))
+            out.append(raw)
+
+    return write

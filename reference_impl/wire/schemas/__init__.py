@@ -1,0 +1,1 @@
+"""The derived field tables, one per Kafka version, and the script which derives them."""
