@@ -106,7 +106,8 @@ class Record:
     error: str | None = None
     t_complete_ns: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """More history columns (producer_id, control, leader_epoch …)."""
+    """More history columns (producer_id, control, leader_epoch …). "f": "read_all" makes it a
+    statement about the whole partition: read from `log_start` to `high_watermark`."""
 
 
 @dataclass(frozen=True)
@@ -252,11 +253,20 @@ class Recorder(Protocol):
 
     def next_op_id(self) -> int: ...
 
+    def invoked(
+        self, op_id: int, process: int, operation: Operation, t_invoke_ns: int,
+        context: Mapping[str, Any],
+    ) -> None:
+        """An operation begins. If it never completes, the history says so (INFO)."""
+        ...  # fmt: skip
+
     def record(
         self, op_id: int, process: int, operation: Operation, completion: Completion,
         t_invoke_ns: int, t_complete_ns: int | None, context: Mapping[str, Any],
     ) -> None: ...  # fmt: skip
 
-    def nemesis(self, performed: Performed, t_ns: int) -> None: ...
+    def nemesis(
+        self, performed: Performed, t_invoke_ns: int, t_complete_ns: int | None = None
+    ) -> None: ...
 
     def close(self) -> Path: ...

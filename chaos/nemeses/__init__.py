@@ -1,0 +1,26 @@
+"""The nemeses: when and what goes wrong, never how. One literal table."""
+
+from chaos.nemeses.calm import NoFaults
+from chaos.nemeses.kill import KillLeader, KillNode
+from chaos.nemeses.partition import (
+    CutClientLinks,
+    IsolateLeader,
+    PartitionLeader,
+    PartitionLink,
+)
+from chaos.nemeses.pause import PauseNode
+from chaos.protocols import Nemesis
+
+NEMESES: dict[str, Nemesis] = {
+    nemesis.name: nemesis
+    for nemesis in (
+        NoFaults(),
+        KillNode(),
+        KillLeader(),
+        PauseNode(),
+        PartitionLeader(),
+        PartitionLink(),
+        IsolateLeader(),
+        CutClientLinks(),
+    )
+}

@@ -1,0 +1,45 @@
+"""Kill processes. What the page cache holds survives: SIGKILL is a crash of the broker only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from chaos.faults import CutClients, DelayAnswers, Fault, Heal, Kill
+
+
+class KillNode:
+    """Kill some node; every other time, with answers held back first.
+
+    Held-back answers leave batches that were appended and not answered. The connections are cut
+    just before the kill, so that those answers are lost with the process, and clients send the
+    batches again to the restarted node: it must remember what it appended (KIP-98, idempotence).
+    The plain rounds catch a broker that answers before it appends.
+    """
+
+    name = "kill"
+    faults = frozenset({Kill, Heal, DelayAnswers, CutClients})
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Held-back and plain in turn; the runner lets the dead node come back in between."""
+        while True:
+            yield rng.uniform(0.5, 1.5), DelayAnswers("all", latency_ms=150, jitter_ms=150)
+            yield rng.uniform(0.8, 1.6), CutClients("all", how="refuse")
+            yield 0.0, Kill("random")
+            yield rng.uniform(0.1, 1.0), Heal()
+            yield rng.uniform(1.0, 2.5), Kill("random")
+            yield rng.uniform(0.1, 1.0), Heal()
+
+
+class KillLeader:
+    """Kill the leader, let a follower take over, bring the dead one back."""
+
+    name = "kill-leader"
+    faults = frozenset({Kill, Heal})
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """The leader is away for 0.5 to 4 seconds and the time it needs to start."""
+        yield rng.uniform(0.5, 2.0), Kill("leader")
+        while True:
+            yield rng.uniform(0.5, 4.0), Heal()
+            yield rng.uniform(2.0, 5.0), Kill("leader")

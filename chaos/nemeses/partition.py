@@ -1,0 +1,77 @@
+"""Cut links between nodes, and between clients and nodes.
+
+Holds are longer than the sessions of the targets' chaos settings (3 s), or no leader would move.
+After a heal, connections which hung come back by themselves within seconds (TCP back-off).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from chaos.faults import CutClients, CutLink, Fault, Heal, How, Isolate
+
+HOWS: tuple[How, ...] = ("blackhole", "refuse")
+
+
+class PartitionLeader:
+    """Cut the leader from the other nodes; clients still reach both sides.
+
+    The old leader must not acknowledge acks=all any more (KIP-497, AlterPartition; KIP-631, broker
+    fencing), and what it appended alone must go.
+    """
+
+    name = "partition-leader"
+    faults = frozenset({Isolate, Heal})
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        yield rng.uniform(0.5, 2.0), Isolate("leader", how=rng.choice(HOWS))
+        while True:
+            yield rng.uniform(3.0, 8.0), Heal()
+            yield rng.uniform(3.0, 6.0), Isolate("leader", how=rng.choice(HOWS))
+
+
+class IsolateLeader:
+    """Cut the leader from everybody, clients included."""
+
+    name = "isolate-leader"
+    faults = frozenset({Isolate, Heal})
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        yield rng.uniform(0.5, 2.0), Isolate("leader", with_clients=True, how=rng.choice(HOWS))
+        while True:
+            yield rng.uniform(3.0, 8.0), Heal()
+            yield (
+                rng.uniform(3.0, 6.0),
+                Isolate("leader", with_clients=True, how=rng.choice(HOWS)),
+            )
+
+
+class PartitionLink:
+    """Cut one directed link between the leader and a follower: connections of one side only.
+
+    A follower that cannot fetch falls out of the ISR while it still hears the controller; a leader
+    that cannot dial a follower notices nothing.
+    """
+
+    name = "partition-link"
+    faults = frozenset({CutLink, Heal})
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        while True:
+            source, destination = rng.choice((("follower", "leader"), ("leader", "follower")))
+            yield rng.uniform(0.5, 3.0), CutLink(source, destination, how=rng.choice(HOWS))
+            yield rng.uniform(2.0, 8.0), Heal()
+
+
+class CutClientLinks:
+    """Cut the clients of a node from it; the nodes still talk to each other."""
+
+    name = "cut-clients"
+    faults = frozenset({CutClients, Heal})
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        while True:
+            node = rng.choice(("leader", "random"))
+            yield rng.uniform(0.5, 3.0), CutClients(node, how=rng.choice(HOWS))
+            yield rng.uniform(0.5, 5.0), Heal()

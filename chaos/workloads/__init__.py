@@ -1,0 +1,9 @@
+"""The workloads: which operations, by which process, read how at the end. One literal table."""
+
+from chaos.protocols import Workload
+from chaos.workloads.appends import Appends
+from chaos.workloads.transactions import Transactions
+
+WORKLOADS: dict[str, Workload] = {
+    workload.name: workload for workload in (Appends(), Transactions())
+}
