@@ -1,0 +1,191 @@
+"""Links that can be cut: one toxiproxy server per cluster, one proxy per directed link.
+
+A link is a value (its name, where it listens, where it leads) and has four faults: `blackhole`
+(bytes vanish, connections hang; new ones are accepted and hang too), `refuse` (connections end, new
+ones are refused), `delay_answers`, and none again by `heal`. On heal toxiproxy closes the
+connections that a blackhole stalled: their bytes are lost, never delivered late.
+
+The PyPI client toxiproxy-python speaks to one server per interpreter (class-global host and port),
+without time-outs, and cannot change a toxic: this adapter adds these, and is its only user.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+from toxiproxy.api import APIConsumer
+
+from chaos import processes
+from chaos.caches import executable
+from chaos.faults import How
+
+API_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 20.0
+_NO_HTTP_PROXY = {"http": "", "https": ""}  # the API is on loopback, whatever the environment says
+_client_lock = threading.Lock()
+
+Toxic = dict[str, Any]
+Address = tuple[str, int]
+
+
+class LinkError(RuntimeError):
+    """Toxiproxy cannot be had, or refused a request: one sentence, and what to do."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One directed link: what connects to `listen` reaches `upstream`."""
+
+    name: str
+    listen: Address
+    upstream: Address
+
+
+def joined(address: Address) -> str:
+    """host:port."""
+    return f"{address[0]}:{address[1]}"
+
+
+def toxiproxy_server() -> Path:
+    """The executable that set-up built. Raises LinkError with the mending command."""
+    path = executable("toxiproxy-server")
+    if path is None:
+        raise LinkError("toxiproxy-server is not built, so no link can be cut; run `make setup`")
+    return path
+
+
+class Links:
+    """A running toxiproxy server and its proxies. Thread-safe."""
+
+    def __init__(self, api: Address, child: processes.Child) -> None:
+        self._api = api
+        self._child = child
+        self._links: dict[str, Link] = {}
+        self._troubled: set[str] = set()
+
+    @classmethod
+    def start(cls, api: Address, log: Path) -> Links:
+        """Start a server. Raises LinkError, also when the address is taken (`is_taken`)."""
+        command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
+        child = processes.start(command, name="toxiproxy", log=log)
+        links = cls(api, child)
+        try:
+            links._wait_until_it_listens()
+        except BaseException:
+            child.end()
+            raise
+        return links
+
+    def add(self, links: Iterable[Link]) -> None:
+        """Open these links."""
+        for link in links:
+            body = {
+                "name": link.name,
+                "listen": joined(link.listen),
+                "upstream": joined(link.upstream),
+                "enabled": True,
+            }
+            self._call("post", "/proxies", body)
+            self._links[link.name] = link
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._links)
+
+    def is_troubled(self, name: str) -> bool:
+        """Has this link a fault now?"""
+        return name in self._troubled
+
+    def cut(self, name: str, how: How) -> None:
+        """Cut one link."""
+        self._troubled.add(name)
+        if how == "refuse":
+            self._call("post", f"/proxies/{name}", {"enabled": False})
+            return
+        for stream in ("upstream", "downstream"):
+            # timeout 0: never closes, and passes nothing (toxiproxy's README, "timeout").
+            self._set_toxic(name, "blackhole", stream, "timeout", {"timeout": 0})
+
+    def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
+        """Hold back what comes back on one link for latency ± jitter, in order."""
+        self._troubled.add(name)
+        attributes = {"latency": latency_ms, "jitter": jitter_ms}
+        self._set_toxic(name, "delay", "downstream", "latency", attributes)
+
+    def heal(self) -> None:
+        """Open every link and take away every delay."""
+        self._call("post", "/reset")
+        self._troubled.clear()
+
+    def toxics(self, name: str) -> list[Toxic]:
+        """The toxics of one link, as the server tells them."""
+        answer: list[Toxic] = self._call("get", f"/proxies/{name}/toxics")
+        return answer
+
+    def stop(self) -> None:
+        self._child.end()
+
+    def _set_toxic(
+        self, link: str, name: str, stream: str, kind: str, attributes: Mapping[str, int]
+    ) -> None:
+        toxic_name = f"{name}-{stream}"
+        path = f"/proxies/{link}/toxics"
+        if any(toxic["name"] == toxic_name for toxic in self.toxics(link)):
+            self._call("post", f"{path}/{toxic_name}", {"attributes": dict(attributes)})
+            return
+        body = {
+            "name": toxic_name,
+            "type": kind,
+            "stream": stream,
+            "toxicity": 1.0,
+            "attributes": dict(attributes),
+        }
+        self._call("post", path, body)
+
+    def _call(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """One request. The client keeps its host and port in the class: one caller at a time."""
+        with _client_lock:
+            APIConsumer.host, APIConsumer.port = self._api
+            options: dict[str, Any] = {"timeout": API_TIMEOUT_S, "proxies": _NO_HTTP_PROXY}
+            if body is not None:
+                options["json"] = body
+            try:
+                response = getattr(APIConsumer, verb)(path, **options)
+            except Exception as error:  # the client raises bare Exception subclasses
+                raise self._failed(verb, path, error) from error
+        if response.status_code >= 400:
+            raise self._failed(verb, path, response.text)
+        return response.json() if response.content else None
+
+    def _failed(self, verb: str, path: str, why: object) -> LinkError:
+        return LinkError(f"toxiproxy at {joined(self._api)}: {verb} {path}: {why}")
+
+    def _wait_until_it_listens(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if not self._child.running:
+                break
+            if self._is_up():
+                return
+            time.sleep(0.05)
+        last_words = self._child.tail(2)
+        raise LinkError(
+            f"toxiproxy does not start at {joined(self._api)}; its last words: {last_words}"
+        )
+
+    def _is_up(self) -> bool:
+        # Another server may own the address: ours is up only if it is the one still running.
+        try:
+            with socket.create_connection(self._api, timeout=1):
+                pass
+            self._call("get", "/version")
+        except (OSError, LinkError, requests.RequestException):
+            return False
+        return self._child.running

@@ -1,0 +1,168 @@
+"""Child processes that never outlive us: in sessions of their own, logging to files, ended by pid.
+
+Four nets, each for what the one before misses: `Child.end` by whoever started it; `end_all` when
+the interpreter exits; chaos.guard, a tiny process that ends the children of an owner that was
+killed; and `end_leftovers`, which the next command calls, should the guard have been killed too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from chaos import guard
+
+END_TIMEOUT_S = 15.0
+KILL_TIMEOUT_S = 15.0
+
+_lock = threading.RLock()
+_living: dict[int, Child] = {}
+_guard: subprocess.Popen[bytes] | None = None
+_guard_owner = 0
+"""The process that started _guard: a fork inherits the variable, but not the guard."""
+
+
+class Child:
+    """One process that we started."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.name = name
+        self.log = log
+        self.paused = False
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """A paused process runs too: it has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._process.poll()
+
+    def pause(self) -> None:
+        """SIGSTOP: it keeps its sockets and answers nobody."""
+        self._signal(signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._signal(signal.SIGCONT)
+        self.paused = False
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone: its ports and locks are free afterwards."""
+        self._signal(signal.SIGKILL)
+        self._process.wait(KILL_TIMEOUT_S)
+        self._forget()
+
+    def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
+        """SIGTERM, wait, SIGKILL. Safe to call again and after its death."""
+        if self.running:
+            self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # a stopped process does not take its SIGTERM
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout_s)
+        self.kill()
+
+    def tail(self, lines: int = 5) -> str:
+        """The last lines of its log, for an error message."""
+        try:
+            text = self.log.read_text("utf-8", "replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The whole session, children of the child included. Before wait() has taken its status the
+        # pid is still ours, afterwards it may be anybody's.
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    def _forget(self) -> None:
+        with _lock:
+            _living.pop(self.pid, None)
+
+
+def start(
+    command: Sequence[str | Path],
+    *,
+    name: str,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> Child:
+    """Start a process; standard output and error are appended to `log`. Raises OSError."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    owner = guard.owner_name(os.getpid())
+    with _lock, log.open("ab") as output:
+        _ensure_guard(owner)
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env={**os.environ, **(environment or {}), guard.VARIABLE: owner},
+            start_new_session=True,  # Ctrl-C at the terminal is for us, not for them
+        )
+        child = Child(name, process, log)
+        _living[process.pid] = child
+    return child
+
+
+def end_all() -> None:
+    """End every child of this process at once, then the guard."""
+    global _guard  # noqa: PLW0603 - one guard per process, by intention
+    if _guard_owner != os.getpid():
+        return  # nothing started here; in a fork, the children are our parent's
+    with _lock:
+        children = list(_living.values())
+    for child in children:
+        child.kill()
+    with _lock:
+        if _guard is not None and not _living:
+            assert _guard.stdin is not None
+            _guard.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                _guard.wait(KILL_TIMEOUT_S)
+            _guard = None
+
+
+def end_leftovers() -> list[int]:
+    """End the processes of owners that died without doing so. Others' children are not touched."""
+    dead = {owner for _, owner in guard.owned() if not guard.is_alive(owner)}
+    return [pid for owner in sorted(dead) for pid in guard.sweep(owner)]
+
+
+def _ensure_guard(owner: str) -> None:
+    global _guard, _guard_owner  # noqa: PLW0603
+    if _guard is not None and _guard_owner == os.getpid() and _guard.poll() is None:
+        return
+    if _guard_owner != os.getpid():
+        _living.clear()  # inherited by a fork: the parent's to end, not ours
+    environment = {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
+    _guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", guard.__file__, owner],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    )
+    _guard_owner = os.getpid()
+
+
+atexit.register(end_all)

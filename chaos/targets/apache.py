@@ -1,0 +1,235 @@
+"""Apache Kafka from its own jars: one or three KRaft nodes, each both broker and controller."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from chaos import processes
+from chaos.caches import cache_directory
+from chaos.faults import (
+    CutClients,
+    CutLink,
+    DelayAnswers,
+    Fault,
+    Heal,
+    Isolate,
+    Kill,
+    Pause,
+)
+from chaos.links import LinkError, Links, joined, toxiproxy_server
+from chaos.ports import NoFreePort
+from chaos.protocols import Cluster, TargetError
+from chaos.targets import layout as layouts
+from chaos.targets import probe, roles
+from chaos.targets.cluster import LocalCluster, LocalNode
+from chaos.targets.java import find_java
+from chaos.targets.layout import Layout
+from chaos.targets.probe import NoAnswer
+from chaos.targets.properties import properties_of
+
+DEFAULT_VERSION = "4.3.1"
+VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}
+"""What may be asked for -> the pinned release."""
+
+NODES_ALLOWED = (1, 3)
+FORMAT_TIMEOUT_S = 120
+FAULTS: frozenset[type[Fault]] = frozenset(
+    {Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, Heal}
+)
+JVM_OPTIONS = (
+    "-Xms256m",  # three nodes stay below 1 GiB together
+    "-Xmx256m",
+    "-XX:+UseSerialGC",  # the least memory and threads; a broker of 256 MiB needs no more
+    "-Djava.net.preferIPv4Stack=true",
+    "-Djava.awt.headless=true",
+    "-Dsun.net.inetaddr.ttl=0",  # a peer that came back is found again at once
+)
+_LOG4J2 = """\
+rootLogger.level=INFO
+rootLogger.appenderRefs=out
+rootLogger.appenderRef.out.ref=OUT
+appender.out.type=Console
+appender.out.name=OUT
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d{ISO8601} %p [%t] %c{1} %m%n
+"""
+_LOG4J1 = """\
+log4j.rootLogger=INFO, OUT
+log4j.appender.OUT=org.apache.log4j.ConsoleAppender
+log4j.appender.OUT.layout=org.apache.log4j.PatternLayout
+log4j.appender.OUT.layout.ConversionPattern=%d{ISO8601} %p [%t] %c{1} %m%n
+"""
+
+
+class ApacheCluster(LocalCluster):
+    """KRaft: Metadata names any broker as controller, so the controllers themselves are asked."""
+
+    layout: Layout
+
+    def controller(self) -> int | None:
+        """The leader of the metadata quorum (KIP-595), as the newest epoch knows it."""
+        found: list[tuple[int, int]] = []
+        for node in self.reachable():
+            with suppress(NoAnswer):
+                address = self.layout.bound("CONTROLLER", node)
+                answer = probe.quorum_leader(address, roles.ASK_TIMEOUT_S)
+                if answer is not None:
+                    found.append(answer)
+        return max(found)[1] if found else None
+
+    def stop(self) -> None:
+        super().stop()
+        self.layout.release()
+
+
+class ApacheKafka:
+    """A release of Apache Kafka."""
+
+    def __init__(self, version: str = DEFAULT_VERSION) -> None:
+        self.version = version
+        self.name = f"apache:{version}"
+        self.faults = FAULTS
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        """Format, start, and wait until every broker knows every other."""
+        if nodes not in NODES_ALLOWED:
+            raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
+        java, jars = find_java(), self.jars()
+        if proxied:
+            _check_toxiproxy()
+        processes.end_leftovers()
+        try:
+            layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
+        except NoFreePort as error:
+            raise TargetError(str(error)) from error
+        links: Links | None = None
+        try:
+            if proxied:
+                links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
+                links.add(layout.links())
+            members = _write(directory, layout, config or {}, self._launcher(java, jars, directory))
+            _format(directory, members, self._tool(java, jars))
+        except BaseException as error:
+            if links is not None:
+                links.stop()
+            layout.release()
+            if isinstance(error, LinkError | OSError):
+                raise TargetError(f"{self.name} cannot be started: {error}") from error
+            raise
+        bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
+        cluster = ApacheCluster(self.name, self.version, bootstrap, members, self.faults, links)
+        cluster.layout = layout
+        cluster.start()
+        return cluster
+
+    def jars(self) -> list[Path]:
+        """The class path. Raises TargetError with the mending command."""
+        found = sorted((cache_directory() / "kafka" / self.version).glob("*.jar"))
+        if not any(jar.name == f"kafka-clients-{self.version}.jar" for jar in found):
+            raise TargetError(
+                f"the jars of Apache Kafka {self.version} are not here; run `make setup`"
+                " (it needs Maven) and see `touchstone doctor`"
+            )
+        return found
+
+    def _tool(self, java: Path, jars: Sequence[Path]) -> list[str]:
+        return [str(java), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp",
+                ":".join(map(str, jars)), "kafka.tools.StorageTool"]  # fmt: skip
+
+    def _launcher(self, java: Path, jars: Sequence[Path], directory: Path) -> list[str]:
+        return [str(java), *JVM_OPTIONS,
+                f"-Dlog4j2.configurationFile={directory / 'nodes' / 'log4j2.properties'}",
+                f"-Dlog4j.configuration=file:{directory / 'nodes' / 'log4j.properties'}",
+                "-cp", ":".join(map(str, jars))]  # fmt: skip
+
+
+def _check_toxiproxy() -> None:
+    try:
+        toxiproxy_server()
+    except LinkError as error:
+        raise TargetError(str(error)) from error
+
+
+def _write(
+    directory: Path, layout: Layout, config: Mapping[str, str], launcher: Sequence[str]
+) -> list[LocalNode]:
+    """Configuration, hosts file and command line of every node."""
+    (directory / "nodes").mkdir(parents=True, exist_ok=True)
+    (directory / "nodes" / "log4j2.properties").write_text(_LOG4J2)
+    (directory / "nodes" / "log4j.properties").write_text(_LOG4J1)
+    members = []
+    for number in layout.numbers():
+        home = directory / "nodes" / str(number)
+        home.mkdir(parents=True, exist_ok=True)
+        settings = properties_of(layout, number, directory / "data" / str(number)) | dict(config)
+        properties = home / "server.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        command = list(launcher)
+        if layout.network is not None:
+            hosts = home / "hosts"
+            hosts.write_text(layout.hosts_file(number))
+            command.insert(1, f"-Djdk.net.hosts.file={hosts}")
+        command += ["kafka.Kafka", str(properties)]
+        members.append(LocalNode(number, command, layout.bound("CLIENT", number), home))
+    return members
+
+
+def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) -> None:
+    """Format node 1 by Kafka's StorageTool, and the others after its image.
+
+    What it writes is meta.properties (node and directory ids) and bootstrap.checkpoint (the
+    feature levels, the same for all): one JVM start instead of three.
+    """
+    first = directory / "data" / "1"
+    if (first / "meta.properties").exists():
+        return  # a second start on the same data
+    cluster_id = _kafka_uuid()
+    properties = members[0].directory / "server.properties"
+    try:
+        done = subprocess.run(
+            [*tool, "format", "-t", cluster_id, "-c", str(properties)],
+            capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(
+            f"Kafka's StorageTool did not end within {FORMAT_TIMEOUT_S} s; is this machine busy?"
+        ) from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise TargetError(f"Kafka's StorageTool refuses the configuration: {' '.join(said[-2:])}")
+    for member in members[1:]:
+        data = directory / "data" / str(member.number)
+        data.mkdir(parents=True)
+        shutil.copy2(first / "bootstrap.checkpoint", data)
+        lines = ("version=1", f"cluster.id={cluster_id}", f"node.id={member.number}",
+                 f"directory.id={_kafka_uuid()}")  # fmt: skip
+        (data / "meta.properties").write_text("\n".join(lines) + "\n")
+
+
+def _kafka_uuid() -> str:
+    """As org.apache.kafka.common.Uuid.randomUuid writes it: base 64, never with a leading dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def of_version(asked: str) -> ApacheKafka:
+    """"" and "4.3.1" are 4.3.1, "3.9" is the pinned 3.9.1. Raises TargetError."""
+    version = VERSIONS.get(asked or DEFAULT_VERSION)
+    if version is None:
+        known = ", ".join(f"apache:{version}" for version in VERSIONS)
+        raise TargetError(f"no Apache Kafka {asked!r} is pinned here; there are {known}")
+    return ApacheKafka(version)

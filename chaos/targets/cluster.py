@@ -1,0 +1,332 @@
+"""A cluster of child processes on this machine: faults by signals and toxiproxy.
+
+Every target that starts something uses this; they differ in the command lines, and in who tells
+the controller.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from chaos import processes
+from chaos.faults import (
+    CutClients,
+    CutLink,
+    DelayAnswers,
+    Fault,
+    Heal,
+    Isolate,
+    Kill,
+    Node,
+    Pause,
+)
+from chaos.links import Address, LinkError, Links
+from chaos.processes import Child
+from chaos.protocols import Performed, TargetError
+from chaos.targets import probe, roles
+from chaos.targets.layout import client_link, node_links
+from chaos.targets.probe import NoAnswer
+
+READY_TIMEOUT_S = 180.0
+POLL_S = 0.1
+ALIVE_TIMEOUT_S = 5.0
+LAST_LINES = 3
+
+
+@dataclass
+class LocalNode:
+    """One node: how to start it, where it answers, where it writes."""
+
+    number: int
+    command: Sequence[str | Path]
+    direct: Address
+    directory: Path
+    """Log and configuration, to be kept with the run."""
+    stop_timeout_s: float = 0.0
+    """How long a SIGTERM may take; 0 is SIGKILL at once: its data is not needed any more."""
+    child: Child | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "node.log"
+
+    @property
+    def running(self) -> bool:
+        return self.child is not None and self.child.running
+
+    @property
+    def paused(self) -> bool:
+        return self.child is not None and self.child.paused and self.child.running
+
+    def start(self) -> None:
+        """Start its process, unless it runs."""
+        if self.running:
+            return
+        try:
+            self.child = processes.start(self.command, name=f"node {self.number}", log=self.log)
+        except OSError as error:
+            raise TargetError(
+                f"node {self.number} cannot be started: {error}; see `touchstone doctor`"
+            ) from error
+
+    def stop(self) -> None:
+        if self.child is not None:
+            self.child.end(self.stop_timeout_s) if self.stop_timeout_s else self.child.kill()
+
+
+class LocalCluster:
+    """Processes, their links, and the faults between. Faults are performed one at a time."""
+
+    def __init__(
+        self,
+        target: str,
+        version: str,
+        bootstrap: str,
+        members: Sequence[LocalNode],
+        faults: frozenset[type[Fault]],
+        links: Links | None = None,
+    ) -> None:
+        self.target = target
+        self.version = version
+        self.bootstrap = bootstrap
+        self.nodes = len(members)
+        self.faults = faults
+        self.focus: tuple[str, int] | None = None
+        self.rng = Random(0)
+        self.links = links
+        self._members = {member.number: member for member in members}
+        self._lock = threading.RLock()
+        self._stopped = False
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start every node, and wait until the cluster is ready; otherwise leave nothing."""
+        try:
+            for member in self._members.values():
+                member.start()
+            self.wait_ready()
+        except BaseException:  # Ctrl-C too
+            self.stop()
+            raise
+
+    def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until every node answers and knows all others. Raises TargetError."""
+        deadline = time.monotonic() + timeout_s
+        waiting_for = ""
+        while time.monotonic() < deadline:
+            self._check_running()
+            waiting_for = self._not_ready()
+            if not waiting_for:
+                return
+            time.sleep(POLL_S)
+        raise TargetError(
+            f"{self.target} is not ready after {timeout_s:.0f} s: {waiting_for};"
+            f" its last words:\n{self._last_words()}"
+        )
+
+    def _check_running(self) -> None:
+        for member in self._members.values():
+            if not member.running and not self._stopped:
+                status = member.child.exit_status if member.child else None
+                last = member.child.tail(LAST_LINES) if member.child else ""
+                raise TargetError(
+                    f"{self.target}: node {member.number} ended with status {status};"
+                    f" its last words:\n{last}"
+                )
+
+    def _not_ready(self) -> str:
+        """What is still missing, or the empty string."""
+        everybody = set(self._members)
+        for number in self._members:
+            try:
+                probe.check_kafka(self.direct(number), ALIVE_TIMEOUT_S)
+                known = set(probe.brokers(self.direct(number), ALIVE_TIMEOUT_S))
+            except NoAnswer as error:
+                return f"node {number} does not answer ({error})"
+            if not everybody <= known:
+                return f"node {number} knows only the nodes {sorted(known)}"
+        return ""
+
+    def _last_words(self) -> str:
+        return "\n".join(
+            f"node {number}: {member.child.tail(LAST_LINES)}"
+            for number, member in self._members.items()
+            if member.child
+        )
+
+    def alive(self) -> bool:
+        """Every node runs, is not paused, and answers ApiVersions."""
+        return all(
+            member.running and not member.paused and probe.answers(member.direct, ALIVE_TIMEOUT_S)
+            for member in self._members.values()
+        )
+
+    def restart(self) -> None:
+        """Bring back whatever died or went deaf."""
+        self.perform(Heal())
+        for member in self._members.values():
+            if not probe.answers(member.direct, ALIVE_TIMEOUT_S) and member.child is not None:
+                member.child.kill()
+                member.start()
+        self.wait_ready()
+
+    def collect(self, into: Path) -> None:
+        """Copy the nodes' logs and configurations to into/<node>/."""
+        for number, member in self._members.items():
+            destination = into / str(number)
+            if destination.resolve() == member.directory.resolve():
+                continue
+            destination.mkdir(parents=True, exist_ok=True)
+            for file in sorted(member.directory.iterdir()):
+                if file.is_file():
+                    shutil.copy2(file, destination / file.name)
+
+    def stop(self) -> None:
+        """End every process."""
+        with self._lock:
+            self._stopped = True
+            try:
+                for member in self._members.values():
+                    member.stop()
+            finally:
+                if self.links is not None:
+                    self.links.stop()
+
+    # --- what roles.resolve asks ------------------------------------------------------------------
+
+    def reachable(self) -> Sequence[int]:
+        return [n for n, member in self._members.items() if member.running and not member.paused]
+
+    def direct(self, node: int) -> Address:
+        return self._members[node].direct
+
+    def controller(self) -> int | None:
+        """Metadata's controller; clusters whose Metadata does not tell override this."""
+        for node in self.reachable():
+            with suppress(NoAnswer):
+                return probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
+        return None
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def perform(self, fault: Fault) -> Performed:
+        """Do it, and say to whom it was done. Raises TargetError if this cluster cannot."""
+        performers: dict[type[Fault], Callable[[Any], Performed]] = {
+            Kill: self._kill,
+            Pause: self._pause,
+            CutLink: self._cut_link,
+            Isolate: self._isolate,
+            CutClients: self._cut_clients,
+            DelayAnswers: self._delay_answers,
+            Heal: self._heal,
+        }
+        self._check_able(fault)
+        with self._lock:
+            if self._stopped:
+                return Performed(fault, (), "the cluster is stopped")
+            try:
+                return performers[type(fault)](fault)
+            except LinkError as error:
+                message = f"target {self.target!r}: {fault.name} failed: {error}"
+                raise TargetError(message) from error
+
+    def _check_able(self, fault: Fault) -> None:
+        if type(fault) not in self.faults:
+            able = ", ".join(sorted(kind.__name__ for kind in self.faults)) or "nothing"
+            raise TargetError(f"target {self.target!r} cannot {fault.name}; it can: {able}")
+        by_links = isinstance(fault, CutLink | Isolate | CutClients | DelayAnswers)
+        if by_links and self.links is None:
+            raise TargetError(
+                f"target {self.target!r} was started without proxies, so it cannot {fault.name};"
+                " start it proxied"
+            )
+
+    def _resolve(self, node: Node) -> tuple[int, ...]:
+        return roles.resolve(node, self)
+
+    def _kill(self, fault: Kill) -> Performed:
+        struck = []
+        for number in self._resolve(fault.node):
+            child = self._members[number].child
+            if child is not None and child.running:
+                child.kill()
+                struck.append(number)
+        return _performed(fault, struck, "no such node runs")
+
+    def _pause(self, fault: Pause) -> Performed:
+        struck = []
+        for number in self._resolve(fault.node):
+            child = self._members[number].child
+            if child is not None and child.running:
+                child.pause()
+                struck.append(number)
+        return _performed(fault, struck, "no such node runs")
+
+    def _cut_link(self, fault: CutLink) -> Performed:
+        links = self._open_links()
+        struck: list[int] = []
+        for source in self._resolve(fault.source):
+            for destination in self._resolve(fault.destination):
+                if source == destination:
+                    continue
+                for name in node_links(source, destination):
+                    links.cut(name, fault.how)
+                struck += [n for n in (source, destination) if n not in struck]
+        return _performed(fault, struck, "no link between such nodes")
+
+    def _isolate(self, fault: Isolate) -> Performed:
+        links = self._open_links()
+        struck = self._resolve(fault.node)
+        for number in struck:
+            for other in self._members:
+                if other == number:
+                    continue
+                for name in node_links(number, other) + node_links(other, number):
+                    links.cut(name, fault.how)
+            if fault.with_clients:
+                links.cut(client_link(number), fault.how)
+        return _performed(fault, struck, "no such node")
+
+    def _cut_clients(self, fault: CutClients) -> Performed:
+        struck = self._resolve(fault.node)
+        for number in struck:
+            self._open_links().cut(client_link(number), fault.how)
+        return _performed(fault, struck, "no such node")
+
+    def _delay_answers(self, fault: DelayAnswers) -> Performed:
+        struck = self._resolve(fault.node)
+        for number in struck:
+            name = client_link(number)
+            self._open_links().delay_answers(name, fault.latency_ms, fault.jitter_ms)
+        return _performed(fault, struck, "no such node")
+
+    def _heal(self, fault: Heal) -> Performed:
+        """Does not wait until the nodes are back: `wait_ready` does."""
+        if self.links is not None:
+            self.links.heal()
+        helped = []
+        for number, member in self._members.items():
+            if member.paused and member.child is not None:
+                member.child.resume()
+                helped.append(number)
+            elif not member.running:
+                member.start()
+                helped.append(number)
+        return Performed(fault, tuple(helped))
+
+    def _open_links(self) -> Links:
+        assert self.links is not None  # _check_able
+        return self.links
+
+
+def _performed(fault: Fault, struck: Sequence[int], why_nobody: str) -> Performed:
+    return Performed(fault, tuple(struck), "" if struck else why_nobody)

@@ -1,0 +1,125 @@
+"""What a cluster says of itself, asked over the wire on one fresh connection per question.
+
+Sources: ApiVersionsRequest.json, MetadataRequest.json, DescribeQuorumRequest.json (KIP-595).
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from reference_impl.wire.apis import ApiKey
+from reference_impl.wire.frames import FrameReader, decode_response, encode_request
+from reference_impl.wire.malformed import Malformed
+from reference_impl.wire.messages import request_definition
+from reference_impl.wire.schema import Struct
+
+Address = tuple[str, int]
+
+API_VERSIONS_VERSION = 0  # the version that every broker answers
+METADATA_VERSION = 7  # the first with leader epochs (KIP-320)
+DESCRIBE_QUORUM_VERSION = 0
+METADATA_TOPIC = "__cluster_metadata"
+_CLIENT_ID = "touchstone-probe"
+_READ_BYTES = 65_536
+
+
+class NoAnswer(OSError):
+    """Nobody there, no answer in time, or one that is not Kafka's."""
+
+
+@dataclass(frozen=True)
+class PartitionView:
+    """One partition as one broker sees it."""
+
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+
+
+def ask(address: Address, request: bytes, timeout_s: float) -> bytearray:
+    """Send one framed request and return the answer's frame. Raises NoAnswer."""
+    try:
+        with socket.create_connection(address, timeout=timeout_s) as connection:
+            connection.sendall(request)
+            reader = FrameReader()
+            while True:
+                data = connection.recv(_READ_BYTES)
+                if not data:
+                    raise NoAnswer(f"{address[0]}:{address[1]} closed the connection")
+                if frames := reader.feed(data):
+                    return frames[0]
+    except (OSError, Malformed) as error:
+        raise NoAnswer(f"{address[0]}:{address[1]}: {error}") from error
+
+
+def _exchange(
+    address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float
+) -> Struct:
+    frame = ask(address, encode_request(api, version, 1, _CLIENT_ID, body), timeout_s)
+    try:
+        return decode_response(frame, api, version)[1]
+    except Malformed as error:
+        raise NoAnswer(f"{address[0]}:{address[1]}: {error}") from error
+
+
+def check_kafka(address: Address, timeout_s: float) -> None:
+    """Ask for ApiVersions. Raises NoAnswer if what is there is no Kafka."""
+    body = request_definition(ApiKey.API_VERSIONS).new()
+    answer = _exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
+    if answer.error_code != 0:
+        raise NoAnswer(f"{address[0]}:{address[1]} answers ApiVersions by {answer.error_code}")
+
+
+def answers(address: Address, timeout_s: float) -> bool:
+    """Does a Kafka answer there?"""
+    try:
+        check_kafka(address, timeout_s)
+    except NoAnswer:
+        return False
+    return True
+
+
+def _metadata(address: Address, topics: list[str], timeout_s: float) -> Struct:
+    request = request_definition(ApiKey.METADATA)
+    body = request.new(
+        topics=[request.struct("MetadataRequestTopic", name=name) for name in topics],
+        allow_auto_topic_creation=False,
+    )
+    return _exchange(address, ApiKey.METADATA, METADATA_VERSION, body, timeout_s)
+
+
+def brokers(address: Address, timeout_s: float) -> dict[int, Address]:
+    """The brokers which one broker knows to be alive, and where clients find them."""
+    answer = _metadata(address, [], timeout_s)
+    return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+
+
+def controller(address: Address, timeout_s: float) -> int:
+    """The controller, as Metadata names it (a KRaft broker names any living broker)."""
+    return int(_metadata(address, [], timeout_s).controller_id)
+
+
+def partition(address: Address, topic: str, index: int, timeout_s: float) -> PartitionView | None:
+    """One partition, or None if that broker does not know it."""
+    answer = _metadata(address, [topic], timeout_s)
+    for described in answer.topics:
+        for one in described.partitions:
+            if described.name == topic and one.partition_index == index:
+                return PartitionView(one.leader_id, one.leader_epoch, tuple(one.replica_nodes))
+    return None
+
+
+def quorum_leader(address: Address, timeout_s: float) -> tuple[int, int] | None:
+    """(epoch, node) if the controller listening there leads the quorum, else None."""
+    request = request_definition(ApiKey.DESCRIBE_QUORUM)
+    partition_data = request.struct("PartitionData", partition_index=0)
+    topic = request.struct("TopicData", topic_name=METADATA_TOPIC, partitions=[partition_data])
+    body = request.new(topics=[topic])
+    version = DESCRIBE_QUORUM_VERSION
+    answer = _exchange(address, ApiKey.DESCRIBE_QUORUM, version, body, timeout_s)
+    for described in answer.topics:
+        for one in described.partitions:
+            if one.error_code == 0:
+                return one.leader_epoch, one.leader_id
+    return None
