@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -223,10 +224,14 @@ CHECKS = (
 
 
 @cache
-def components() -> tuple[Component, ...]:
-    """Every component, looked for once per process, all at the same time."""
+def _looked_for() -> tuple[Component, ...]:
     with ThreadPoolExecutor(max_workers=len(CHECKS)) as pool:
         return tuple(pool.map(Check.perform, CHECKS))
+
+
+def components() -> list[Component]:
+    """Every component, looked for once per process, all at the same time."""
+    return list(_looked_for())
 
 
 def component(name: str) -> Component:
@@ -243,7 +248,7 @@ def found(name: str) -> bool:
     return component(name).found
 
 
-def render(all_components: Iterable[Component]) -> Table:
+def render(all_components: Iterable[Component], width: int | None = None) -> str:
     """For people: found or not, and for what is missing, what is lost and how to mend it."""
     table = Table(box=None, pad_edge=False)
     for title in ("component", "", "detail", "lost without it", "mend"):
@@ -251,8 +256,11 @@ def render(all_components: Iterable[Component]) -> Table:
     for each in all_components:
         mark = Text("found", style="green") if each.found else Text("missing", style="red")
         loss = ("", "") if each.found else (each.lost_without, each.mend)
-        table.add_row(*map(Text, (each.name,)), mark, *map(Text, (each.detail, *loss)))
-    return table
+        table.add_row(Text(each.name), mark, *map(Text, (each.detail, *loss)))
+    console = Console(width=width)  # colours where standard output is a terminal
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get().rstrip("\n")
 
 
 def as_json(all_components: Iterable[Component]) -> str:

@@ -1,0 +1,121 @@
+"""Each check is green on a clean tree, red on a planted violation, and green on this very tree."""
+
+from pathlib import Path
+
+import pytest
+
+from ci import places
+from ci.checks import CHECKS
+from ci.checks.imports import MAY_IMPORT, part_of
+from ci.checks.registries import REGISTRIES
+from ci.checks.sizes import FILE_LINES_MAX, FUNCTION_LINES_MAX, size_advice
+from ci.checks.sources import PACKAGES
+
+CLEAN = {
+    "reference_impl/wire/frames.py": "import struct\n",
+    "reference_impl/core/node.py": "from reference_impl.wire import frames\n",
+    "reference_impl/core/handlers/__init__.py": (
+        "from reference_impl.core.handlers import fetch\n\nHANDLERS = {1: fetch}\n"
+    ),
+    "reference_impl/core/handlers/fetch.py": (
+        "def fetch():\n    # [New in v7: KIP-227]\n    return None\n"
+    ),
+    "chaos/nemeses/__init__.py": (
+        "from chaos.nemeses.kill import Kill, KillLeader\n\n"
+        "NEMESES = {n.name: n for n in (Kill, KillLeader)}\n"
+    ),
+    "chaos/nemeses/kill.py": "from chaos import faults\n",
+    "chaos/faults.py": "",
+    "chaos/tests/test_kill.py": "import linearizability\n",
+    "linearizability/__init__.py": "",
+}
+
+PLANTED: dict[str, list[tuple[str, str, str]]] = {
+    "imports": [
+        ("linearizability/a.py", "from chaos import faults\n", "may import nothing"),
+        ("linearizability/b.py", "from chaos.faults import Kill\n", "yet imports chaos.faults"),
+        ("chaos/nemeses/stop.py", "import chaos.sim\n", "yet imports chaos.sim"),
+        ("reference_impl/core/a.py", "from ..host import disk\n", "imports reference_impl.host"),
+        ("reference_impl/core/b.py", "import time\n", "no world of its own, yet imports time"),
+        ("reference_impl/core/c.py", "def f():\n    from os import path\n", "yet imports os"),
+        ("chaos/tests/test_x.py", "from ci import doctor\n", "nobody imports ci"),
+        ("chaos/novel.py", "", "chaos.novel is in no row of the import table"),
+        ("chaos/sim/a.py", "import reference_impl.host.disk\n", "imports reference_impl.host.disk"),
+    ],
+    "registries": [
+        ("chaos/nemeses/pause.py", "class Pause: ...\n", "nemeses/pause.py stands in no table"),
+        ("reference_impl/core/handlers/produce.py", "", "handlers/produce.py stands in no table"),
+        ("chaos/workloads/appends.py", "", "chaos/workloads/appends.py stands in no table"),
+    ],
+    "sizes": [
+        ("ci/a.py", "def f():\n" + "    pass\n" * FUNCTION_LINES_MAX, "function of 71 lines"),
+        ("ci/b.py", "pass\n" * (FILE_LINES_MAX + 1), "file of 601 lines"),
+    ],
+    "leaks": [
+        ("docs/a.md", "see /" + "work/main/README.md\n", "docs/a.md:1:"),
+        ("ci/a.py", "\nROOT = '/" + "root'\n", "ci/a.py:2:"),
+        ("Makefile", "all:\n\techo /" + "tmp/x\n", "Makefile:2:"),
+        ("a.toml", "url = 'https://py" + "pi.org/simple'\n", "a package registry's host"),
+        ("a.lock", "--index-" + "url https://x.invalid/\n", "must not choose an index"),
+    ],
+    "citations": [
+        ("reference_impl/a.py", "x = 1  # [New in v8: KIP-467]\n", "on a line of its own"),
+        ("reference_impl/b.py", "# [new in v8: KIP-467]\n", "reference_impl/b.py:1:"),
+        ("reference_impl/c.py", "# [Added in v8: KIP-467]\n", "reference_impl/c.py:1:"),
+        ("conformance/a.py", "# [New in v8]\n", "conformance/a.py:1:"),
+    ],
+}
+
+
+def plant(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_clean_tree_has_no_violation(name: str, tmp_path: Path) -> None:
+    plant(tmp_path, CLEAN)
+    assert CHECKS[name](tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text", "sentence"),
+    [(name, *case) for name, cases in PLANTED.items() for case in cases],
+)
+def test_a_planted_violation_is_named(
+    name: str, path: str, text: str, sentence: str, tmp_path: Path
+) -> None:
+    plant(tmp_path, CLEAN | {path: text})
+    sentences = CHECKS[name](tmp_path)
+    assert len(sentences) == 1, sentences
+    assert sentence in sentences[0]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_this_tree_has_no_violation(name: str) -> None:
+    assert CHECKS[name](places.ROOT) == []
+
+
+def test_nobody_may_import_the_composition_root() -> None:
+    rows = [row for row, allowed in MAY_IMPORT.items() if "ci" in allowed]
+    assert rows == ["ci"]
+    assert {row.partition(".")[0] for row in MAY_IMPORT} == set(PACKAGES)
+
+
+def test_every_registry_folder_named_is_there() -> None:
+    assert [folder for folder in REGISTRIES if not (places.ROOT / folder).is_dir()] == []
+
+
+def test_a_function_between_aim_and_limit_is_advice_only(tmp_path: Path) -> None:
+    plant(tmp_path, {"ci/a.py": "def f():\n" + "    pass\n" * 60})
+    assert CHECKS["sizes"](tmp_path) == []
+    assert size_advice(tmp_path) == ["ci/a.py:1: f: a function of 61 lines (aim 50)"]
+
+
+def test_a_module_belongs_to_the_longest_row_that_covers_it() -> None:
+    assert part_of("chaos.nemeses.kill") == "chaos.nemeses"
+    assert part_of("linearizability.engine.spark") == "linearizability"
+    assert part_of("chaos.novel") is None
+    assert part_of("numpy") is None

@@ -1,0 +1,67 @@
+"""The markers of the root conftest.py, seen from outside: a pytest of its own in a folder."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ci import places
+
+DOCTOR_WITHOUT_GO = """
+from ci.doctor import Component
+
+def _component(name):
+    if name not in ("go", "java"):
+        raise ValueError(f"no component is called {name!r}")
+    return Component(name, name == "java", "no go on PATH", "building", "install Go")
+
+doctor.component = _component
+doctor.found = lambda name: _component(name).found
+"""
+
+
+def run_pytest(folder: Path, tests: str, *arguments: str) -> tuple[int, str]:
+    """The shared conftest, over a doctor who finds Java and misses Go."""
+    (folder / "conftest.py").write_text(
+        (places.ROOT / "conftest.py").read_text() + DOCTOR_WITHOUT_GO
+    )
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  needs: x\n  nightly: x\n")
+    (folder / "test_sample.py").write_text("import pytest\n" + tests)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_test_whose_component_is_missing_is_listed_with_the_mending_command(
+    tmp_path: Path,
+) -> None:
+    status, output = run_pytest(
+        tmp_path,
+        "@pytest.mark.needs('java', 'go')\ndef test_needs_go(): assert False\n"
+        "@pytest.mark.needs('java')\ndef test_needs_java(): pass\n",
+    )
+    assert status == 0
+    assert "not run (component missing)" in output
+    assert "go (1 tests): no go on PATH; to mend: install Go" in output
+    assert "test_sample.py::test_needs_go needs go" in output
+    assert "1 passed, 1 deselected" in output
+
+
+def test_with_everything_found_the_list_is_not_there(tmp_path: Path) -> None:
+    status, output = run_pytest(tmp_path, "@pytest.mark.needs('java')\ndef test_it(): pass\n")
+    assert status == 0
+    assert "not run" not in output and "1 passed" in output
+
+
+def test_an_unknown_component_is_a_usage_error_that_names_the_test(tmp_path: Path) -> None:
+    status, output = run_pytest(tmp_path, "@pytest.mark.needs('cobol')\ndef test_it(): pass\n")
+    assert status != 0
+    assert "test_sample.py::test_it: no component is called 'cobol'" in output
+    assert "Traceback" not in output
+
+
+def test_nightly_tests_run_on_request_only(tmp_path: Path) -> None:
+    tests = "@pytest.mark.nightly\ndef test_long(): pass\ndef test_short(): pass\n"
+    _, usual = run_pytest(tmp_path, tests)
+    assert "1 passed, 1 deselected" in usual and "1 tests are nightly" in usual
+    _, nightly = run_pytest(tmp_path, tests, "--nightly")
+    assert "2 passed" in nightly and "are nightly" not in nightly
