@@ -1,0 +1,41 @@
+"""The properties, one file each. `CHECKERS` is the whole registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from linearizability.checkers.aborted_reads import AbortedReads
+from linearizability.checkers.append_order import AppendOrder
+from linearizability.checkers.base import Checker, Needs, Scope
+from linearizability.checkers.duplicates import Duplicates
+from linearizability.checkers.inconsistent_offsets import InconsistentOffsets
+from linearizability.checkers.lost_writes import LostWrites
+from linearizability.checkers.phantom_records import PhantomRecords
+from linearizability.checkers.poll_order import PollOrder
+from linearizability.checkers.poll_skips import PollSkips
+
+__all__ = ["CHECKERS", "Checker", "Needs", "Scope", "markdown_table"]
+
+CHECKERS: Mapping[str, Checker] = {
+    checker.name: checker
+    for checker in (
+        LostWrites(),
+        Duplicates(),
+        InconsistentOffsets(),
+        PhantomRecords(),
+        AppendOrder(),
+        PollOrder(),
+        PollSkips(),
+        AbortedReads(),
+    )
+}
+
+
+def markdown_table() -> str:
+    """The table of the README: name, what must hold, scope, what a history must hold for it."""
+    lines = ["| checker | must hold | scope | applies to histories with |", "|---|---|---|---|"]
+    for checker in CHECKERS.values():
+        needs = "; ".join(need.value for need in Needs if need in checker.needs)
+        scope = checker.scope.name.lower()
+        lines.append(f"| `{checker.name}` | {checker.title} | {scope} | {needs} |")
+    return "\n".join(lines)

@@ -1,0 +1,33 @@
+"""The log grows in real time: what is sent later stands later."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.ingest import KEY
+from linearizability.porcupy import append_order as kernel
+
+
+class AppendOrder(Checker):
+    """A acknowledged before B was invoked, both acks=all, yet B stands at the lower offset; or one
+    offset was acknowledged twice; or a record was read before it was sent.
+
+    Linearizability of the partition as an append-only log; the kernel is porcupy's fast checker,
+    and porcupine itself confirms and draws the failing window (`check.check_with_porcupine`).
+    Jepsen allows this (its G0-realtime). Counted: appends whose place is known.
+    """
+
+    name: ClassVar[str] = "append_order"
+    title: ClassVar[str] = "the log grows in real time"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        found = kernel.append_order_anomalies(events)
+        return describe(found, KEY, pl.col("kind"), ["op_ids"], pl.col("message"), "broker")
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return kernel.checked(events).select(checked=pl.first().cast(pl.Int64))

@@ -1,0 +1,120 @@
+"""What a checker is: one property, judged by a kernel over frames keyed by the property's scope.
+
+A kernel takes events of *any number of whole scopes* (all rows of a partition, say), so that one
+call judges a small history, and Spark hands it one piece of a large one. It is a pure function of
+the frame: the engines differ only in who cuts the pieces.
+
+`events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `outcome` (`ingest`);
+`topic_id` is never null.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from enum import Enum
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.history import F
+from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
+from linearizability.ingest import HAS_RECORD, IS_SEND
+
+COLUMNS_READ = (
+    "op_id", "record_index", "process", "session", "client", "replica", "group", "txn", "isolation",
+    "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition", "offset",
+    "control", "value", "producer_id", "producer_epoch", "sequence", "leader_epoch",
+    "t_invoke_ns", "t_complete_ns", "high_watermark", "last_stable_offset", "log_start",
+)  # fmt: skip
+"""The columns that kernels may read: what is shipped to them."""
+
+
+class Scope(Enum):
+    """What a property speaks about: the columns whose equal values keep rows together."""
+
+    PARTITION = ("topic", "topic_id", "partition")
+    VALUE = ("value",)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.value)
+
+    @property
+    def rows(self) -> pl.Expr:
+        """The rows of a history that belong to some scope of this kind."""
+        if self is Scope.PARTITION:
+            return pl.col("topic").is_not_null()
+        return IS_SEND | HAS_RECORD
+
+
+class Needs(Enum):
+    """What must occur in a history for a checker to be applicable."""
+
+    SENDS = "records sent"
+    ACKED_SENDS = "sends acknowledged under acks=all with an offset"
+    IDEMPOTENT_SENDS = "sends of idempotent producers"
+    TRANSACTIONS = "records sent in transactions"
+    READS = "records read, or a partition read whole"
+    COMMITTED_READS = "records read under read_committed"
+
+    @property
+    def rows(self) -> pl.Expr:
+        return _ROWS_NEEDED[self]
+
+
+_ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
+    Needs.SENDS: IS_SEND,
+    Needs.ACKED_SENDS: ACKNOWLEDGED,
+    Needs.IDEMPOTENT_SENDS: IS_SEND & pl.col("idempotent").fill_null(False),
+    Needs.TRANSACTIONS: IS_SEND & pl.col("txn").is_not_null(),
+    Needs.READS: HAS_RECORD | (pl.col("f") == F.READ_ALL.value),
+    Needs.COMMITTED_READS: HAS_RECORD & (pl.col("isolation") == READ_COMMITTED),
+}
+
+
+class Checker(ABC):
+    """One property. Subclasses say in their docstring when it is broken, and by which source."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    scope: ClassVar[Scope]
+    needs: ClassVar[frozenset[Needs]]
+
+    @abstractmethod
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        """One row per anomaly, as `describe` makes them."""
+
+    @abstractmethod
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        """One row, one column `checked`: how many things were judged (the docstring says which)."""
+
+
+def describe(
+    found: pl.LazyFrame,
+    where: list[str],
+    kind: str | pl.Expr,
+    operations: list[str],
+    message: pl.Expr,
+    blame: str | pl.Expr | None = None,
+) -> pl.LazyFrame:
+    """The rows of an answer: kind, op_ids, message, blame, and the columns that say where.
+
+    operations: the columns (Int64, or lists of it) whose values are the op_ids that prove it.
+    """
+    kind = pl.lit(kind) if isinstance(kind, str) else kind
+    if not isinstance(blame, pl.Expr):
+        blame = pl.lit(blame, dtype=pl.String)
+    op_ids = pl.concat_list(operations).list.drop_nulls().list.unique().list.sort()
+    return found.select(
+        *where,
+        kind=kind,
+        op_ids=op_ids.cast(pl.List(pl.Int64)),
+        message=message,
+        blame=blame,
+    )
+
+
+def count(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The answer of `checked`."""
+    return rows.select(checked=pl.len().cast(pl.Int64))

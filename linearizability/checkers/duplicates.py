@@ -1,0 +1,79 @@
+"""A record sent once by an idempotent producer is in the log once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.history import Type
+from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL
+from linearizability.ingest import IS_SEND, KEY
+
+SEQUENCE = ["producer_id", "producer_epoch", "sequence"]
+SENT_ONCE_IDEMPOTENT = pl.col("sends").eq(1) & pl.col("idempotent")
+
+
+class Duplicates(Checker):
+    """One value at two offsets of a partition, sent once, with idempotence on.
+
+    Where a raw read shows producer id, epoch and sequence: the same three at both offsets is the
+    broker's fault (KIP-98, "Idempotent Producer Guarantees"); different ones the client's (it sent
+    the record again as a new one). Without them nobody is blamed. Values that the workload itself
+    sent twice, and producers without idempotence, are not judged. Counted: values so sent.
+    """
+
+    name: ClassVar[str] = "duplicates"
+    title: ClassVar[str] = "what an idempotent producer sends once is stored once"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.IDEMPOTENT_SENDS, Needs.READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        copies = (
+            events.filter((ACKNOWLEDGED | PROVEN_POLL) & pl.col("value").is_not_null())
+            .group_by(*KEY, "value", "offset")
+            .agg(
+                pl.col("op_id").min(),
+                *(pl.col(name).min() for name in SEQUENCE),
+            )
+            .filter(pl.len().over(*KEY, "value") > 1)
+        )
+        numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
+        twice = copies.group_by(*KEY, "value").agg(
+            offsets=pl.col("offset").sort(),
+            ops=pl.col("op_id"),
+            numbers=numbered.sum(),
+            sequences=pl.struct(SEQUENCE).filter(numbered).n_unique(),
+        )
+        found = twice.join(self._judged(events), on=[*KEY, "value"])
+        blame = (
+            pl.when(pl.col("sequences") < pl.col("numbers"))
+            .then(pl.lit("broker"))
+            .when(pl.col("numbers") == pl.col("offsets").list.len())
+            .then(pl.lit("client"))
+            .otherwise(None)
+        )
+        message = pl.format(
+            "{} was sent once by an idempotent producer and is at offsets {}",
+            "value",
+            pl.col("offsets").cast(pl.List(pl.String)).list.join(", "),
+        )
+        return describe(found, KEY, "duplicate", ["send_op", "ops"], message, blame)
+
+    def _judged(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        """Values sent once, by an idempotent producer; sends that certainly failed do not count."""
+        return (
+            events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
+            .group_by(*KEY, "value")
+            .agg(
+                sends=pl.len(),
+                idempotent=pl.col("idempotent").fill_null(False).all(),
+                send_op=pl.col("op_id").first(),
+            )
+            .filter(SENT_ONCE_IDEMPOTENT)
+            .select(*KEY, "value", "send_op")
+        )
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(self._judged(events))

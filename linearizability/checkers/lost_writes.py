@@ -1,0 +1,142 @@
+"""An acknowledged record is read by somebody, once somebody read past it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.history import F
+from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
+from linearizability.ingest import ABORTED, COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+
+DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
+WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
+
+
+class LostWrites(Checker):
+    """A record acknowledged under acks=all (plain, or of a committed transaction), at or above the
+    log start, which no reader was given although readers went past it, or read the log to its end.
+
+    Source: docs, design#replication ("a message that was committed will not be lost"). Jepsen:
+    lost-write, and its unseen where a whole read proves it.
+
+    How far readers went, per partition (`coverage`): from the beginning to the highest offset read
+    in a session that belongs to no group; from the first to the highest where a group positioned
+    it; from log start to high watermark of a complete read. Records of aborted transactions do not
+    count, and acknowledgements never do: an unpolled tail proves nothing. A complete raw read that
+    began after the acknowledgement also proves that nothing more lies at its end.
+    Counted: acknowledged records that some reader went past.
+    """
+
+    name: ClassVar[str] = "lost_writes"
+    title: ClassVar[str] = "what was acknowledged is there"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS, Needs.READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        acked = at_or_above_log_start(acknowledged(events), events)
+        read = events.filter(IS_DATA).select(*KEY, "value").unique()
+        missing = acked.join(read, on=[*KEY, "value"], how="anti")
+        passed = (
+            missing.join(coverage(events), on=KEY)
+            .filter((pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end")))
+            .select(*KEY, "value", "offset", "op_id", proof="proof", reach=pl.col("end"))
+        )
+        ended = (
+            missing.join(ends_of_log(events), on=KEY)
+            .filter(pl.col("offset") >= pl.col("end"), pl.col("acked_ns") < pl.col("read_ns"))
+            .select(*KEY, "value", "offset", "op_id", proof="proof", reach=pl.col("end"))
+        )
+        found = (
+            pl.concat([passed, ended])
+            .sort("reach", "proof", descending=[True, False])
+            .unique([*KEY, "value", "offset", "op_id"], keep="first", maintain_order=True)
+        )
+        message = pl.format(
+            "{} was acknowledged at offset {}; reads went to offset {} without it",
+            "value",
+            "offset",
+            pl.col("reach") - 1,
+        )
+        return describe(found, KEY, "lost-write", ["op_id", "proof"], message, "broker")
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        reach = pl.concat(
+            [
+                coverage(events).select(*KEY, "start", "end"),
+                ends_of_log(events).select(*KEY, start=pl.lit(0, dtype=pl.Int64), end=None),
+            ]
+        )
+        reach = reach.group_by(KEY).agg(
+            start=pl.col("start").min(), end=pl.col("end").max(), whole=pl.col("end").has_nulls()
+        )
+        within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
+        return count(acknowledged(events).join(reach, on=KEY).filter(within | pl.col("whole")))
+
+
+def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The sends that must not be lost."""
+    return events.filter(DURABLE & pl.col("value").is_not_null()).select(
+        *KEY, "value", "offset", "op_id", acked_ns="t_complete_ns"
+    )
+
+
+def coverage(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Partition, start, end, proof: every record in [start, end) was passed by some reader."""
+    counted = events.filter(IS_DATA & (pl.col("outcome") != ABORTED).fill_null(True))
+    grouped = pl.col("group").is_not_null()
+    alone = (
+        counted.filter(~grouped)
+        .sort("offset", "op_id", descending=[True, False])
+        .group_by(KEY)
+        .agg(end=pl.col("offset").first() + 1, proof=pl.col("op_id").first())
+        .select(*KEY, "end", "proof", start=pl.lit(0, dtype=pl.Int64))
+    )
+    positioned = (
+        counted.filter(grouped)
+        .sort("offset", "op_id", descending=[True, False])
+        .group_by(*KEY, "process", "session", "group")
+        .agg(
+            start=pl.col("offset").min(),
+            end=pl.col("offset").first() + 1,
+            proof=pl.col("op_id").first(),
+        )
+    )
+    columns = [*KEY, "start", "end", "proof"]
+    return pl.concat([p.select(columns) for p in (alone, positioned, whole_reads(events))])
+
+
+def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
+    """What complete reads covered. Under read_committed a reader cannot pass the last stable
+    offset; where that is not recorded, such a read counts only in partitions without transactions.
+    """
+    transactional = (
+        events.filter(IS_SEND & pl.col("txn").is_not_null())
+        .select(*KEY, transactional=pl.lit(True))
+        .unique()
+    )
+    committed_only = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+    end = (
+        pl.when(~committed_only | pl.col("transactional").is_null())
+        .then(pl.col("high_watermark"))
+        .otherwise(pl.min_horizontal("high_watermark", "last_stable_offset"))
+    )
+    unknown_stable = committed_only & pl.col("last_stable_offset").is_null()
+    return (
+        events.filter(WHOLE_READ)
+        .join(transactional, on=KEY, how="left")
+        .filter(~(unknown_stable & pl.col("transactional").fill_null(False)))
+        .select(*KEY, start=pl.col("log_start").fill_null(0), end=end, proof="op_id")
+        .filter(pl.col("end").is_not_null())
+    )
+
+
+def ends_of_log(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Partition, end, read_ns, proof: where complete raw reads found the log to end, and when they
+    began. (A read_committed one proves no end: a hanging transaction hides what follows.)"""
+    committed_only = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+    return events.filter(
+        WHOLE_READ & ~committed_only & pl.col("high_watermark").is_not_null()
+    ).select(*KEY, end="high_watermark", read_ns="t_invoke_ns", proof="op_id")

@@ -1,0 +1,82 @@
+"""Every record that is read was sent, to this partition, and reads as it was written."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.history import Type
+from linearizability.ingest import IS_DATA, IS_SEND, KEY, NO_TOPIC_ID
+
+
+class PhantomRecords(Checker):
+    """A record that nobody sent, or nobody sent to this partition, or which certainly failed to be
+    sent; or a payload that is not what our clients write (Jepsen's checker throws on these).
+
+    Source: docs, design#replication; DefaultRecord (CRC over the batch). Counted: records read.
+    A send without a topic id may have gone to any topic of that name.
+    """
+
+    name: ClassVar[str] = "phantom_records"
+    title: ClassVar[str] = "what is read was sent, there, and unaltered"
+    scope: ClassVar[Scope] = Scope.VALUE
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        read = (
+            events.filter(IS_DATA)
+            .group_by(*KEY, "offset", "value")
+            .agg(op=pl.col("op_id").min())
+            .with_row_index("read_row")
+        )
+        sent = events.filter(IS_SEND).select(
+            "value",
+            sent_topic="topic",
+            sent_id="topic_id",
+            sent_partition="partition",
+            send_op="op_id",
+            refused=pl.col("type") == Type.FAIL.value,
+        )
+        no_id = (pl.col("topic_id") == NO_TOPIC_ID) | (pl.col("sent_id") == NO_TOPIC_ID)
+        here = (
+            (pl.col("sent_topic") == pl.col("topic"))
+            & (pl.col("sent_partition") == pl.col("partition"))
+            & ((pl.col("sent_id") == pl.col("topic_id")) | no_id)
+        ).fill_null(False)
+        matched = (
+            read.join(sent, on="value", how="left")
+            .with_columns(here=here, refused=pl.col("refused").fill_null(False))
+            .group_by("read_row")
+            .agg(
+                pl.col(*KEY, "offset", "value", "op").first(),
+                sent=pl.col("send_op").is_not_null().any(),
+                sent_here=pl.col("here").any(),
+                accepted_here=(pl.col("here") & ~pl.col("refused")).any(),
+                send_ops=pl.col("send_op"),
+            )
+            .filter(~pl.col("accepted_here"))
+        )
+        return _described(matched)
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(events.filter(IS_DATA))
+
+
+def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
+    cases = [
+        (pl.col("value").is_null(), "unreadable-record", "holds a payload that no client wrote"),
+        (~pl.col("sent"), "phantom-record", "was read, but nobody sent it"),
+        (~pl.col("sent_here"), "wrong-partition", "was read, but was sent to another partition"),
+        (pl.lit(True), "refused-record", "was read, but sending it certainly failed"),
+    ]
+    kind, what = pl.lit(None, dtype=pl.String), pl.lit(None, dtype=pl.String)
+    for condition, name, sentence in reversed(cases):
+        kind = pl.when(condition).then(pl.lit(name)).otherwise(kind)
+        what = pl.when(condition).then(pl.lit(sentence)).otherwise(what)
+    subject = pl.coalesce(pl.col("value").cast(pl.String), pl.lit("the record"))
+    message = pl.format(
+        "{} at offset {} of {}-{} {}", subject, "offset", "topic", "partition", what
+    )
+    return describe(matched, [*KEY, "value"], kind, ["op", "send_ops"], message)

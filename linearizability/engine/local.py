@@ -1,0 +1,32 @@
+"""The local engine: every checker over the whole history at once, by polars, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from linearizability.checkers import CHECKERS, Scope
+from linearizability.checkers.base import COLUMNS_READ
+from linearizability.engine.opinion import judge, opinions
+from linearizability.ingest import resolved
+from linearizability.verdict import CheckerVerdict
+
+NAME = "local (polars)"
+
+
+def run(history: pl.LazyFrame, checkers: Sequence[str] = tuple(CHECKERS)) -> list[CheckerVerdict]:
+    """What each checker says of a history that fits into memory."""
+    try:
+        events = resolved(history.select(COLUMNS_READ))
+    except (pl.exceptions.PolarsError, MemoryError) as error:
+        failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
+        return opinions(judge(_nothing(), Scope.PARTITION, ()), checkers, failed)
+    pieces = [judge(events.filter(scope.rows), scope, checkers) for scope in Scope]
+    return opinions(pl.concat(pieces), checkers)
+
+
+def _nothing() -> pl.DataFrame:
+    from linearizability.history import SCHEMA
+
+    return pl.DataFrame(schema=SCHEMA).with_columns(outcome=pl.lit(None, dtype=pl.String))

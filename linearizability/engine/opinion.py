@@ -1,0 +1,123 @@
+"""What one call of the judges says of one piece of a history, and how pieces are put together.
+
+Both engines call `judge` on pieces that hold whole scopes (polars: one piece; Spark: one per
+bucket of scopes) and give its rows to `opinions`. So a verdict cannot depend on the engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from linearizability.checkers import CHECKERS, Checker, Needs, Scope
+from linearizability.ingest import NO_TOPIC_ID
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity
+
+MAX_ANOMALIES = 100
+"""As many of one checker are kept in a verdict, the first by place and operations."""
+
+ANOMALY, JUDGED, NEED, ERROR = "anomaly", "judged", "need", "error"
+ROWS = pl.Schema(
+    {
+        "checker": pl.String,  # or the name of a need
+        "row": pl.String,  # ANOMALY, JUDGED, NEED or ERROR
+        "kind": pl.String,
+        "op_ids": pl.List(pl.Int64),
+        "message": pl.String,
+        "blame": pl.String,
+        "place": pl.String,  # JSON: the columns that say where
+        "checked": pl.Int64,
+        "anomalies": pl.Int64,
+    }
+)
+"""What `judge` answers: anomalies (the first MAX_ANOMALIES of each checker), and counts."""
+
+_DESCRIPTION = ("kind", "op_ids", "message", "blame")
+_ORDER = ("checker", "place", "op_ids", "kind", "message")
+
+
+def judge(events: pl.DataFrame, scope: Scope, checkers: Sequence[str]) -> pl.DataFrame:
+    """All named checkers of this scope over a piece of resolved events. Never raises: a checker
+    that cannot finish says so in a row of its own."""
+    answers = [pl.DataFrame(schema=ROWS), _needs(events, scope)]
+    for name in checkers:
+        if CHECKERS[name].scope is scope:
+            try:
+                answers.append(_judge_one(events.lazy(), CHECKERS[name]))
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}".splitlines()[0]
+                answers.append(_rows([{"checker": name, "row": ERROR, "message": problem}]))
+    return pl.concat(answers)
+
+
+def _rows(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=ROWS, orient="row")
+
+
+def _needs(events: pl.DataFrame, scope: Scope) -> pl.DataFrame:
+    """How many rows of the piece fulfil each need. Counted in partitions only: each row once."""
+    if scope is not Scope.PARTITION:
+        return pl.DataFrame(schema=ROWS)
+    found = events.select(need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs)
+    return _rows({"checker": n.name, "row": NEED, "checked": found[n.name][0]} for n in Needs)
+
+
+def _judge_one(events: pl.LazyFrame, checker: Checker) -> pl.DataFrame:
+    found, judged = pl.collect_all([checker.anomalies(events), checker.checked(events)])
+    where = [name for name in found.columns if name not in _DESCRIPTION]
+    rows = found.select(
+        *_DESCRIPTION,
+        checker=pl.lit(checker.name),
+        row=pl.lit(ANOMALY),
+        place=pl.struct(where).struct.json_encode(),
+        checked=pl.lit(None, dtype=pl.Int64),
+        anomalies=pl.lit(None, dtype=pl.Int64),
+    ).select(pl.col(name).cast(dtype) for name, dtype in ROWS.items())
+    total = {
+        "checker": checker.name,
+        "row": JUDGED,
+        "checked": judged["checked"][0],
+        "anomalies": found.height,
+    }
+    return pl.concat([rows.sort(_ORDER).head(MAX_ANOMALIES), _rows([total])])
+
+
+def opinions(
+    rows: pl.DataFrame, checkers: Sequence[str], failed: str | None = None
+) -> list[CheckerVerdict]:
+    """One opinion per checker from the rows of all pieces.
+
+    failed: why the engine could not judge all pieces, if it could not.
+    """
+    needed = rows.filter(row=NEED).group_by("checker").agg(pl.col("checked").sum())
+    occurs = {name for name, n in needed.iter_rows() if n > 0}
+    return [_opinion(rows.filter(checker=name), name, occurs, failed) for name in checkers]
+
+
+def _opinion(
+    rows: pl.DataFrame, name: str, occurs: set[str], failed: str | None
+) -> CheckerVerdict:
+    judged = rows.filter(row=JUDGED).select(pl.col("checked", "anomalies").sum())
+    checked, total = judged.row(0)
+    absent = [need.value for need in CHECKERS[name].needs if need.name not in occurs]
+    found = rows.filter(row=ANOMALY).sort(_ORDER).head(MAX_ANOMALIES)
+    anomalies = tuple(_anomaly(row) for row in found.iter_rows(named=True))
+    errors = rows.filter(row=ERROR)["message"].sort().to_list()
+    problem = failed or (errors[0] if errors else None)
+    if total:
+        validity, reason = Validity.INVALID, problem
+    elif problem:
+        validity, reason = Validity.UNKNOWN, problem
+    elif absent:
+        validity, reason = Validity.NOT_APPLICABLE, f"no {'; no '.join(sorted(absent))}"
+    else:
+        validity, reason = Validity.VALID, None
+    return CheckerVerdict(name, validity, checked, anomalies, total, reason)
+
+
+def _anomaly(row: dict[str, Any]) -> Anomaly:
+    place = {k: v for k, v in json.loads(row["place"]).items() if v not in (None, NO_TOPIC_ID)}
+    return Anomaly(row["kind"], tuple(row["op_ids"]), row["message"], place, row["blame"])

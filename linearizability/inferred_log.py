@@ -1,0 +1,76 @@
+"""The log of each partition, inferred from what clients saw.
+
+Kafka shows no log to a client; it is put together as Jepsen does (jepsen/tests/kafka.clj,
+`version-orders`): every offset that a poll delivered, whatever became of the polling operation, and
+every offset that a send was acknowledged with. What Jepsen has not, and we use where it is there:
+control records and producer ids from a raw read, and how each transaction ended (`ingest`).
+
+Only what proves something enters:
+- an acknowledgement counts under acks=all alone, with an offset: acks 0 and 1 and offset -1
+  prove nothing (design#replication: a record is committed when all in-sync replicas have it);
+- a poll row of a replica's own log counts below its high watermark: what lies above may be
+  truncated when the replica follows a new leader.
+
+Columns of the answer: partition, offset, value, control (null for data), outcome, op_id (the first
+operation that shows the entry), seen_committed (some read_committed reader delivered it).
+Two values at one offset are two entries: `inconsistent_offsets` judges that, nobody else has to.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_OK, IS_SEND, KEY, PLAIN
+
+READ_COMMITTED = "read_committed"
+
+ACKNOWLEDGED = IS_SEND & IS_OK & (pl.col("acks") == -1) & pl.col("offset").is_not_null()
+"""The send rows that prove a record at an offset."""
+
+BELOW_HIGH_WATERMARK = (
+    pl.col("replica").is_null()
+    | pl.col("high_watermark").is_null()
+    | (pl.col("offset") < pl.col("high_watermark"))
+)
+PROVEN_POLL = HAS_RECORD & BELOW_HIGH_WATERMARK
+"""The poll rows that prove a record (data or control) at an offset."""
+
+
+def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
+    """One row per distinct (partition, offset, value, control) that somebody proved."""
+    is_poll = PROVEN_POLL
+    outcome = pl.col("outcome")
+    return (
+        events.filter(ACKNOWLEDGED | is_poll)
+        .group_by(*KEY, "offset", "value", "control")
+        .agg(
+            outcome=pl.when(outcome.min() == outcome.max()).then(outcome.min()),
+            op_id=pl.col("op_id").min(),
+            seen_committed=(is_poll & (pl.col("isolation") == READ_COMMITTED)).any(),
+        )
+    )
+
+
+def log_starts(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Partition -> the highest log start that any answer named: below it, absence is no loss."""
+    return (
+        events.filter(pl.col("log_start").is_not_null())
+        .group_by(KEY)
+        .agg(log_start_max=pl.col("log_start").max())
+    )
+
+
+def at_or_above_log_start(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Those rows whose offset was not removed by retention or DeleteRecords."""
+    return (
+        rows.join(log_starts(events), on=KEY, how="left")
+        .filter(pl.col("offset") >= pl.col("log_start_max").fill_null(0))
+        .drop("log_start_max")
+    )
+
+
+VISIBLE_COMMITTED = pl.col("outcome").is_in([PLAIN, COMMITTED]) | (
+    pl.col("seen_committed") & (pl.col("outcome") != ABORTED).fill_null(True)
+)
+"""Log entries that every read_committed reader who passes them must be given: plain, committed, or
+given to another such reader (the last stable offset had passed it, so its end was decided)."""

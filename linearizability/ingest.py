@@ -1,0 +1,178 @@
+"""What every checker needs to know first: how each transaction ended, and whose each record is.
+
+Resolved once, before any checker runs, in three steps (each one definition, run by polars here and
+by `engine/spark.py` on shuffled pieces):
+
+1. `markers_of_transactions` (per partition): which control record ended which transaction.
+2. `outcomes_of_transactions` (per transaction): committed, aborted or unknown.
+3. `with_record_outcomes` (per partition): the column `outcome` of every send, and of every poll
+   (there: of the transaction that *wrote* the record, not of the one that the reader is in).
+
+The rules (guarantees.md, `aborted_reads`; KIP-98, "Control Records"):
+- The marker in the log decides, for its record and for the transaction. Markers that contradict
+  each other, or contradict an acknowledged end, leave the transaction unknown; each record that
+  was itself read raw keeps what its own marker says.
+- Without a marker: committed if a commit was acknowledged; aborted if an abort was acknowledged and
+  no commit was ever asked for. A commit answered by an error, even by a fencing error, is unknown,
+  and so is a transaction that nobody ended (its client died).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.history import PARTITION, F, Type
+
+PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
+"""Values of `outcome`: not transactional; or how the record's transaction ended.
+
+Null on a poll: no send of this value to this partition, or several that ended differently."""
+
+NO_TOPIC_ID = ""
+"""Stands for an absent topic id, so that joins and groups need no special case for null."""
+
+IS_SEND = pl.col("f") == F.SEND.value
+IS_POLL = pl.col("f") == F.POLL.value
+IS_OK = pl.col("type") == Type.OK.value
+HAS_RECORD = IS_POLL & pl.col("offset").is_not_null()
+IS_DATA = HAS_RECORD & pl.col("control").is_null()
+
+KEY = list(PARTITION)
+
+
+def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
+    """topic -> topic_id where the history names exactly one; fills rows which do not name it."""
+    return (
+        history.filter(pl.col("topic").is_not_null() & pl.col("topic_id").is_not_null())
+        .group_by("topic")
+        .agg(ids=pl.col("topic_id").n_unique(), only_id=pl.col("topic_id").first())
+        .filter(pl.col("ids") == 1)
+        .select("topic", "only_id")
+        .collect()
+    )
+
+
+def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
+    """No null topic ids: the topic's only one, or NO_TOPIC_ID (an identity of its own)."""
+    return (
+        history.join(known.lazy(), on="topic", how="left")
+        .with_columns(
+            topic_id=pl.coalesce("topic_id", "only_id", pl.lit(NO_TOPIC_ID)),
+        )
+        .drop("only_id")
+    )
+
+
+def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Partition, offset, value -> the marker that ended the record's transaction, from raw reads.
+
+    It is the next control record of the same producer id. Only within one read operation: between
+    two of them a marker may have gone unread. (A producer id writes one transaction at a time, and
+    the next may begin in this partition only when the marker of the one before is written.)
+    """
+    return (
+        events.filter(HAS_RECORD & (pl.col("producer_id") >= 0))
+        .sort(*KEY, "op_id", "replica", "producer_id", "offset")
+        .with_columns(
+            marker=pl.col("control").backward_fill().over(*KEY, "op_id", "replica", "producer_id")
+        )
+        .filter(pl.col("control").is_null() & pl.col("marker").is_not_null())
+        .group_by(*KEY, "offset", "value")
+        .agg(marker=pl.col("marker").first(), markers=pl.col("marker").n_unique())
+        .filter(pl.col("markers") == 1)
+        .select(*KEY, "offset", "value", "marker")
+    )
+
+
+def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """txn, marker: each transaction with the markers that raw reads found behind its records."""
+    sends = events.filter(IS_SEND & pl.col("txn").is_not_null()).select(*KEY, "value", "txn")
+    return (
+        markers_of_records(events).join(sends, on=[*KEY, "value"]).select("txn", "marker").unique()
+    )
+
+
+def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
+    """txn, f, type of every commit and abort asked for."""
+    return history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])).select(
+        "txn", "f", "type"
+    )
+
+
+def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
+    """txn, txn_outcome. A transaction that is not in the answer is unknown."""
+    asked = ends.filter(pl.col("txn").is_not_null()).group_by("txn").agg(
+        commit_asked=(pl.col("f") == F.COMMIT.value).any(),
+        commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
+        abort_ok=((pl.col("f") == F.ABORT.value) & IS_OK).any(),
+    )  # fmt: skip
+    marked = markers.group_by("txn").agg(
+        commit_marked=(pl.col("marker") == "commit").any(),
+        abort_marked=(pl.col("marker") == "abort").any(),
+    )
+    committed_by_answer = pl.col("commit_ok") & ~pl.col("abort_ok")
+    aborted_by_answer = pl.col("abort_ok") & ~pl.col("commit_asked")
+    commit_only = pl.col("commit_marked") & ~pl.col("abort_marked")
+    abort_only = pl.col("abort_marked") & ~pl.col("commit_marked")
+    unmarked = ~pl.col("commit_marked") & ~pl.col("abort_marked")
+    committed = (commit_only & ~aborted_by_answer) | (unmarked & committed_by_answer)
+    aborted = (abort_only & ~pl.col("commit_ok")) | (unmarked & aborted_by_answer)
+    return (
+        asked.join(marked, on="txn", how="full", coalesce=True)
+        .with_columns(pl.exclude("txn").fill_null(False))
+        .select(
+            "txn",
+            txn_outcome=pl.when(committed)
+            .then(pl.lit(COMMITTED))
+            .when(aborted)
+            .then(pl.lit(ABORTED))
+            .otherwise(pl.lit(UNKNOWN)),
+        )
+    )
+
+
+def with_record_outcomes(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Adds `outcome` to the rows of any number of whole partitions; needs `txn_outcome`."""
+    markers = markers_of_records(events).with_columns(
+        pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED})
+    )
+    by_value = markers.group_by(*KEY, "value").agg(
+        marker_of_value=pl.col("marker").first(), n=pl.col("marker").n_unique()
+    )
+    by_value = by_value.filter(pl.col("n") == 1).drop("n")
+    own = (
+        pl.when(~IS_SEND)
+        .then(None)
+        .when(pl.col("txn").is_null())
+        .then(pl.lit(PLAIN))
+        .otherwise(pl.coalesce("marker_of_value", "txn_outcome", pl.lit(UNKNOWN)))
+    )
+    events = (
+        events.join(by_value, on=[*KEY, "value"], how="left")
+        .with_columns(own=own)
+        .drop("marker_of_value")
+    )
+    writers = (
+        events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
+        .group_by(*KEY, "value")
+        .agg(writer=pl.col("own").first(), n=pl.col("own").n_unique())
+        .filter(pl.col("n") == 1)
+        .drop("n")
+    )
+    return (
+        events.join(markers, on=[*KEY, "offset", "value"], how="left")
+        .join(writers, on=[*KEY, "value"], how="left")
+        .with_columns(
+            outcome=pl.when(IS_DATA).then(pl.coalesce("marker", "writer")).otherwise(pl.col("own"))
+        )
+        .drop("marker", "writer", "own")
+    )
+
+
+def resolved(history: pl.LazyFrame) -> pl.DataFrame:
+    """The three steps in one process, for a history that fits into memory."""
+    events = with_topic_ids(history, topic_ids(history)).collect().lazy()
+    outcomes = outcomes_of_transactions(
+        ends_of_transactions(events), markers_of_transactions(events)
+    )
+    return with_record_outcomes(events.join(outcomes, on="txn", how="left")).collect()
