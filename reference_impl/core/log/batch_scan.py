@@ -1,0 +1,62 @@
+"""Walking a `.log` file batch by batch: headers only, or whole batches with their CRC checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.storage import File, StorageError
+from reference_impl.wire.batch_header import HEADER_BYTES
+from reference_impl.wire.records import BatchHeader, CorruptRecord, check_crc, read_header
+
+# A lookup walks at most one index interval (4 KiB) and one batch.
+_HEADERS_BLOCK_BYTES = 8 * 1024
+_BATCHES_BLOCK_BYTES = 256 * 1024
+
+
+class CorruptLog(StorageError):
+    """Bytes of a log that cannot be what was written; nothing was changed."""
+
+
+def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:
+    """Each batch's header and position, from a batch boundary up to `end`; bodies are skipped."""
+    block, start = b"", position
+    while position < end:
+        if position + HEADER_BYTES > start + len(block):
+            start, block = position, file.read(position, min(_HEADERS_BLOCK_BYTES, end - position))
+        try:
+            header = read_header(block, position - start)
+        except CorruptRecord as error:
+            raise CorruptLog(file.path, f"corrupt at byte {position}: {error}") from error
+        yield header, position
+        position += header.size
+
+
+def scan_batches(
+    file: File, position: int, end: int
+) -> Iterator[tuple[BatchHeader, int, memoryview]]:
+    """Each whole batch with its position; CorruptRecord at the first that is torn or altered."""
+    window = _Window(file, end)
+    while position < end:
+        header = read_header(window.at(position, HEADER_BYTES))
+        batch = window.at(position, header.size)[: header.size]
+        check_crc(batch, 0, header.size)
+        yield header, position, batch
+        position += header.size
+
+
+class _Window:
+    """A stretch of the file in memory, moved forward as the walk needs it."""
+
+    def __init__(self, file: File, end: int) -> None:
+        self._file, self._end = file, end
+        self._start, self._block = 0, memoryview(b"")
+
+    def at(self, position: int, size: int) -> memoryview:
+        """The bytes from `position` on, at least `size` of them."""
+        left = self._end - position
+        if left < size:
+            raise CorruptRecord(f"{left} bytes are too few for a batch of {size}")
+        if not self._start <= position <= self._start + len(self._block) - size:
+            length = min(max(size, _BATCHES_BLOCK_BYTES), left)
+            self._start, self._block = position, memoryview(self._file.read(position, length))
+        return self._block[position - self._start :]

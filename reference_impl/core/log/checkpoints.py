@@ -1,0 +1,98 @@
+"""The small text files of a log directory: a version line, a count line, one line for each entry.
+
+Source: CheckpointFile.java, OffsetCheckpointFile.java, LeaderEpochCheckpointFile.java, PartitionMetadataFile.java,
+CleanShutdownFileHandler.java.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+
+from reference_impl.core.storage import Storage, StorageError
+
+RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
+LOG_START_FILE = "log-start-offset-checkpoint"
+HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+LEADER_EPOCH_FILE = "leader-epoch-checkpoint"
+PARTITION_METADATA_FILE = "partition.metadata"
+
+TopicPartition = tuple[str, int]
+
+
+class BadCheckpoint(StorageError):
+    """A checkpoint file whose content is not in its format."""
+
+
+def encode_lines(lines: Iterable[str]) -> bytes:
+    """Version 0, the count, the lines."""
+    rows = list(lines)
+    return "".join(f"{row}\n" for row in ("0", str(len(rows)), *rows)).encode()
+
+
+def decode_lines(path: str, data: bytes, fields: int) -> list[list[str]]:
+    """The fields of each line; BadCheckpoint names the line that is wrong."""
+    lines = data.decode(errors="replace").split("\n")
+    if lines[0] != "0":
+        raise BadCheckpoint(path, f"line 1 should be the version 0, but is {lines[0]!r}")
+    if len(lines) < 2 or not lines[1].isdigit():
+        raise BadCheckpoint(path, "line 2 should be the number of entries")
+    rows = [line.split() for line in lines[2:] if line]
+    if len(rows) != int(lines[1]):
+        raise BadCheckpoint(path, f"it promises {lines[1]} entries and has {len(rows)}")
+    for number, row in enumerate(rows, start=3):
+        if len(row) != fields or not all(_is_integer(field) for field in row[-2:]):
+            raise BadCheckpoint(path, f"line {number} should have {fields} fields")
+    return rows
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdigit()
+
+
+def read_offsets(storage: Storage, path: str) -> dict[TopicPartition, int]:
+    """An offset for each partition; none where there is no file."""
+    if not storage.exists(path):
+        return {}
+    rows = decode_lines(path, storage.read_file(path), 3)
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
+
+
+def write_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Replace the file, durably."""
+    lines = (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
+    storage.write_atomically(path, encode_lines(lines))
+
+
+def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
+    """The topic id in `partition.metadata`.
+
+    None where there is no file, or an empty one: it is written without a sync, so a loss of power may
+    empty it, and the controller's metadata knows the id anyway.
+    """
+    path = f"{directory}/{PARTITION_METADATA_FILE}"
+    if not storage.exists(path) or not (data := storage.read_file(path)):
+        return None
+    found = dict(line.split(": ", 1) for line in data.decode(errors="replace").splitlines() if ": " in line)
+    if found.get("version") != "0":
+        raise BadCheckpoint(path, "line 1 should be `version: 0`")
+    try:
+        return uuid.UUID(bytes=base64.urlsafe_b64decode(found.get("topic_id", "") + "=="))
+    except ValueError:
+        raise BadCheckpoint(path, "line 2 should be `topic_id: ` and 22 characters") from None
+
+
+def write_topic_id(storage: Storage, directory: str, topic_id: uuid.UUID) -> None:
+    """Write `partition.metadata` (KIP-516)."""
+    text = base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+    path = f"{directory}/{PARTITION_METADATA_FILE}"
+    storage.write_atomically(path, f"version: 0\ntopic_id: {text}\n".encode(), sync=False)
+
+
+def write_clean_shutdown(storage: Storage, data_directory: str, broker_epoch: int) -> None:
+    """Say that all logs were closed and need no recovery (KIP-966 added the epoch)."""
+    content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+    storage.write_atomically(f"{data_directory}/{CLEAN_SHUTDOWN_FILE}", content.encode())

@@ -1,0 +1,85 @@
+"""Which leader epoch wrote which offsets: `leader-epoch-checkpoint`.
+
+Source: KIP-101, KIP-279; LeaderEpochFileCache.java. An entry (epoch, start offset) says that the epoch's first record
+has that offset; it ends where the next entry starts, or at the log end. A follower asks its leader where
+an epoch ended and cuts its own log there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from reference_impl.core.log.checkpoints import LEADER_EPOCH_FILE, decode_lines, encode_lines
+from reference_impl.core.storage import Storage
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_EPOCH_OFFSET = -1
+
+
+class LeaderEpochs:
+    """The entries of one partition, rising in epoch and in start offset."""
+
+    def __init__(self, storage: Storage, directory: str) -> None:
+        self._storage = storage
+        self.path = f"{directory}/{LEADER_EPOCH_FILE}"
+        self.entries: list[tuple[int, int]] = []
+        self._is_synced = True
+
+    def load(self) -> None:
+        """Read the file; BadCheckpoint where it is not one."""
+        if self._storage.exists(self.path):
+            rows = decode_lines(self.path, self._storage.read_file(self.path), 2)
+            self.entries = [(int(epoch), int(start)) for epoch, start in rows]
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """A leader with this epoch starts to write here; entries that contradict it go."""
+        if epoch < 0 or (self.entries and self.entries[-1][0] == epoch):
+            return
+        kept = [(e, start) for e, start in self.entries if e < epoch and start < start_offset]
+        self._replace([*kept, (epoch, start_offset)])
+
+    def _replace(self, entries: list[tuple[int, int]]) -> None:
+        if entries != self.entries:
+            self.entries = entries
+            self.save(sync=False)
+
+    def save(self, *, sync: bool) -> None:
+        """Write the file; it must be durable before the records that it describes count as flushed."""
+        if sync and self._is_synced:
+            return
+        lines = (f"{epoch} {start}" for epoch, start in self.entries)
+        self._storage.write_atomically(self.path, encode_lines(lines), sync=sync)
+        self._is_synced = sync
+
+    @property
+    def latest(self) -> int | None:
+        """The newest epoch that wrote here."""
+        return self.entries[-1][0] if self.entries else None
+
+    def epoch_of(self, offset: int) -> int | None:
+        """The epoch that wrote this offset."""
+        index = bisect_right(self.entries, offset, key=lambda entry: entry[1])
+        return self.entries[index - 1][0] if index else None
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """The largest epoch not above this one, and where it ended; (-1, -1) where nobody knows.
+
+        LeaderEpochFileCache.endOffsetFor: an epoch before the first known one ends where that starts.
+        """
+        if epoch < 0 or not self.entries or epoch > self.entries[-1][0]:
+            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+        if epoch == self.entries[-1][0]:
+            return epoch, log_end_offset
+        index = bisect_right(self.entries, epoch, key=lambda entry: entry[0])
+        end_offset = self.entries[index][1]
+        return (self.entries[index - 1][0] if index else epoch), end_offset
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """The log ends at `end_offset` now: epochs that start there or later wrote nothing."""
+        self._replace([entry for entry in self.entries if entry[1] < end_offset])
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """The log starts at `start_offset` now: the epoch that wrote it starts there."""
+        epoch = self.epoch_of(start_offset)
+        kept = [entry for entry in self.entries if entry[1] > start_offset]
+        self._replace(kept if epoch is None else [(epoch, start_offset), *kept])

@@ -1,0 +1,88 @@
+"""The configuration in force for one partition's log, typed. Source: LogConfig.java, the public fields.
+
+Keys, defaults and bounds are declared once, in `core/topic_configs.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from reference_impl.core.config_keys import LONG_MAX, ConfigKey, ConfigType, split_list
+from reference_impl.core.topic_configs import (
+    INTERNAL_SEGMENT_BYTES,
+    TOPIC_CONFIGS,
+    check_topic_configs,
+)
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """The values in force for one partition; the fields are Kafka's names with `_` for `.`."""
+
+    cleanup_policy: tuple[str, ...] = ("delete",)
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_type: str = "producer"
+    compression_zstd_level: int = 3
+    delete_retention_ms: int = 86_400_000
+    file_delete_delay_ms: int = 60_000
+    flush_messages: int = LONG_MAX
+    flush_ms: int = LONG_MAX
+    index_interval_bytes: int = 4096
+    internal_segment_bytes: int | None = None
+    max_compaction_lag_ms: int = LONG_MAX
+    max_message_bytes: int = 1_048_588
+    message_timestamp_after_max_ms: int = 3_600_000
+    message_timestamp_before_max_ms: int = LONG_MAX
+    message_timestamp_type: str = "CreateTime"
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    min_insync_replicas: int = 1
+    retention_bytes: int = -1
+    retention_ms: int = 604_800_000
+    segment_bytes: int = 1_073_741_824
+    segment_index_bytes: int = 10_485_760
+    segment_jitter_ms: int = 0
+    segment_ms: int = 604_800_000
+    unclean_leader_election_enable: bool = False
+
+    @classmethod
+    def from_configs(cls, configs: Mapping[str, str]) -> LogConfig:
+        """Topic configs by Kafka's names over the defaults; BadConfig names a bad key or value."""
+        check_topic_configs(configs)
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            name = field.name.replace("_", ".")
+            if name in configs:
+                values[field.name] = _typed(TOPIC_CONFIGS.get(name, INTERNAL_SEGMENT_BYTES), configs[name])
+        return cls(**values)
+
+    @property
+    def segment_size_max_bytes(self) -> int:
+        """The size at which a segment is closed."""
+        return self.internal_segment_bytes or self.segment_bytes
+
+    @property
+    def is_compacted(self) -> bool:
+        """True where the newest record of a key is kept for ever (design#compaction)."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def uses_log_append_time(self) -> bool:
+        """True where the broker's clock stamps the batches (KIP-32)."""
+        return self.message_timestamp_type == "LogAppendTime"
+
+
+def _typed(key: ConfigKey, text: str) -> Any:
+    """The value of a text that was checked before."""
+    if key.type is ConfigType.BOOLEAN:
+        return text.strip().lower() == "true"
+    if key.type is ConfigType.LIST:
+        return tuple(split_list(text))
+    if key.type is ConfigType.DOUBLE:
+        return float(text)
+    if key.type is ConfigType.STRING:
+        return text
+    return int(text)

@@ -1,0 +1,261 @@
+"""The disk as the core sees it: two small synchronous Protocols, and a disk in memory.
+
+Everything that the broker keeps (segments, indexes, checkpoints, snapshots) goes through `Storage`, so that
+the same code runs over real files (`host/disk.py`) and over a disk that loses unsynced writes (the simulator).
+
+Files are append-only: the one other change is to cut the end off. That is all that Kafka's log needs
+(design#filesystem), and it makes the effect of a crash simple to state.
+
+Paths are strings with `/` between the names.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class StorageError(Exception):
+    """The disk did not do what was asked; the sentence names the path and the cause.
+
+    Kafka's `KafkaStorageException`: the partition goes offline and answers KAFKA_STORAGE_ERROR.
+    """
+
+    def __init__(self, path: str, cause: str, *, no_space: bool = False) -> None:
+        super().__init__(f"{path}: {cause}")
+        self.path = path
+        self.cause = cause
+        self.no_space = no_space
+
+
+class File(Protocol):
+    """One file: bytes are added at its end or cut off from its end, never changed in between."""
+
+    path: str
+
+    def append(self, data: Buffer) -> None:
+        """Add all of `data`, or raise and leave the file as it was."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """At most `size` bytes from `position`; fewer only at the end of the file."""
+
+    def size(self) -> int: ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def sync(self) -> None:
+        """Return when the content would survive a loss of power."""
+
+    def close(self) -> None:
+        """Give back the descriptor. A closed file may not be used again."""
+
+
+class Storage(Protocol):
+    """A tree of files and directories. Every method may raise StorageError."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """The file at `path`; with `create`, an empty one if there is none."""
+
+    def read_file(self, path: str) -> bytes: ...
+
+    def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
+        """Replace the file: whoever reads it finds the old content or the new one, never a part.
+
+        Without `sync` that holds for a killed process, but not for a loss of power.
+        """
+
+    def list(self, path: str) -> list[str]:
+        """The names in a directory, sorted, so that no order leaks in from the file system."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def make_directory(self, path: str) -> None:
+        """Make the directory and its parents; one that is there already is no error."""
+
+    def rename(self, old: str, new: str) -> None: ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file; one that is not there is no error."""
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a directory with all it holds; one that is not there is no error."""
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in the directory would survive a loss of power."""
+
+
+class _Content:
+    """The bytes of one file in memory, and how many of them would survive a loss of power."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.synced_size = 0
+
+
+class _MemoryFile:
+    def __init__(self, storage: MemoryStorage, path: str, content: _Content) -> None:
+        self.path = path
+        self._storage = storage
+        self._generation = storage.generation
+        self._content = content
+
+    def _check_open(self) -> None:
+        if self._generation != self._storage.generation:
+            raise StorageError(self.path, "the file was open before the crash; open it again")
+
+    def append(self, data: Buffer) -> None:
+        self._check_open()
+        self._storage.charge(self.path, len(data))
+        self._content.data += data
+
+    def read(self, position: int, size: int) -> bytes:
+        self._check_open()
+        return bytes(self._content.data[position : position + size])
+
+    def size(self) -> int:
+        self._check_open()
+        return len(self._content.data)
+
+    def truncate(self, size: int) -> None:
+        self._check_open()
+        del self._content.data[size:]
+        # Cutting is metadata: the file system's journal keeps it in order with what follows.
+        self._content.synced_size = min(self._content.synced_size, size)
+
+    def sync(self) -> None:
+        self._check_open()
+        self._content.synced_size = len(self._content.data)
+
+    def close(self) -> None:
+        """Nothing to give back: there is no descriptor."""
+
+
+class MemoryStorage:
+    """A disk in memory, for tests and for the simulator.
+
+    The model of a crash is that of a journalling file system (ext4, data=ordered): names, renames and cuts are
+    durable at once and in order; the bytes of a file are durable up to its last `sync`.
+    """
+
+    def __init__(self, capacity_bytes: int | None = None) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.generation = 0
+        self._files: dict[str, _Content] = {}
+        self._directories: set[str] = {".", "/"}
+
+    # -- faults ------------------------------------------------------------------------------------------------
+
+    def crash(self, kept: Callable[[str, int, int], int] | None = None) -> None:
+        """Lose power: every file falls back to its last synced size; open files become invalid.
+
+        `kept(path, synced_size, size)` may say that more survived: that is how a torn write is made.
+        """
+        self.generation += 1
+        for path in sorted(self._files):
+            content = self._files[path]
+            size = content.synced_size
+            if kept is not None:
+                size = max(size, min(kept(path, size, len(content.data)), len(content.data)))
+            del content.data[size:]
+            content.synced_size = size
+
+    def kill(self) -> None:
+        """Kill the process: open files become invalid, the page cache keeps what was written."""
+        self.generation += 1
+
+    def corrupt(self, path: str, position: int, data: Buffer) -> None:
+        """Overwrite bytes in place, as a failing disk does."""
+        self._content(path).data[position : position + len(data)] = data
+
+    def charge(self, path: str, size: int) -> None:
+        """Refuse a write that the disk has no room for."""
+        if self.capacity_bytes is None:
+            return
+        used = sum(len(content.data) for content in self._files.values())
+        if used + size > self.capacity_bytes:
+            raise StorageError(path, "no space left on the disk", no_space=True)
+
+    # -- Storage -----------------------------------------------------------------------------------------------
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        name = posixpath.normpath(path)
+        if name not in self._files:
+            if not create:
+                raise StorageError(path, "there is no such file")
+            self._require_directory(posixpath.dirname(name) or ".")
+            self._files[name] = _Content()
+        return _MemoryFile(self, path, self._files[name])
+
+    def read_file(self, path: str) -> bytes:
+        return bytes(self._content(path).data)
+
+    def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
+        name = posixpath.normpath(path)
+        self._require_directory(posixpath.dirname(name) or ".")
+        self.charge(path, len(data))
+        content = _Content()
+        content.data += data
+        content.synced_size = len(data) if sync else 0
+        self._files[name] = content
+
+    def list(self, path: str) -> list[str]:
+        name = posixpath.normpath(path)
+        self._require_directory(name)
+        everything = [*self._files, *self._directories]
+        return sorted(
+            posixpath.basename(entry)
+            for entry in everything
+            if entry not in (".", "/") and (posixpath.dirname(entry) or ".") == name
+        )
+
+    def exists(self, path: str) -> bool:
+        name = posixpath.normpath(path)
+        return name in self._files or name in self._directories
+
+    def make_directory(self, path: str) -> None:
+        name = posixpath.normpath(path)
+        while name not in self._directories:
+            if name in self._files:
+                raise StorageError(path, "a file has the name of the directory")
+            self._directories.add(name)
+            name = posixpath.dirname(name) or "."
+
+    def rename(self, old: str, new: str) -> None:
+        source, target = posixpath.normpath(old), posixpath.normpath(new)
+        if source in self._files:
+            self._files[target] = self._files.pop(source)
+            return
+        self._require_directory(source)
+        for name in [entry for entry in self._files if entry.startswith(source + "/")]:
+            self._files[target + name[len(source) :]] = self._files.pop(name)
+        inside = {e for e in self._directories if e == source or e.startswith(source + "/")}
+        self._directories -= inside
+        self._directories |= {target + entry[len(source) :] for entry in inside}
+
+    def delete(self, path: str) -> None:
+        self._files.pop(posixpath.normpath(path), None)
+
+    def delete_tree(self, path: str) -> None:
+        name = posixpath.normpath(path)
+        for entry in [e for e in self._files if e.startswith(name + "/")]:
+            del self._files[entry]
+        self._directories -= {
+            e for e in self._directories if e == name or e.startswith(name + "/")
+        }
+
+    def sync_directory(self, path: str) -> None:
+        """Names are durable at once in this model."""
+        self._require_directory(posixpath.normpath(path))
+
+    def _content(self, path: str) -> _Content:
+        content = self._files.get(posixpath.normpath(path))
+        if content is None:
+            raise StorageError(path, "there is no such file")
+        return content
+
+    def _require_directory(self, name: str) -> None:
+        if name not in self._directories:
+            raise StorageError(name, "there is no such directory")

@@ -1,0 +1,235 @@
+"""Real files behind the core's `Storage`: the only place that touches them.
+
+Descriptors: a broker with 1,000 partitions has 3,000 files, and a process often may open only 1,024. So a
+file holds no descriptor of its own; `Disk` keeps the most recently used ones open, up to a bound, and opens a
+file again when it is next used. Syncing through a new descriptor is as good as through the old one: fsync
+concerns the file, not the descriptor (fsync(2)).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from reference_impl.core.storage import Buffer, File, StorageError
+
+_CAUSES = {
+    errno.ENOSPC: "no space left on the disk; free some, or put log.dirs on a larger one",
+    errno.EDQUOT: "the disk quota is used up; free some space, or raise the quota",
+    errno.ENOENT: "there is no such file or directory",
+    errno.EACCES: "permission denied; make it readable and writable for this user",
+    errno.EROFS: "the file system is read-only; mount it for writing",
+    errno.EMFILE: "too many open files; raise the limit (`ulimit -n`)",
+    errno.EIO: "the disk reports an input/output error",
+}
+
+
+@contextmanager
+def _speaking(path: str) -> Iterator[None]:
+    """Turn the operating system's error into a StorageError that names the path and the cause."""
+    try:
+        yield
+    except OSError as error:
+        cause = _CAUSES.get(error.errno or 0, os.strerror(error.errno or 0))
+        no_space = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise StorageError(path, cause, no_space=no_space) from error
+
+
+def _descriptor_limit() -> int:
+    """Half of what the process may open: the other half is for connections."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return 4096
+    return max(16, min(4096, soft // 2))
+
+
+class DiskFile:
+    """One real file. Its size is known from counting, so that a read or an append is one system call."""
+
+    def __init__(self, disk: Disk, path: str, size: int) -> None:
+        self.path = path
+        self.key = disk.next_key()
+        self._disk = disk
+        self._size = size
+
+    def append(self, data: Buffer) -> None:
+        """Add all of `data`; what a full disk took of it is cut off again."""
+        try:
+            descriptor = self._disk.descriptor(self)
+            written = os.pwrite(descriptor, data, self._size)
+            if written != len(data):
+                self._append_rest(descriptor, memoryview(data), written)
+        except OSError as error:
+            self._undo()
+            with _speaking(self.path):
+                raise error
+        self._size += len(data)
+
+    def _append_rest(self, descriptor: int, data: memoryview, written: int) -> None:
+        while written < len(data):
+            written += os.pwrite(descriptor, data[written:], self._size + written)
+
+    def _undo(self) -> None:
+        with _speaking(self.path):
+            os.truncate(self.path, self._size)
+
+    def read(self, position: int, size: int) -> bytes:
+        """At most `size` bytes from `position`; fewer only at the end of the file."""
+        try:
+            descriptor = self._disk.descriptor(self)
+            data = os.pread(descriptor, size, position)
+            while len(data) < size and (more := os.pread(
+                descriptor, size - len(data), position + len(data)
+            )):
+                data += more
+            return data
+        except OSError as error:
+            with _speaking(self.path):
+                raise error
+
+    def size(self) -> int:
+        """The size in bytes, without asking the file system."""
+        return self._size
+
+    def truncate(self, size: int) -> None:
+        """Cut the end off."""
+        with _speaking(self.path):
+            os.ftruncate(self._disk.descriptor(self), size)
+        self._size = min(self._size, size)
+
+    def sync(self) -> None:
+        """Return when content and size are on the medium."""
+        with _speaking(self.path):
+            os.fdatasync(self._disk.descriptor(self))
+
+    def close(self) -> None:
+        """Give the descriptor back, if one is held."""
+        self._disk.release(self)
+
+
+class Disk:
+    """Storage over the operating system's files."""
+
+    def __init__(self, descriptors_max: int | None = None) -> None:
+        self._descriptors_max = descriptors_max or _descriptor_limit()
+        self._open: OrderedDict[int, int] = OrderedDict()  # key of the file object -> descriptor
+        self._keys = count()
+
+    # -- descriptors -------------------------------------------------------------------------------------------
+
+    def next_key(self) -> int:
+        """A number that no other file object of this disk has had."""
+        return next(self._keys)
+
+    def descriptor(self, file: DiskFile) -> int:
+        """An open descriptor of the file; the least recently used other one may be closed for it."""
+        key = file.key
+        found = self._open.get(key)
+        if found is not None:
+            self._open.move_to_end(key)
+            return found
+        while len(self._open) >= self._descriptors_max:
+            _, oldest = self._open.popitem(last=False)
+            os.close(oldest)
+        opened = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
+        self._open[key] = opened
+        return opened
+
+    def release(self, file: DiskFile) -> None:
+        """Close the file's descriptor, if it has one."""
+        found = self._open.pop(file.key, None)
+        if found is not None:
+            os.close(found)
+
+    @property
+    def descriptors_open(self) -> int:
+        """How many descriptors are held now."""
+        return len(self._open)
+
+    # -- Storage -----------------------------------------------------------------------------------------------
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """The file at `path`; with `create`, an empty one if there is none."""
+        with _speaking(path):
+            try:
+                return DiskFile(self, path, os.stat(path).st_size)
+            except FileNotFoundError:
+                if not create:
+                    raise
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+            return DiskFile(self, path, 0)
+
+    def read_file(self, path: str) -> bytes:
+        """The whole content of a small file."""
+        with _speaking(path), open(path, "rb") as file:
+            return file.read()
+
+    def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
+        """Write a file beside it, sync, rename, sync the directory (Utils.atomicMoveWithFallback)."""
+        beside = path + ".tmp"
+        with _speaking(path):
+            try:
+                with open(beside, "wb") as file:
+                    file.write(data)
+                    if sync:
+                        file.flush()
+                        os.fsync(file.fileno())
+                os.replace(beside, path)
+            except OSError:
+                if os.path.exists(beside):
+                    os.unlink(beside)
+                raise
+            if sync:
+                self.sync_directory(os.path.dirname(path) or ".")
+
+    def list(self, path: str) -> list[str]:
+        """The names in a directory, sorted."""
+        with _speaking(path):
+            return sorted(os.listdir(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory has this name."""
+        with _speaking(path):
+            return os.path.exists(path)
+
+    def make_directory(self, path: str) -> None:
+        """Make the directory and its parents."""
+        with _speaking(path):
+            os.makedirs(path, exist_ok=True)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file or directory another name, durably."""
+        with _speaking(old):
+            os.rename(old, new)
+        self.sync_directory(os.path.dirname(new) or ".")
+
+    def delete(self, path: str) -> None:
+        """Remove a file; one that is not there is no error."""
+        with _speaking(path):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                return
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a directory with all it holds; one that is not there is no error."""
+        with _speaking(path):
+            try:
+                shutil.rmtree(path)
+            except FileNotFoundError:
+                return
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the names in the directory would survive a loss of power."""
+        with _speaking(path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
