@@ -250,17 +250,20 @@ def found(name: str) -> bool:
 
 def render(all_components: Iterable[Component], width: int | None = None) -> str:
     """For people: found or not, and for what is missing, what is lost and how to mend it."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("component", "", "detail", "lost without it", "mend"):
-        table.add_column(title, overflow="fold")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for each in all_components:
         mark = Text("found", style="green") if each.found else Text("missing", style="red")
-        loss = ("", "") if each.found else (each.lost_without, each.mend)
-        table.add_row(Text(each.name), mark, *map(Text, (each.detail, *loss)))
+        table.add_row(Text(each.name), mark, Text(each.detail))
+        if not each.found:
+            table.add_row("", "", Text(f"lost without it: {each.lost_without}"))
+            table.add_row("", "", Text(f"to mend: {each.mend}"))
     console = Console(width=width)  # colours where standard output is a terminal
     with console.capture() as captured:
         console.print(table)
-    return captured.get().rstrip("\n")
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def as_json(all_components: Iterable[Component]) -> str:
