@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 
 from chaos.protocols import Target, TargetError
-from chaos.targets import apache
+from chaos.targets.apache import of_version
+from chaos.targets.bootstrap import BootstrapTarget
+from chaos.targets.kfake import pinned
+from chaos.targets.reference import with_bug_or_not
 
-TARGETS: dict[str, Callable[[str], Target]] = {
-    "apache": apache.of_version,
+__all__ = ["FOREIGN", "TARGETS", "parse_target"]
+
+TARGETS: dict[str, Callable[[str, str | None], Target]] = {
+    "apache": of_version,
+    "kfake": pinned,
+    "reference": with_bug_or_not,
 }
-"""Name -> what makes the target, given what follows the colon (empty if nothing does)."""
+"""Name -> what makes the target, given what follows the colon ("" if nothing) and a planted bug."""
+
+FOREIGN: Callable[[str], Target] = BootstrapTarget
+"""Whoever is not named there is an address, host:port[,host:port]."""
 
 
-def parse_target(text: str) -> Target:
+def parse_target(text: str, bug: str | None = None) -> Target:
+    """"apache:4.3.1", "apache" (4.3.1), "apache:3.9" (the pinned 3.9.1), "reference", "kfake", or
+    host:port[,host:port]. Raises TargetError, with the nearest known name."""
     name, _, rest = text.partition(":")
-    if name not in TARGETS:
-        raise TargetError(f"no target {text!r}")
-    return TARGETS[name](rest)
+    if name in TARGETS:
+        return TARGETS[name](rest, bug)
+    if rest.partition(",")[0].isdigit() or text.startswith("["):
+        if bug:
+            raise TargetError(f"{text} has no planted bugs, so no {bug!r}; only the reference has")
+        return FOREIGN(text)
+    nearest = difflib.get_close_matches(name, TARGETS, n=1, cutoff=0.4)
+    hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    known = ", ".join(TARGETS)
+    raise TargetError(f"unknown target {text!r}{hint}; use {known}, apache:VERSION or host:port")

@@ -20,13 +20,14 @@ def main() -> int:
     parser.add_argument("--proxied", action="store_true", help="every link through toxiproxy")
     parser.add_argument("--directory", type=Path, help="data and logs (default: a temporary one)")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--bug", help="a planted bug of the reference broker")
     arguments = parser.parse_args()
     config = dict(pair.partition("=")[::2] for pair in arguments.config)
     told_to_stop = threading.Event()
     with tempfile.TemporaryDirectory(prefix="touchstone-", ignore_cleanup_errors=True) as temporary:
         directory = arguments.directory or Path(temporary)
         try:
-            target = parse_target(arguments.target)
+            target = parse_target(arguments.target, arguments.bug)
             cluster = target.start(directory, arguments.nodes, config, arguments.proxied)
         except TargetError as error:
             print(f"chaos: {error}", file=sys.stderr)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,7 @@ from chaos.targets.probe import NoAnswer
 READY_TIMEOUT_S = 180.0
 POLL_S = 0.1
 ALIVE_TIMEOUT_S = 5.0
+DEAF_TIMEOUT_S = 60.0
 LAST_LINES = 3
 
 
@@ -52,6 +53,7 @@ class LocalNode:
     """Log and configuration, to be kept with the run."""
     stop_timeout_s: float = 0.0
     """How long a SIGTERM may take; 0 is SIGKILL at once: its data is not needed any more."""
+    environment: Mapping[str, str] = field(default_factory=dict)
     child: Child | None = field(default=None, repr=False)
 
     @property
@@ -71,7 +73,12 @@ class LocalNode:
         if self.running:
             return
         try:
-            self.child = processes.start(self.command, name=f"node {self.number}", log=self.log)
+            self.child = processes.start(
+                self.command,
+                name=f"node {self.number}",
+                log=self.log,
+                environment=self.environment,
+            )
         except OSError as error:
             raise TargetError(
                 f"node {self.number} cannot be started: {error}; see `touchstone doctor`"
@@ -84,6 +91,8 @@ class LocalNode:
 
 class LocalCluster:
     """Processes, their links, and the faults between. Faults are performed one at a time."""
+
+    lowest_broker_id = 1
 
     def __init__(
         self,
@@ -145,7 +154,7 @@ class LocalCluster:
 
     def _not_ready(self) -> str:
         """What is still missing, or the empty string."""
-        everybody = set(self._members)
+        everybody = {number - 1 + self.lowest_broker_id for number in self._members}
         for number in self._members:
             try:
                 probe.check_kafka(self.direct(number), ALIVE_TIMEOUT_S)
@@ -173,6 +182,9 @@ class LocalCluster:
     def restart(self) -> None:
         """Bring back whatever died or went deaf."""
         self.perform(Heal())
+        with suppress(TargetError):
+            self.wait_ready(DEAF_TIMEOUT_S)
+            return
         for member in self._members.values():
             if not probe.answers(member.direct, ALIVE_TIMEOUT_S) and member.child is not None:
                 member.child.kill()
@@ -213,7 +225,8 @@ class LocalCluster:
         """Metadata's controller; clusters whose Metadata does not tell override this."""
         for node in self.reachable():
             with suppress(NoAnswer):
-                return probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
+                found = probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
+                return found + 1 - self.lowest_broker_id
         return None
 
     # --- faults -----------------------------------------------------------------------------------
@@ -285,16 +298,17 @@ class LocalCluster:
 
     def _isolate(self, fault: Isolate) -> Performed:
         links = self._open_links()
-        struck = self._resolve(fault.node)
-        for number in struck:
+        struck = []
+        for number in self._resolve(fault.node):
+            names = [client_link(number)] if fault.with_clients else []
             for other in self._members:
-                if other == number:
-                    continue
-                for name in node_links(number, other) + node_links(other, number):
-                    links.cut(name, fault.how)
-            if fault.with_clients:
-                links.cut(client_link(number), fault.how)
-        return _performed(fault, struck, "no such node")
+                if other != number:
+                    names += node_links(number, other) + node_links(other, number)
+            for name in names:
+                links.cut(name, fault.how)
+            if names:
+                struck.append(number)
+        return _performed(fault, struck, "no such node, or it is alone")
 
     def _cut_clients(self, fault: CutClients) -> Performed:
         struck = self._resolve(fault.node)

@@ -20,6 +20,8 @@ class Askable(Protocol):
     nodes: int
     focus: tuple[str, int] | None
     rng: Random
+    lowest_broker_id: int
+    """The broker id of node 1."""
 
     def reachable(self) -> Sequence[int]:
         """Nodes that run and are not paused: those worth asking."""
@@ -79,4 +81,11 @@ def _views(cluster: Askable, topic: str, partition: int) -> Iterable[PartitionVi
         except NoAnswer:
             continue
         if view is not None:
-            yield view
+            yield _in_numbers(view, cluster.lowest_broker_id)
+
+
+def _in_numbers(view: PartitionView, lowest_broker_id: int) -> PartitionView:
+    """Broker ids as node numbers; "no leader" (-1) becomes a number below 1."""
+    first = 1 - lowest_broker_id
+    replicas = tuple(broker + first for broker in view.replicas)
+    return PartitionView(view.leader + first, view.leader_epoch, replicas)

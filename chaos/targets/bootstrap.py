@@ -1,0 +1,116 @@
+"""A Kafka that somebody else runs: it can be examined, and not harmed."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from chaos.faults import Fault, Heal
+from chaos.links import Address, joined
+from chaos.protocols import Cluster, Performed, TargetError
+from chaos.targets import probe
+from chaos.targets.probe import NoAnswer
+
+REACH_TIMEOUT_S = 5.0
+RETURN_TIMEOUT_S = 60.0
+ASK_TIMEOUT_S = 5.0
+POLL_S = 0.5
+FAULTS: frozenset[type[Fault]] = frozenset({Heal})
+"""Heal, because there is never anything to heal."""
+
+_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:,/]+):(?P<port>\d{1,5})")
+
+
+def addresses(text: str) -> list[Address]:
+    """host:port[,host:port…]; IPv6 in brackets. Raises TargetError."""
+    found: list[Address] = []
+    for part in text.split(","):
+        match = _ADDRESS.fullmatch(part.strip())
+        if match is None or not 1 <= int(match["port"]) <= 65_535:
+            raise TargetError(f"{part.strip()!r} is no address; write host:port[,host:port]")
+        found.append((match["host"].strip("[]"), int(match["port"])))
+    return found
+
+
+class BootstrapCluster:
+    """Somebody else's cluster, as far as it lets itself be seen."""
+
+    target = "bootstrap"
+    version = "unknown"  # no API tells a broker's version
+
+    def __init__(self, bootstrap: str, seeds: Sequence[Address], nodes: int) -> None:
+        self.bootstrap = bootstrap
+        self.nodes = nodes
+        self.focus: tuple[str, int] | None = None
+        self.rng = Random(0)
+        self.faults = FAULTS
+        self._seeds = seeds
+
+    def perform(self, fault: Fault) -> Performed:
+        if isinstance(fault, Heal):
+            return Performed(fault, ())
+        raise TargetError(
+            f"target {self.bootstrap!r} cannot {fault.name}: it is not ours; start a target here,"
+            " such as apache:4.3.1, to attack it"
+        )
+
+    def alive(self) -> bool:
+        """Somebody answers ApiVersions."""
+        return any(probe.answers(seed, ASK_TIMEOUT_S) for seed in self._seeds)
+
+    def wait_ready(self, timeout_s: float = REACH_TIMEOUT_S) -> None:
+        """Wait until somebody answers. Raises TargetError."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            if self.alive():
+                return
+            if time.monotonic() > deadline:
+                raise TargetError(
+                    f"{self.bootstrap} does not answer ApiVersions within {timeout_s:.0f} s;"
+                    " check that a Kafka with a PLAINTEXT listener runs there"
+                )
+            time.sleep(POLL_S)
+
+    def restart(self) -> None:
+        """Not ours to restart: wait until it is back."""
+        self.wait_ready(RETURN_TIMEOUT_S)
+
+    def collect(self, into: Path) -> None:
+        """Its logs are not here."""
+
+    def stop(self) -> None:
+        """Nothing here was started by us."""
+
+
+class BootstrapTarget:
+    """`--bootstrap host:port[,host:port]`."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._seeds = addresses(bootstrap)
+        self.bootstrap = ",".join(joined(seed) for seed in self._seeds)
+        self.name = self.bootstrap
+        self.faults = FAULTS
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        """Check that a Kafka answers there."""
+        if config:
+            raise TargetError(
+                f"{self.bootstrap} is running already; its configuration cannot be set here:"
+                f" leave out {', '.join(config)}"
+            )
+        cluster = BootstrapCluster(self.bootstrap, self._seeds, 1)
+        cluster.wait_ready()
+        for seed in self._seeds:
+            with suppress(NoAnswer):
+                cluster.nodes = max(cluster.nodes, len(probe.brokers(seed, ASK_TIMEOUT_S)))
+        return cluster

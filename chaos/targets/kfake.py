@@ -1,0 +1,75 @@
+"""kfake, franz-go's fake Kafka in Go: one process, everything in memory.
+
+A killed kfake comes back empty: that is what its users would see, so a history that says so is a
+finding about kfake, not about the harness. It advertises the address it binds, so no proxy can
+stand before it, and it serves all its brokers from one process, so one broker is all we start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from chaos import processes
+from chaos.caches import executable
+from chaos.faults import Fault, Heal, Kill, Pause
+from chaos.links import joined
+from chaos.ports import NoFreePort, free_ports
+from chaos.protocols import Cluster, TargetError
+from chaos.targets.cluster import LocalCluster, LocalNode
+from chaos.targets.layout import LOOPBACK
+
+VERSION = "v0.0.0-20260918054303-01f206a7e32c"
+"""As pinned in ci/tools/kfake/go.mod."""
+
+FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Heal})
+
+
+class KfakeCluster(LocalCluster):
+    """Its only broker has the id 0; faults and roles count nodes from 1."""
+
+    lowest_broker_id = 0
+
+
+class Kfake:
+    """The fake, as set-up built it."""
+
+    name = "kfake"
+
+    def __init__(self) -> None:
+        self.faults = FAULTS
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        """Start it. Nothing is proxied, and `faults` has none that would need it."""
+        program = executable("kfake")
+        if program is None:
+            raise TargetError("kfake is not built; run `make setup` and see `touchstone doctor`")
+        if nodes != 1:
+            raise TargetError(f"kfake runs 1 node here (all brokers in one process), not {nodes}")
+        if config:
+            raise TargetError(f"kfake takes no configuration; leave out {', '.join(config)}")
+        processes.end_leftovers()
+        try:
+            direct = (LOOPBACK, free_ports(1)[0])
+        except NoFreePort as error:
+            raise TargetError(str(error)) from error
+        command = [str(program), "-ports", str(direct[1])]
+        member = LocalNode(1, command, direct, directory / "nodes" / "1")
+        cluster = KfakeCluster(self.name, VERSION, joined(direct), [member], self.faults)
+        cluster.start()
+        return cluster
+
+
+def pinned(rest: str, bug: str | None) -> Kfake:
+    """The row of the table: one version, no planted bugs."""
+    if rest:
+        raise TargetError(f"kfake is pinned to {VERSION}, there is no {rest!r}; write `kfake`")
+    if bug:
+        raise TargetError(f"kfake has no planted bugs, so no {bug!r}; only the reference has")
+    return Kfake()

@@ -1,0 +1,105 @@
+"""Our own readable broker, in a child process; clients reach it through one proxied link."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from chaos import processes
+from chaos.faults import CutClients, DelayAnswers, Fault, Heal, Kill, Pause
+from chaos.links import Address, Link, LinkError, Links, joined
+from chaos.ports import NoFreePort, free_ports
+from chaos.protocols import Cluster, TargetError
+from chaos.targets.cluster import LocalCluster, LocalNode
+from chaos.targets.layout import LOOPBACK, client_link
+
+FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, CutClients, DelayAnswers, Heal})
+STOP_TIMEOUT_S = 10.0
+_SOURCES = Path(__file__).resolve().parent.parent.parent
+
+
+class Reference:
+    """The reference broker, with or without a planted bug."""
+
+    name = "reference"
+
+    def __init__(self, bug: str | None = None) -> None:
+        self.bug = bug
+        self.faults = FAULTS
+
+    def with_bug(self, bug: str) -> Reference:
+        """The same, with one planted bug (its name in reference_impl.bugs)."""
+        return Reference(bug)
+
+    def start(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        config: Mapping[str, str] | None = None,
+        proxied: bool = False,
+    ) -> Cluster:
+        """Start the broker and wait until it serves."""
+        if nodes != 1:
+            raise TargetError(
+                f"the reference broker runs 1 node for now, not {nodes}; for a cluster use"
+                " apache:4.3.1 with 3 nodes"
+            )
+        processes.end_leftovers()
+        try:
+            port, proxy_port, api_port = free_ports(3)
+        except NoFreePort as error:
+            raise TargetError(str(error)) from error
+        direct = (LOOPBACK, port)
+        seen = (LOOPBACK, proxy_port) if proxied else direct
+        member = self._node(directory, direct, seen, config or {})
+        try:
+            links = _links((LOOPBACK, api_port), direct, seen, directory) if proxied else None
+        except (LinkError, OSError) as error:
+            raise TargetError(str(error)) from error
+        cluster = LocalCluster(
+            self.name, _own_version(), joined(seen), [member], self.faults, links
+        )
+        cluster.start()
+        return cluster
+
+    def _node(
+        self, directory: Path, direct: Address, seen: Address, config: Mapping[str, str]
+    ) -> LocalNode:
+        settings = {"advertised.listeners": f"PLAINTEXT://{joined(seen)}", **config}
+        command = [sys.executable, "-m", "reference_impl.host", "--nodes", "1",
+                   "--port", str(direct[1]), "--data", str(directory / "data" / "1")]  # fmt: skip
+        for key, value in settings.items():
+            command += ["--config", f"{key}={value}"]
+        if self.bug:
+            command += ["--bug", self.bug]
+        home = directory / "nodes" / "1"
+        search_path = [str(_SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONUNBUFFERED": "1"}
+        return LocalNode(1, command, direct, home, STOP_TIMEOUT_S, environment)
+
+
+def _links(api: Address, direct: Address, seen: Address, directory: Path) -> Links:
+    links = Links.start(api, directory / "nodes" / "toxiproxy.log")
+    try:
+        links.add([Link(client_link(1), seen, direct)])
+    except BaseException:
+        links.stop()
+        raise
+    return links
+
+
+def _own_version() -> str:
+    try:
+        return version("touchstone-kafka")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return "source tree"
+
+
+def with_bug_or_not(rest: str, bug: str | None) -> Reference:
+    """The row of the table: the reference has no versions to choose from."""
+    if rest:
+        raise TargetError(f"the reference broker has no version {rest!r}; write `reference`")
+    return Reference(bug)
