@@ -283,19 +283,24 @@ def number_array(item: Codec, flexible: bool, nullable: bool) -> Codec:
     return Codec(read, write, count_size)
 
 
-def nullable_struct(item: Codec) -> Codec:
-    """A struct which may be null: one byte, negative for null, then the struct."""
+def nullable_struct(item: Codec, tagged: bool) -> Codec:
+    """A struct which may be null: is it there, then the struct.
+
+    A plain field says so by a signed byte, negative for null; a tagged one by an unsigned varint,
+    0 for null (MessageDataGenerator.java, generateClassReader).
+    """
     read_item, write_item, _, _ = item
+    null = b"\0" if tagged else b"\xff"
 
     def read(buffer: memoryview, position: int) -> tuple[Any, int]:
         present = buffer[position]
-        if present >= 0x80:
+        if present == 0 if tagged else present >= 0x80:
             return None, position + 1
         return read_item(buffer, position + 1)
 
     def write(out: list[Any], value: Any) -> None:
         if value is None:
-            out.append(b"\xff")
+            out.append(null)
             return
         out.append(b"\1")
         write_item(out, value)

@@ -144,7 +144,7 @@ def compile_field(field: Field, version: int, flexible: bool) -> Codec:
     if field.struct is not None:
         codec = compile_struct(field.struct, version, flexible)
         if one_may_be_null:
-            codec = nullable_struct(codec)
+            codec = nullable_struct(codec, version in field.tagged)
     elif field.type in FIXED:
         codec = FIXED[field.type]
     elif field.type == "string":

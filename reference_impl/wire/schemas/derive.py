@@ -44,11 +44,12 @@ def compact_field(field: dict[str, Any]) -> list[Any]:
     for ours, theirs in (
         ("nullable", "nullableVersions"),
         ("tagged", "taggedVersions"),
-        ("tag", "tag"),
         ("flexible", "flexibleVersions"),
     ):
         if theirs in field:
             extra[ours] = field[theirs]
+    if "tag" in field:
+        extra["tag"] = int(field["tag"])  # some definitions quote it
     # FieldSpec.java reads a JSON null like a missing default, and the string "null" as null.
     if field.get("default") is not None:
         default = field["default"]

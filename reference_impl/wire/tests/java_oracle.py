@@ -1,0 +1,58 @@
+"""Runs the small Java programs of `java/` against the jars of one Kafka version."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import zipfile
+from functools import lru_cache
+from pathlib import Path
+
+SOURCES = Path(__file__).parent / "java"
+
+
+def jars(kafka_version: str) -> Path:
+    """Where set-up puts the jars of a Kafka version."""
+    root = Path(__file__).resolve().parents[3]
+    return Path(os.environ.get("TOUCHSTONE_CACHE") or root / ".cache") / "kafka" / kafka_version
+
+
+def run(source: str, kafka_version: str, lines: list[str]) -> list[str]:
+    """One answer per line of input. The launcher compiles the source in memory."""
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    assert java is not None
+    done = subprocess.run(
+        [
+            java,
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            "-Xmx384m",
+            "-cp",
+            f"{jars(kafka_version)}/*",
+            str(SOURCES / source),
+        ],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(lines), done.stderr[-2000:]
+    return answers
+
+
+@lru_cache(None)
+def generated_classes(kafka_version: str) -> dict[str, str]:
+    """Simple name -> full name of every class with a JSON converter, so of every message."""
+    found = {}
+    for jar in sorted(jars(kafka_version).glob("kafka*.jar")):
+        with zipfile.ZipFile(jar) as archive:
+            for entry in archive.namelist():
+                if entry.endswith("JsonConverter.class") and "$" not in entry:
+                    name = entry.removesuffix("JsonConverter.class").replace("/", ".")
+                    found[name.rpartition(".")[2]] = name
+    return found
