@@ -1,0 +1,114 @@
+"""One attack and its judgement: run, judge by the engine asked for, let porcupine confirm, report.
+
+The run directory afterwards: run.json history.parquet verdict.json report.html summary.md nodes/.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from linearizability.check import check, confirm_with_porcupine
+
+from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
+
+VERDICT_FILE = "verdict.json"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the judges said of one run directory or history file."""
+
+    path: Path
+    verdict: Verdict
+    run: Mapping[str, Any]
+
+    @property
+    def exit_status(self) -> int:
+        return self.verdict.exit_status
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {"run": str(self.path), **self.verdict.as_dict(), "counts": self.run.get("counts")},
+            indent=2,
+        )
+
+
+def attack(
+    *, target: str, workload: str, nemesis: str, nodes: int, seconds: float, seed: int,
+    bug: str | None, config: Mapping[str, str], runs: Path, engine: str,
+    spark_master: str | None, progress: bool = True,
+) -> Judged:  # fmt: skip
+    """Run one scenario, judge it and draw its report."""
+    from chaos.runner import run
+
+    from ci.report import report_run
+
+    result = run(
+        target, workload, nemesis, nodes=nodes, seconds=seconds, seed=seed, bug=bug,
+        config=config, runs_directory=runs, progress=progress, argv=sys.argv[1:],
+    )  # fmt: skip
+    judged = judge(result.directory, engine=engine, spark_master=spark_master)
+    report_run(result.directory)
+    return judged
+
+
+def judge(path: Path, *, engine: str = "auto", spark_master: str | None = None) -> Judged:
+    """Judge a run directory (its verdict.json is written) or a lone history file."""
+    run = run_facts(path)
+    verdict = check(
+        path, engine=engine, spark_master=spark_master,
+        named_by_workload=tuple(run.get("judged_by", ())),
+    )  # fmt: skip
+    opinions = list(verdict.checkers.values())
+    if (second := confirm_with_porcupine(path)) is not None:
+        opinions.append(second)
+    opinions += problems_of(run)
+    verdict = merge(
+        opinions, engine=verdict.engine, named_by_workload=tuple(run.get("judged_by", ()))
+    )
+    if path.is_dir():
+        (path / VERDICT_FILE).write_text(verdict.to_json())
+    return Judged(path, verdict, run)
+
+
+def run_facts(path: Path) -> Mapping[str, Any]:
+    """run.json of a run directory; nothing for a lone history."""
+    file = path / "run.json"
+    return dict(json.loads(file.read_text())) if file.exists() else {}
+
+
+def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
+    """What kept the run from its end (no recovery, a final read cut short): UNKNOWN."""
+    problems = [str(problem) for problem in run.get("problems", ())]
+    if not problems:
+        return []
+    return [CheckerVerdict("run", Validity.UNKNOWN, 0, reason="; ".join(problems))]
+
+
+def print_verdict(judged: Judged) -> None:
+    """One line per checker, then the anomalies, the verdict and how to see it again."""
+    verdict = judged.verdict
+    for name, checker in verdict.checkers.items():
+        reason = f"  {checker.reason}" if checker.reason else ""
+        print(f"  {name:<24} {checker.validity.value:<15} {checker.checked:>8} judged{reason}")
+        for anomaly in checker.anomalies[:3]:
+            operations = ", ".join(map(str, anomaly.operations[:8]))
+            print(f"      {anomaly.kind}: {anomaly.message} (operations {operations})")
+        if checker.anomaly_count > 3:
+            print(f"      … and {checker.anomaly_count - 3} more of {checker.anomaly_count}")
+    print(f"{verdict.validity.value.upper()} by {verdict.engine}: {judged.path}", end="")
+    print(f" ({verdict.reason})" if verdict.reason else "")
+    if (judged.path / "report.html").exists():
+        print(f"report:    {judged.path / 'report.html'}")
+    if command := judged.run.get("reproduce"):
+        print(f"reproduce: {command}")
+
+
+def rename(verdict: CheckerVerdict, name: str) -> CheckerVerdict:
+    """The same opinion under another name (two engines in one table)."""
+    return replace(verdict, name=name)

@@ -1,0 +1,250 @@
+"""The command line `touchstone`: the composition root. Each sub-command imports what it needs.
+
+Exit status everywhere: 0 valid or passed, 1 invalid or failed, 2 usage or environment error,
+3 unknown (not judged, or not to the end).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import click
+import typer
+
+from ci.errors import UsageError, explain
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Tells you whether a Kafka is a Kafka. Exit status: 0 valid or passed, 1 invalid or "
+    "failed, 2 usage or environment error, 3 unknown.",
+)
+conform_app = typer.Typer(help="Examine a target case by case.", invoke_without_command=True)
+chaos_app = typer.Typer(help="Attack a target and judge what its clients saw.")
+app.add_typer(conform_app, name="conform")
+app.add_typer(chaos_app, name="chaos")
+
+TargetOption = Annotated[
+    str | None, typer.Option(help="Start and use: reference, apache:4.3.1, apache:3.9, kfake.")
+]
+BootstrapOption = Annotated[
+    str | None, typer.Option(help="Use what runs at host:port[,host:port…].")
+]
+ConfigOption = Annotated[
+    list[str] | None, typer.Option("--config", help="key=value in Kafka's own names; repeatable.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@app.command()
+def doctor(as_json: JsonOption = False) -> None:
+    """List each component: found or not, what is lost without it, what mends it."""
+    from ci import doctor as doctor_module
+
+    components = doctor_module.components()
+    print(doctor_module.as_json(components) if as_json else doctor_module.render(components))
+
+
+@app.command()
+def serve(
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
+    port: Annotated[int, typer.Option(help="Port of node 1; node i listens at port + i - 1.")] = (
+        9092
+    ),
+    data: Annotated[Path | None, typer.Option(help="Data directory (else a temporary one).")] = None,
+    config: ConfigOption = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
+) -> None:
+    """Run the reference broker until Ctrl-C. Prints one `ready host:port` line."""
+    from reference_impl.host.serve import main as serve_main
+
+    arguments = ["--nodes", str(nodes), "--port", str(port)]
+    arguments += ["--data", str(data)] if data else []
+    arguments += [word for pair in config or [] for word in ("--config", pair)]
+    arguments += ["--bug", bug] if bug else []
+    raise typer.Exit(serve_main(arguments))
+
+
+@conform_app.callback()
+def conform(
+    context: typer.Context,
+    target: TargetOption = None,
+    bootstrap: BootstrapOption = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
+    keyword: Annotated[str | None, typer.Option("-k", help="Only cases matching (pytest -k).")] = (
+        None
+    ),
+    priority: Annotated[str, typer.Option(help="Cases up to P0, P1 or P2.")] = "P2",
+    all_versions: Annotated[
+        bool, typer.Option(help="Every shared version, not only the first and the last.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Examine a target: pass, fail or unsupported for every case."""
+    if context.invoked_subcommand is not None:
+        return
+    if bool(target) == bool(bootstrap):
+        raise UsageError("conform: give one of --target NAME or --bootstrap host:port")
+    from ci.conform import examine, exit_status
+
+    options = ["--target", target] if target else ["--bootstrap", str(bootstrap)]
+    options += ["--priority", priority]
+    options += ["--bug", bug] if bug else []
+    options += ["-k", keyword] if keyword else []
+    options += ["--all-versions"] if all_versions else []
+    options += ["--junitxml", str(junit)] if junit else []
+    results = examine(options, quiet=as_json)
+    if as_json:
+        print(json.dumps(results, indent=2))
+    raise typer.Exit(exit_status(results))
+
+
+@conform_app.command("list")
+def conform_list(
+    markdown: Annotated[bool, typer.Option(help="As a Markdown table.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the cases, and the APIs that have none."""
+    from conformance.listing import list_cases
+
+    print(list_cases("json" if as_json else "markdown" if markdown else "text"))
+
+
+@chaos_app.command("run")
+def chaos_run(
+    target: Annotated[str, typer.Option(help="reference, apache:4.3.1, apache:3.9, kfake.")],
+    workload: Annotated[str, typer.Option(help="What the clients do (touchstone chaos list).")],
+    nemesis: Annotated[str, typer.Option(help="What goes wrong (touchstone chaos list).")] = "none",
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
+    seconds: Annotated[float, typer.Option(help="Length of the attack.")] = 30,
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
+    config: ConfigOption = None,
+    runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+    engine: Annotated[str, typer.Option(help="Who judges: auto, local or spark.")] = "auto",
+    spark_master: Annotated[str | None, typer.Option(help="local[*], spark://…, sc://…")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Attack a target for a while, then judge the recorded history and draw the report."""
+    from ci.attack import attack, print_verdict
+
+    outcome = attack(
+        target=target, workload=workload, nemesis=nemesis, nodes=nodes, seconds=seconds, seed=seed,
+        bug=bug, config=pairs(config), runs=runs, engine=engine, spark_master=spark_master,
+        progress=not as_json,
+    )  # fmt: skip
+    print(outcome.to_json()) if as_json else print_verdict(outcome)
+    raise typer.Exit(outcome.exit_status)
+
+
+@chaos_app.command("list")
+def chaos_list(
+    markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False,
+) -> None:
+    """List workloads, nemeses, targets, and which target can perform which fault."""
+    from chaos.listing import list_markdown, list_text
+
+    print(list_markdown() if markdown else list_text())
+
+
+@app.command()
+def check(
+    path: Annotated[Path, typer.Argument(help="A run directory or a history.parquet.")],
+    engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
+    spark_master: Annotated[str | None, typer.Option(help="local[*], spark://…, sc://…")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a recorded history again; no cluster is needed."""
+    from ci.attack import judge, print_verdict
+
+    outcome = judge(path, engine=engine, spark_master=spark_master)
+    print(outcome.verdict.to_json()) if as_json else print_verdict(outcome)
+    raise typer.Exit(outcome.exit_status)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run directory.")],
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
+) -> None:
+    """Draw the HTML report of a run again."""
+    from ci.report import report_run
+
+    print(report_run(run, out))
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option(help="Length of the attack on Apache Kafka.")] = 30,
+    out: Annotated[Path, typer.Option(help="Directory of the report and the runs.")] = Path(
+        "runs/demo"
+    ),
+) -> None:
+    """Doctor, conformance, chaos, judges, canaries, report: everything once."""
+    from ci.demo import run_demo
+
+    raise typer.Exit(run_demo(seconds, out))
+
+
+@app.command()
+def nightly(
+    minutes: Annotated[float, typer.Option(help="Stop starting new scenarios after this.")] = 45,
+    targets: Annotated[str, typer.Option(help="Comma-separated.")] = "apache:4.3.1,reference",
+    seed: Annotated[int, typer.Option(help="Chooses the seeds of the scenarios.")] = 1,
+    runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+) -> None:
+    """Every nemesis × workload that each target can take, judged by Spark; one summary."""
+    from ci.nightly import run_nightly
+
+    raise typer.Exit(run_nightly(minutes, targets.split(","), seed, runs))
+
+
+@app.command()
+def bugs() -> None:
+    """List the planted bugs of the reference: what each breaks, and what must catch it."""
+    from ci.bugs import render_bugs
+
+    print(render_bugs())
+
+
+def pairs(config: list[str] | None) -> dict[str, str]:
+    """["a=b"] -> {"a": "b"}; UsageError names a word that is not key=value."""
+    result = {}
+    for word in config or []:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--config {word!r}: write it as key=value, with Kafka's own key")
+        result[key] = value
+    return result
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Entry point; ends the process with the documented exit status."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        status = app(standalone_mode=False)
+    except click.exceptions.Abort:
+        status = explain(KeyboardInterrupt())
+    except click.ClickException as error:
+        error.show()
+        status = 2
+    except SystemExit:
+        raise
+    except BaseException as error:
+        status = explain(error)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""`make demo`: everything once, thin: examine, attack, judge twice, show that bugs are caught.
+
+Doctor; P0 conformance on the reference and on Apache Kafka; an attack on three Apache nodes (else
+on the reference), judged by polars and by Spark, and by porcupine; the canaries; the report.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from linearizability.check import check
+
+from chaos.protocols import TargetError
+from ci import doctor
+from ci.attack import Judged, attack, problems_of, run_facts
+from ci.conform import examine
+from ci.errors import UsageError
+from linearizability.verdict import Validity, Verdict, merge
+
+APACHE = "apache:4.3.1"
+CANARIES = ("acknowledge-before-append", "forget-producer-state-on-restart")
+CANARY_SECONDS = 15.0
+
+
+@dataclass
+class Line:
+    """One line of the demo's end: what was judged, how it ended, whether that is as it must be."""
+
+    what: str
+    result: str
+    as_expected: bool | None
+
+
+@dataclass
+class Demo:
+    """What the demo has gathered so far."""
+
+    out: Path
+    seconds: float
+    lines: list[Line] = field(default_factory=list)
+    conformance: list[dict[str, Any]] = field(default_factory=list)
+    runs: list[Path] = field(default_factory=list)
+    canaries: list[tuple[str, Judged]] = field(default_factory=list)
+
+    def step(self, title: str, action: Callable[[], None]) -> None:
+        """Run one step; what cannot run is said at the end, and the demo goes on."""
+        print(f"\n== {title}", flush=True)
+        started = time.monotonic()
+        try:
+            action()
+        except (UsageError, TargetError) as error:
+            print(f"not run: {error}")
+            self.lines.append(Line(title, f"not run: {error}", None))
+        print(f"   ({time.monotonic() - started:.0f} s)", flush=True)
+
+
+def run_demo(seconds: float, out: Path) -> int:
+    """The whole demo; exit status 0 if everything is as it must be, 1 if not, 3 if nothing ran."""
+    demo = Demo(out, seconds)
+    out.mkdir(parents=True, exist_ok=True)
+    components = doctor.components()
+    print(doctor.render(components))
+    apache = doctor.found("kafka-jars") and doctor.found("java")
+    for target in ("reference", APACHE) if apache else ("reference",):
+        demo.step(f"conformance P0: {target}", lambda target=target: _conform(demo, target))  # type: ignore[misc]
+    on_apache = apache and doctor.found("toxiproxy")
+    target, nodes = (APACHE, 3) if on_apache else ("reference", 1)
+    demo.step(
+        f"chaos: {target}, {nodes} node(s), transactions, kill-leader, {seconds:.0f} s",
+        lambda: _chaos(demo, target, nodes),
+    )
+    for bug in CANARIES:
+        demo.step(f"canary: {bug}", lambda bug=bug: _canary(demo, bug))  # type: ignore[misc]
+    report = _report(demo, components)
+    print("\n== verdicts")
+    for line in demo.lines:
+        mark = {True: "as it must be", False: "NOT AS IT MUST BE", None: "not judged"}
+        print(f"{line.what}: {line.result} [{mark[line.as_expected]}]")
+    print(f"report: {report}")
+    judged = [line.as_expected for line in demo.lines if line.as_expected is not None]
+    if not judged:
+        return 3
+    return 0 if all(judged) else 1
+
+
+def _conform(demo: Demo, target: str) -> None:
+    results = examine(["--target", target, "--priority", "P0"])
+    demo.conformance.append(results)
+    summary = f"{results['passed']} passed, {results['failed']} failed, "
+    summary += f"{results['unsupported']} unsupported"
+    good = results["failed"] == 0 and results["passed"] > 0
+    demo.lines.append(Line(f"conformance P0 {target}", summary, good))
+
+
+def _chaos(demo: Demo, target: str, nodes: int) -> None:
+    judged = attack(
+        target=target, workload="transactions", nemesis="kill-leader", nodes=nodes,
+        seconds=demo.seconds, seed=1, bug=None, config={}, runs=demo.out, engine="auto",
+        spark_master=None,
+    )  # fmt: skip
+    demo.runs.append(judged.path)
+    name = f"chaos {target} transactions kill-leader"
+    _verdict_line(demo, f"{name}, by {judged.verdict.engine}", judged.verdict, Validity.VALID)
+    porcupine = judged.verdict.checkers.get("append_order (porcupine)")
+    if porcupine is not None:
+        _line(demo, f"{name}, by porcupine", porcupine.validity, Validity.VALID, porcupine.reason)
+    if not judged.verdict.engine.startswith("local"):
+        second = _locally(judged.path)
+        _verdict_line(demo, f"{name}, by {second.engine}", second, Validity.VALID)
+        same = _anomalies(second) == _anomalies(judged.verdict)
+        text = "same verdict and anomalies" if same else "they differ"
+        demo.lines.append(Line("both engines agree", text, same))
+
+
+def _locally(path: Path) -> Verdict:
+    run = run_facts(path)
+    named = tuple(run.get("judged_by", ()))
+    verdict = check(path, engine="local", named_by_workload=named)
+    opinions = [*verdict.checkers.values(), *problems_of(run)]
+    return merge(opinions, engine=verdict.engine, named_by_workload=named)
+
+
+def _anomalies(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
+    return {
+        (name, anomaly.kind, anomaly.operations)
+        for name, anomaly in verdict.anomalies
+        if "porcupine" not in name
+    }
+
+
+def _canary(demo: Demo, bug: str) -> None:
+    judged = attack(
+        target="reference", workload="appends", nemesis="kill", nodes=1, seconds=CANARY_SECONDS,
+        seed=1, bug=bug, config={}, runs=demo.out, engine="auto", spark_master=None,
+    )  # fmt: skip
+    demo.canaries.append((bug, judged))
+    caught = [n for n, c in judged.verdict.checkers.items() if c.validity is Validity.INVALID]
+    result = f"caught by {', '.join(caught)}" if caught else "NOT CAUGHT"
+    demo.lines.append(Line(f"canary {bug}", result, bool(caught)))
+
+
+def _verdict_line(demo: Demo, what: str, verdict: Verdict, wanted: Validity) -> None:
+    judged = sum(checker.checked for checker in verdict.checkers.values())
+    _line(demo, what, verdict.validity, wanted, verdict.reason or f"{judged} things judged")
+
+
+def _line(demo: Demo, what: str, found: Validity, wanted: Validity, why: str | None) -> None:
+    text = found.value + (f" ({why})" if why else "")
+    demo.lines.append(Line(what, text, found is wanted))
+
+
+def _report(demo: Demo, components: list[doctor.Component]) -> Path:
+    from ci.report import report_demo
+
+    return report_demo(
+        demo.out / "report.html",
+        conformance=demo.conformance,
+        runs=demo.runs,
+        canaries=[(bug, judged.path) for bug, judged in demo.canaries],
+        components=components,
+        lines=[(line.what, line.result, line.as_expected) for line in demo.lines],
+    )
+
+
+

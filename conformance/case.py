@@ -1,0 +1,112 @@
+"""A conformance case is one function: its name the behaviour, its docstring the requirement.
+
+`@case` states the API, the versions, the citation and the catalogue id. The three results are
+pass, fail and unsupported (the target does not advertise what the case needs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+Priority = Literal["P0", "P1", "P2"]
+Requirement = Literal["restart", "auto-create", "single-broker"]
+"""What a case needs beside the API: that the target can be killed and started again; that it
+creates topics on first use; that all partitions live on the one bootstrap broker."""
+
+Function = TypeVar("Function", bound=Callable[..., None])
+
+
+@dataclass(frozen=True)
+class Case:
+    """What `@case` says of a function. versions: first and last to which the requirement applies;
+    None: the case names its versions itself (it takes no `version` argument)."""
+
+    id: str
+    api: str
+    versions: tuple[int, int] | None
+    spec: str
+    priority: Priority
+    requires: frozenset[str]
+    requirement: str
+    function: str
+
+
+class Deviation(AssertionError):
+    """The target answered otherwise than the requirement says."""
+
+    def __init__(self, what: str, expected: object, actual: object) -> None:
+        super().__init__(f"{what}: expected {expected}, actual {actual}")
+        self.what, self.expected, self.actual = what, expected, actual
+
+
+class Unsupported(Exception):
+    """The target does not advertise what the case needs: neither a pass nor a fail."""
+
+
+def case(
+    id: str,
+    api: str,
+    *,
+    versions: tuple[int, int] | None = None,
+    spec: str,
+    priority: Priority = "P0",
+    requires: Iterable[Requirement] = (),
+) -> Callable[[Function], Function]:
+    """Declare a conformance case (nearest the function, below any pytest.mark.parametrize).
+
+    id: of the catalogue, "PROD-05".  api: name of the ApiKey, "Produce".  spec: KIP + heading,
+    schema file + field, or Java class; never a section number.
+    """
+
+    def declare(function: Function) -> Function:
+        requirement = " ".join((function.__doc__ or "").split())
+        if not requirement:
+            raise TypeError(f"{function.__name__}: a case states its requirement as docstring")
+        stated = Case(
+            id, api, versions, spec, priority, frozenset(requires), requirement, function.__name__
+        )
+        setattr(function, "case", stated)  # noqa: B010 - functions have no declared attribute
+        return function
+
+    return declare
+
+
+def case_of(function: Any) -> Case | None:
+    """The Case that `@case` put on a test function, if any."""
+    found = getattr(function, "case", None)
+    return found if isinstance(found, Case) else None
+
+
+def expect(actual: object, expected: object, what: str = "answer") -> None:
+    """Fail unless actual equals expected; a set or frozenset of expected values means one of."""
+    if isinstance(expected, (set, frozenset)):
+        if actual not in expected:
+            allowed = " or ".join(sorted(_named(e) for e in expected))
+            raise Deviation(what, allowed, _named(_like(actual, expected)))
+    elif actual != expected:
+        raise Deviation(what, _named(expected), _named(_like(actual, (expected,))))
+
+
+def expect_that(condition: bool, what: str, expected: object, actual: object) -> None:
+    """Fail unless the condition holds; says what was expected and what came."""
+    if not condition:
+        raise Deviation(what, expected, actual)
+
+
+def _like(actual: object, expected: Iterable[object]) -> object:
+    """Show an error number by the name that its enumeration knows."""
+    for value in expected:
+        kind = type(value)
+        if kind is not int and isinstance(value, int) and isinstance(actual, int):
+            try:
+                return kind(actual)
+            except ValueError:
+                return actual
+    return actual
+
+
+def _named(value: object) -> str:
+    name = getattr(value, "name", None)
+    return f"{name}({int(value)})" if name and isinstance(value, int) else repr(value)

@@ -1,0 +1,125 @@
+"""What is examined: a target that we start, and start again if a case kills it, or an address."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.targets.bootstrap import BootstrapTarget
+
+from chaos.faults import Heal, Kill
+from chaos.protocols import Cluster, TargetError
+from chaos.targets import parse_target
+from conformance.case import Case, Unsupported
+from conformance.wire import Connection, eventually
+from reference_impl.wire import ApiKey, Malformed, request_definition
+
+REMOVED_VERSIONS_FROM = "3.9.1"
+CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key in ApiKey}
+
+
+@dataclass
+class Examined:
+    """The target under examination and what it advertises (API name -> first and last version)."""
+
+    name: str
+    bootstrap: str
+    cluster: Cluster
+    can_restart: bool
+    directory: Path | None
+    advertised: Mapping[str, tuple[int, int]]
+    options: str
+
+    @staticmethod
+    def start(
+        target: str | None, bootstrap: str | None, bug: str | None, directory: Path | None
+    ) -> Examined:
+        """Start the target, or find the address; TargetError (one sentence) if that fails."""
+        chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
+        made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
+        try:
+            cluster = chosen.start(directory or made or Path(), nodes=1)
+        except BaseException:
+            if made:
+                shutil.rmtree(made, ignore_errors=True)
+            raise
+        options = f"--target {target}" if target else f"--bootstrap {bootstrap}"
+        try:
+            advertised = advertised_versions(cluster.bootstrap)
+        except (OSError, Malformed) as error:
+            cluster.stop()
+            raise TargetError(
+                f"{cluster.bootstrap} does not answer ApiVersions v0 ({error}); is it a Kafka?"
+            ) from error
+        return Examined(
+            target or bootstrap or "", cluster.bootstrap, cluster, Kill in chosen.faults, made,
+            advertised, options + (f" --bug {bug}" if bug else ""),
+        )  # fmt: skip
+
+    def require(self, stated: Case) -> None:
+        """Unsupported unless the target can do what the case needs beside its API."""
+        if stated.api not in self.advertised:
+            raise Unsupported(f"{stated.api} is not advertised")
+        if "restart" in stated.requires and not self.can_restart:
+            raise Unsupported("the case kills and restarts the target; this one is not ours")
+        if "single-broker" in stated.requires and self.cluster.nodes > 1:
+            raise Unsupported("the case needs a target of one broker")
+
+    def kill_and_restart(self) -> None:
+        """SIGKILL, then start again on the same data; returns once it answers."""
+        self.cluster.perform(Kill("all"))
+        self.cluster.perform(Heal())
+        self.cluster.restart()
+
+    def restart_if_dead(self) -> str | None:
+        """None if the target lives; else restart it and say what was found dead."""
+        if self.cluster.alive():
+            return None
+        if not self.can_restart:
+            eventually(self.cluster.alive, bool, f"{self.bootstrap} answers again", 60)
+            return f"{self.bootstrap} stopped answering for a while"
+        self.cluster.restart()
+        return f"{self.name} at {self.bootstrap} no longer answered ApiVersions"
+
+    def stop(self) -> None:
+        self.cluster.stop()
+        if self.directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
+    """API name -> (first, last) version as the address advertises (ApiVersions v0)."""
+    host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
+    connection = Connection(host, int(port))
+    try:
+        answer = connection.call("ApiVersions", 0)
+    finally:
+        connection.close()
+    known = {int(key): name for key, name in CAMEL.items()}
+    return {
+        known[a.api_key]: (a.min_version, a.max_version)
+        for a in answer.api_keys
+        if a.api_key in known
+    }
+
+
+def chosen_versions(
+    stated: Case, examined: Examined | None, *, all_versions: bool = False
+) -> list[int]:
+    """The versions on which a case runs: first and last that case, target and we share.
+
+    Where the target shares none, the case's first version stands for it (and is unsupported).
+    """
+    key = next(key for key, name in CAMEL.items() if name == stated.api)
+    valid = request_definition(int(key)).valid_versions
+    low, high = stated.versions or (valid[0], valid[-1])
+    low, high = max(low, valid[0]), min(high, valid[-1])
+    if examined is not None and stated.api in examined.advertised:
+        first, last = examined.advertised[stated.api]
+        if max(low, first) <= min(high, last):
+            low, high = max(low, first), min(high, last)
+    shared = list(range(low, high + 1)) or [low]
+    return shared if all_versions or len(shared) <= 2 else [shared[0], shared[-1]]

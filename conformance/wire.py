@@ -1,0 +1,387 @@
+"""The raw client of the conformance suite: sends what it is told, byte for byte if need be.
+
+A `Connection` is one TCP connection; `Wire` is what a case gets: connections to the right brokers,
+topics of its own, and the few requests that most cases need as one call each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import struct
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.case import Deviation, Unsupported
+from reference_impl.wire import (
+    ApiKey,
+    ErrorCode,
+    Record,
+    RecordBatch,
+    Struct,
+    decode_response,
+    encode_request,
+    request_definition,
+)
+
+ANSWER_TIMEOUT_S = 30.0
+_CORRELATION = itertools.count(1)
+_TOPIC_NUMBER = itertools.count(1)
+_RUN = f"{os.getpid():x}{int(time.time()):x}"
+
+
+class ConnectionClosed(Exception):
+    """The target closed the connection instead of answering."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic made for one case."""
+
+    name: str
+    id: uuid.UUID
+    partitions: int
+
+
+class Connection:
+    """One TCP connection. Every read is bounded by timeout_s."""
+
+    def __init__(self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+        self.timeout_s = timeout_s
+        self.socket = socket.create_connection((host, port), timeout=timeout_s)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send_bytes(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def send(
+        self, api: str, version: int, body: Struct, *, client_id: str | None = "touchstone"
+    ) -> int:
+        """Send a request without waiting; returns its correlation id."""
+        correlation_id = next(_CORRELATION)
+        self.send_bytes(
+            encode_request(api_key(api), version, correlation_id, client_id, body)
+        )
+        return correlation_id
+
+    def receive_frame(self, timeout_s: float | None = None) -> bytes:
+        """The next answer without its size; ConnectionClosed at the end, TimeoutError if none."""
+        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        (size,) = struct.unpack(">i", self._exactly(4, deadline))
+        return self._exactly(size, deadline)
+
+    def receive(self, api: str, version: int) -> tuple[int, Struct]:
+        """The next answer as (correlation id, body)."""
+        return decode_response(self.receive_frame(), api_key(api), version)
+
+    def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
+        """Send a request and return its answer's body."""
+        message = body if body is not None else request(api, **fields)
+        correlation_id = self.send(api, version, message)
+        answered, answer = self.receive(api, version)
+        if answered != correlation_id:
+            raise Deviation("correlation id of the answer", correlation_id, answered)
+        return answer
+
+    def is_closed_by_peer(self, timeout_s: float = 10.0) -> bool:
+        """True once the target closes; False if it answers, or stays silent for timeout_s."""
+        try:
+            self.socket.settimeout(timeout_s)
+            return self.socket.recv(1) == b""
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            return True
+
+    def is_silent(self, for_s: float) -> bool:
+        """True if nothing at all arrives for so long."""
+        try:
+            self.socket.settimeout(for_s)
+            self.socket.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            return True
+        except ConnectionError:
+            return False
+        return False
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def _exactly(self, size: int, deadline: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise TimeoutError(f"no answer within {self.timeout_s} s")
+            self.socket.settimeout(remaining)
+            try:
+                part = self.socket.recv(min(size - len(parts), 1 << 20))
+            except ConnectionResetError as error:
+                raise ConnectionClosed("the target reset the connection") from error
+            if not part:
+                raise ConnectionClosed("the target closed the connection")
+            parts += part
+        return bytes(parts)
+
+
+def api_key(api: str) -> int:
+    """The key of an API by its Kafka name ("Produce" → 0)."""
+    return int(ApiKey[_constant(api)])
+
+
+def _constant(api: str) -> str:
+    out = ""
+    for at, letter in enumerate(api):
+        before_lower = at + 1 < len(api) and api[at + 1].islower()
+        if at and letter.isupper() and (before_lower or api[at - 1].islower()):
+            out += "_"
+        out += letter.upper()
+    return out
+
+
+def request(api: str, **fields: Any) -> Struct:
+    """A request's body; fields that the version in use lacks are not written."""
+    return request_definition(api_key(api)).new(**fields)
+
+
+def part(api: str, struct_name: str, **fields: Any) -> Struct:
+    """A nested struct of a request: part("Produce", "TopicProduceData", name="t")."""
+    return request_definition(api_key(api)).struct(struct_name, **fields)
+
+
+def eventually(
+    attempt: Callable[[], Any], accept: Callable[[Any], bool], what: str, timeout_s: float = 20.0
+) -> Any:
+    """Repeat an attempt until its result is accepted; Deviation with the last one otherwise."""
+    deadline, pause_s = time.monotonic() + timeout_s, 0.01
+    while True:
+        result = attempt()
+        if accept(result):
+            return result
+        if time.monotonic() > deadline:
+            raise Deviation(what, f"within {timeout_s} s", result)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 2, 0.25)
+
+
+class Wire:
+    """What a case talks through. Made anew for each case; closes what it opened."""
+
+    def __init__(self, bootstrap: str, advertised: Mapping[str, tuple[int, int]]) -> None:
+        self.addresses = [_address(text) for text in bootstrap.split(",")]
+        self.advertised = advertised
+        self._open: list[Connection] = []
+        self._by_address: dict[tuple[str, int], Connection] = {}
+
+    # --- connections ------------------------------------------------------------------------------
+
+    @property
+    def bootstrap(self) -> Connection:
+        """The connection to the first bootstrap address, opened anew if it was closed."""
+        return self._cached(self.addresses[0])
+
+    def connect(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Connection:
+        """A fresh connection of the case's own."""
+        connection = Connection(*self.addresses[0], timeout_s=timeout_s)
+        self._open.append(connection)
+        return connection
+
+    def _cached(self, address: tuple[str, int]) -> Connection:
+        if address not in self._by_address:
+            self._by_address[address] = Connection(*address)
+        return self._by_address[address]
+
+    def forget_connections(self) -> None:
+        """After a restart of the target: connect anew on the next use."""
+        for connection in self._by_address.values():
+            connection.close()
+        self._by_address.clear()
+
+    def close(self) -> None:
+        self.forget_connections()
+        for connection in self._open:
+            connection.close()
+
+    # --- versions ---------------------------------------------------------------------------------
+
+    def version(self, api: str, low: int = 0, high: int = 1 << 15) -> int:
+        """The newest version of an API in [low, high] that the target advertises and we know."""
+        if api not in self.advertised:
+            raise Unsupported(f"{api} is not advertised")
+        known = request_definition(api_key(api)).valid_versions
+        first, last = self.advertised[api]
+        newest = min(last, high, known[-1])
+        if newest < max(first, low, known[0]):
+            raise Unsupported(f"{api} v{low}-{high} is not advertised (only v{first}-{last})")
+        return newest
+
+    def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
+        """One request to the bootstrap broker; the newest version unless told."""
+        return self.bootstrap.call(
+            api, self.version(api) if version is None else version, **fields
+        )
+
+    # --- topics -----------------------------------------------------------------------------------
+
+    def new_name(self, prefix: str = "case") -> str:
+        """A name that no other case uses."""
+        return f"{prefix}-{_RUN}-{next(_TOPIC_NUMBER)}"
+
+    def create_topic(
+        self, partitions: int = 1, config: Mapping[str, str] | None = None, name: str | None = None
+    ) -> Topic:
+        """A new topic whose partitions all have a leader."""
+        name = name or self.new_name()
+        entries = [
+            part("CreateTopics", "CreatableTopicConfig", name=key, value=value)
+            for key, value in (config or {}).items()
+        ]
+        creatable = part(
+            "CreateTopics", "CreatableTopic", name=name, num_partitions=partitions,
+            replication_factor=1, configs=entries,
+        )  # fmt: skip
+        answer = self.call("CreateTopics", topics=[creatable], timeout_ms=20_000)
+        code = answer.topics[0].error_code
+        if code != ErrorCode.NONE:
+            raise Deviation(f"CreateTopics {name}", "NONE(0)", f"error {code}")
+        return self.wait_for_topic(name, partitions)
+
+    def wait_for_topic(self, name: str, partitions: int) -> Topic:
+        """Wait until Metadata shows the topic with a leader for each partition."""
+        described = eventually(
+            lambda: self.topic_metadata(name),
+            lambda t: t.error_code == 0
+            and len(t.partitions) == partitions
+            and all(p.error_code == 0 for p in t.partitions),
+            f"topic {name} becomes visible with leaders",
+        )
+        return Topic(name, described.topic_id, partitions)
+
+    def topic_metadata(self, name: str, version: int | None = None) -> Struct:
+        """The answer's entry for one topic, never creating it."""
+        answer = self.call(
+            "Metadata", version, topics=[part("Metadata", "MetadataRequestTopic", name=name)],
+            allow_auto_topic_creation=False,
+        )  # fmt: skip
+        if len(answer.topics) != 1:
+            raise Deviation("topics in the Metadata answer", 1, len(answer.topics))
+        return answer.topics[0]  # type: ignore[no-any-return]
+
+    def leader(self, topic: Topic, partition: int = 0) -> Connection:
+        """The connection to a partition's leader."""
+        if len(self.addresses) == 1:
+            answer = self.call(
+                "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)]
+            )
+            brokers = {b.node_id: (b.host, b.port) for b in answer.brokers}
+            if len(brokers) == 1:
+                return self.bootstrap
+            for found in answer.topics[0].partitions:
+                if found.partition_index == partition:
+                    return self._cached(brokers[found.leader_id])
+        return self.bootstrap
+
+    # --- produce and fetch ------------------------------------------------------------------------
+
+    def produce(
+        self, topic: Topic, records: bytes | None, version: int | None = None, *,
+        partition: int = 0, acks: int = -1, transactional_id: str | None = None,
+    ) -> Struct:  # fmt: skip
+        """Produce bytes (usually an encoded batch) to one partition: the partition's answer."""
+        version = self.version("Produce") if version is None else version
+        body = self.produce_request(
+            topic, records, partition=partition, acks=acks, transactional_id=transactional_id
+        )
+        answer = self.leader(topic, partition).call("Produce", version, body)
+        return answer.responses[0].partition_responses[0]  # type: ignore[no-any-return]
+
+    def produce_request(
+        self, topic: Topic, records: bytes | None, *, partition: int = 0, acks: int = -1,
+        transactional_id: str | None = None,
+    ) -> Struct:  # fmt: skip
+        data = part("Produce", "PartitionProduceData", index=partition, records=records)
+        entry = part(
+            "Produce", "TopicProduceData", name=topic.name, topic_id=topic.id,
+            partition_data=[data],
+        )  # fmt: skip
+        return request(
+            "Produce", acks=acks, timeout_ms=20_000, topic_data=[entry],
+            transactional_id=transactional_id,
+        )  # fmt: skip
+
+    def fetch(
+        self, topic: Topic, offset: int, version: int | None = None, *, partition: int = 0,
+        **options: Any,
+    ) -> Struct:  # fmt: skip
+        """Fetch one partition: the partition's answer. Options: see fetch_request."""
+        version = self.version("Fetch") if version is None else version
+        body = self.fetch_request(topic, offset, partition=partition, **options)
+        answer = self.leader(topic, partition).call("Fetch", version, body)
+        if answer.error_code != 0 or len(answer.responses) != 1:
+            raise Deviation("Fetch answer", "one topic, NONE(0)", answer)
+        return answer.responses[0].partitions[0]  # type: ignore[no-any-return]
+
+    def fetch_request(
+        self, topic: Topic, offset: int, *, partition: int = 0, max_wait_ms: int = 0,
+        min_bytes: int = 1, max_bytes: int = 50 << 20, partition_max_bytes: int = 50 << 20,
+        isolation_level: int = 0, session_id: int = 0, session_epoch: int = -1,
+        current_leader_epoch: int = -1,
+    ) -> Struct:  # fmt: skip
+        wanted = part(
+            "Fetch", "FetchPartition", partition=partition, fetch_offset=offset,
+            partition_max_bytes=partition_max_bytes, current_leader_epoch=current_leader_epoch,
+        )  # fmt: skip
+        entry = part(
+            "Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=[wanted]
+        )
+        return request(
+            "Fetch", replica_id=-1, max_wait_ms=max_wait_ms, min_bytes=min_bytes,
+            max_bytes=max_bytes, isolation_level=isolation_level, session_id=session_id,
+            session_epoch=session_epoch, topics=[entry],
+        )  # fmt: skip
+
+    def batches(self, topic: Topic, offset: int = 0, *, partition: int = 0) -> list[RecordBatch]:
+        """Every batch from an offset to the high watermark."""
+        found: list[RecordBatch] = []
+        while True:
+            answer = self.fetch(topic, offset, partition=partition)
+            if answer.error_code != 0:
+                raise Deviation("Fetch error", "NONE(0)", answer.error_code)
+            records = bytes(answer.records or b"")
+            if not records:
+                return found
+            at = 0
+            while at < len(records):
+                batch, at = RecordBatch.decode(records, at)
+                found.append(batch)
+            offset = found[-1].base_offset + int(found[-1].last_offset_delta or 0) + 1
+
+    def values(self, topic: Topic, *, partition: int = 0) -> list[bytes | None]:
+        """The value of every data record of a partition, in offset order."""
+        return [
+            record.value
+            for batch in self.batches(topic, partition=partition)
+            if not batch.is_control
+            for record in batch.records
+        ]
+
+    def end_offset(self, topic: Topic, partition: int = 0) -> int:
+        """The high watermark."""
+        return int(self.fetch(topic, 0, partition=partition).high_watermark)
+
+
+def batch(*values: bytes | None, **fields: Any) -> RecordBatch:
+    """A record batch of these values, with the header fields that a case wants to set."""
+    now_ms = int(time.time() * 1000)
+    defaults = {"base_timestamp": now_ms, "max_timestamp": now_ms}
+    records = [Record(value=value, offset_delta=n) for n, value in enumerate(values)]
+    return RecordBatch(records=records, **(defaults | fields))
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.strip().rpartition(":")
+    return host.strip("[]"), int(port)
