@@ -17,7 +17,8 @@ class InconsistentOffsets(Checker):
     """Two values (or a value and a control record, or an unreadable payload) at one offset, among
     polls, acknowledgements under acks=all, and replicas' logs below the high watermark.
 
-    Source: docs, design#replication (a committed message is not lost nor changed). Counted: offsets.
+    Source: docs, design#replication (what is committed neither goes nor changes).
+    Counted: offsets.
     """
 
     name: ClassVar[str] = "inconsistent_offsets"

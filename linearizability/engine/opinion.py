@@ -20,7 +20,7 @@ MAX_ANOMALIES = 100
 """As many of one checker are kept in a verdict, the first by place and operations."""
 
 ANOMALY, JUDGED, NEED, ERROR = "anomaly", "judged", "need", "error"
-ROWS = pl.Schema(
+ROWS: pl.Schema = pl.Schema(
     {
         "checker": pl.String,  # or the name of a need
         "row": pl.String,  # ANOMALY, JUDGED, NEED or ERROR
@@ -97,9 +97,7 @@ def opinions(
     return [_opinion(rows.filter(checker=name), name, occurs, failed) for name in checkers]
 
 
-def _opinion(
-    rows: pl.DataFrame, name: str, occurs: set[str], failed: str | None
-) -> CheckerVerdict:
+def _opinion(rows: pl.DataFrame, name: str, occurs: set[str], failed: str | None) -> CheckerVerdict:
     judged = rows.filter(row=JUDGED).select(pl.col("checked", "anomalies").sum())
     checked, total = judged.row(0)
     absent = [need.value for need in CHECKERS[name].needs if need.name not in occurs]

@@ -1,0 +1,101 @@
+"""Judge a history: `check(path) -> Verdict`. The one entry for commands, tests and notebooks.
+
+from linearizability.check import check
+verdict = check(Path("runs/…"))              # engine="auto": Spark for runs where Java is found
+verdict.validity, verdict.exit_status, verdict.anomalies
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from linearizability import history
+from linearizability.checkers import CHECKERS
+from linearizability.confirm import confirm_with_porcupine
+from linearizability.engine import local
+from linearizability.engine.java import find_java
+from linearizability.history import HistoryError
+from linearizability.verdict import Verdict, merge
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENGINES = ("auto", "local", "spark")
+VERDICT_FILE = "verdict.json"
+
+
+def check(
+    path: Path | str,
+    *,
+    engine: str = "auto",
+    spark_master: str | None = None,
+    named_by_workload: Sequence[str] = (),
+) -> Verdict:
+    """The verdict of all checkers on a run directory or a history file.
+
+    engine: "local" (polars), "spark", or "auto": Spark for a run directory where Java is found,
+    else local. named_by_workload: checkers that must have judged something. Raises HistoryError
+    if there is no sound history under `path`, or the engine cannot be had.
+    """
+    path = Path(path)
+    engine = chosen_engine(path, engine, spark_master)
+    events = history.scan(path)
+    if engine == "local":
+        opinions, name = local.run(events), local.NAME
+    else:
+        from linearizability.engine import spark
+
+        opinions, name = spark.run(path, spark_master), spark.name(spark_master)
+    return merge(opinions, engine=name, named_by_workload=named_by_workload)
+
+
+def check_frame(events: pl.DataFrame, *, named_by_workload: Sequence[str] = ()) -> Verdict:
+    """The local verdict on a history in memory (the simulator, tests)."""
+    opinions = local.run(events.lazy())
+    return merge(opinions, engine=local.NAME, named_by_workload=named_by_workload)
+
+
+def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> str:
+    """What "auto" means here: "spark" or "local"."""
+    if engine not in ENGINES:
+        raise HistoryError(f"engine {engine!r} is not one of {', '.join(ENGINES)}")
+    if engine != "auto":
+        return engine
+    if spark_master is not None:
+        return "spark"
+    return "spark" if path.is_dir() and find_java() is not None else "local"
+
+
+def write_verdict(directory: Path, verdict: Verdict) -> Path:
+    """Write verdict.json into a run directory."""
+    file = directory / VERDICT_FILE
+    file.write_text(verdict.to_json() + "\n")
+    return file
+
+
+def to_pandas(verdict: Verdict) -> pd.DataFrame:
+    """The anomalies as a pandas frame, for notebooks: checker, kind, message, operations, …"""
+    import pandas as pd
+
+    rows = [{"checker": name, **anomaly.as_dict()} for name, anomaly in verdict.anomalies]
+    columns = ["checker", "kind", "message", "operations", "scope", "blame"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def checkers_to_pandas(verdict: Verdict) -> pd.DataFrame:
+    """One row per checker: validity, checked, anomaly_count, reason."""
+    import pandas as pd
+
+    rows = [{"checker": name, **opinion.as_dict()} for name, opinion in verdict.checkers.items()]
+    columns = ["checker", "validity", "checked", "anomaly_count", "reason"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+__all__ = [
+    "CHECKERS", "check", "check_frame", "checkers_to_pandas", "chosen_engine",
+    "confirm_with_porcupine", "to_pandas", "write_verdict",
+]  # fmt: skip

@@ -1,0 +1,153 @@
+"""The Spark session: quiet, on the loopback address, bounded in memory, one per process.
+
+Everything that Spark writes lies in one temporary directory, which goes when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linearizability.engine.java import find_java, java_environment
+from linearizability.history import HistoryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+DRIVER_MEMORY = "2g"
+"""Heap of the driver, which in local mode is the executor too. Kernels run in Python beside it."""
+
+QUIET_LOGS = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
+"""
+
+
+class SparkError(HistoryError):
+    """Spark cannot be had here: one sentence, and what to do. (Commands treat it as they treat a
+    history that cannot be judged: exit status 2.)"""
+
+
+class _Current:
+    """The session of this process, and the master that it was made for."""
+
+    session: SparkSession | None = None
+    master: str = ""
+
+
+def spark_session(master: str | None = None) -> SparkSession:
+    """The session for this master; made on first use, kept until `stop_spark` or the end."""
+    master = master or LOCAL
+    if _Current.session is not None:
+        if _Current.master == master:
+            return _Current.session
+        stop_spark()
+    _Current.session, _Current.master = _start(master), master
+    return _Current.session
+
+
+def stop_spark() -> None:
+    """End the session of this process, if there is one; the JVM goes with the process."""
+    if _Current.session is not None:
+        session, _Current.session = _Current.session, None
+        session.stop()
+
+
+def _start(master: str) -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkError(f"pyspark cannot be imported ({error}); run `make setup`") from error
+    if find_java() is None:
+        raise SparkError("Spark needs Java 17 or newer; install it, run `make setup`, or use "
+                         "--engine local")  # fmt: skip
+    if not master.startswith(("local", "spark://")):
+        raise SparkError(f"Spark master {master!r} is not local[…] or spark://host:port")
+    scratch = Path(tempfile.mkdtemp(prefix="touchstone-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    _environment(scratch)
+    builder = SparkSession.builder.master(master).appName("touchstone")
+    for name, value in _settings(scratch).items():
+        builder = builder.config(name, value)
+    try:
+        with _WithoutChatter(scratch):
+            session = builder.getOrCreate()
+    except Exception as error:  # py4j and the launcher raise all kinds
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SparkError(f"Spark did not start on {master} ({why}); try --engine local") from error
+    session.sparkContext.setLogLevel("OFF")
+    session.sparkContext.addPyFile(str(_shipped_kernels(scratch)))
+    return session
+
+
+def _environment(scratch: Path) -> None:
+    os.environ.update(java_environment())
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # The node's own name may lead anywhere: stay on the loopback address (and off the network).
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("POLARS_MAX_THREADS", str(os.cpu_count() or 1))
+    (scratch / "log4j2.properties").write_text(QUIET_LOGS)
+
+
+def _settings(scratch: Path) -> dict[str, str]:
+    logs = f"-Dlog4j2.configurationFile=file:{scratch / 'log4j2.properties'}"
+    return {
+        "spark.driver.memory": DRIVER_MEMORY,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"{logs} -Dderby.system.home={scratch} -XX:+UseSerialGC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.log.structuredLogging.enabled": "false",
+        # Kernels thread by themselves; the workers live on, so that imports are paid once.
+        "spark.python.worker.reuse": "true",
+        "spark.executorEnv.POLARS_MAX_THREADS": "2",
+    }
+
+
+class _WithoutChatter:
+    """What the launcher's shell script prints before logging is set up goes to a file.
+
+    It writes to the descriptor, not to sys.stderr.
+    """
+
+    def __init__(self, scratch: Path) -> None:
+        self._log = scratch / "launcher.log"
+
+    def __enter__(self) -> None:
+        sys.stderr.flush()
+        self._kept = os.dup(2)
+        with self._log.open("wb") as log:
+            os.dup2(log.fileno(), 2)
+
+    def __exit__(self, *_: object) -> None:
+        sys.stderr.flush()
+        os.dup2(self._kept, 2)
+        os.close(self._kept)
+
+
+def _shipped_kernels(scratch: Path) -> Path:
+    """This package as a zip, so that executors on other machines have the same kernels."""
+    package = Path(__file__).resolve().parents[1]
+    file = scratch / "touchstone_kernels.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for source in sorted(package.rglob("*.py")):
+            if "tests" not in source.parts:
+                archive.write(source, source.relative_to(package.parent))
+    return file

@@ -1,0 +1,168 @@
+"""The Spark engine: the same kernels on pieces of the history, cut by shuffles.
+
+A history is shuffled once per scope into buckets of whole scopes (a hash of the scope's columns),
+and each bucket goes to the kernels as one Arrow table (`groupBy(bucket).applyInArrow`). A bucket
+holds several scopes: a kernel judges many of them in one call, and a call for each would cost five
+times as much. Before that, the outcomes of transactions are resolved, by the same functions of
+`ingest` that the local engine uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from linearizability import ingest
+from linearizability.checkers import CHECKERS, Scope
+from linearizability.checkers.base import COLUMNS_READ
+from linearizability.engine.opinion import ROWS, judge, opinions
+from linearizability.engine.session import LOCAL, spark_session
+from linearizability.history import SCHEMA, F, history_file
+from linearizability.verdict import CheckerVerdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ROWS_PER_BUCKET = 500_000
+BUCKETS_MIN = 4
+
+Kernel = Callable[[pl.DataFrame], pl.DataFrame]
+
+_SPARK_TYPES = {
+    pl.Int16: "smallint", pl.Int32: "int", pl.Int64: "bigint", pl.String: "string",
+    pl.Boolean: "boolean", pl.List(pl.Int64): "array<bigint>",
+}  # fmt: skip
+_ARROW_TYPES = {
+    "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(), "string": pa.string(),
+    "boolean": pa.bool_(), "array<bigint>": pa.list_(pa.int64()),
+}  # fmt: skip
+
+
+def name(master: str | None) -> str:
+    """The engine's name in verdicts."""
+    return f"spark {master or LOCAL}"
+
+
+def run(
+    path: Path, master: str | None = None, checkers: Sequence[str] = tuple(CHECKERS)
+) -> list[CheckerVerdict]:
+    """What each checker says; a job that dies is UNKNOWN. Raises SparkError without Spark."""
+    session = spark_session(master)
+    file = history_file(path)
+    buckets = max(BUCKETS_MIN, -(-pq.read_metadata(file).num_rows // ROWS_PER_BUCKET))
+    session.conf.set("spark.sql.shuffle.partitions", str(buckets))
+    try:
+        events = resolve(read(session, file), buckets)
+        pieces = [judged(events, scope, checkers, buckets) for scope in Scope]
+    except Exception as error:  # py4j, Arrow, the workers: the reason goes into the verdict
+        return opinions(pl.DataFrame(schema=ROWS), checkers, f"Spark: {_first_cause(error)}")
+    return opinions(pl.concat(pieces), checkers)
+
+
+def read(session: SparkSession, file: Path) -> DataFrame:
+    """The columns that the kernels read; null where an older history has no such column."""
+    from pyspark.sql import functions as sql
+
+    table = session.read.parquet(str(file))
+    types = {column: _SPARK_TYPES[dtype] for column, dtype in SCHEMA.items()}
+    present = set(table.columns)
+    return table.select(
+        [
+            (sql.col(f"`{c}`") if c in present else sql.lit(None)).cast(types[c]).alias(c)
+            for c in COLUMNS_READ
+        ]
+    )
+
+
+def resolve(events: DataFrame, buckets: int) -> DataFrame:
+    """Topic ids filled in, and `txn_outcome` on every row of a transaction (ingest, 1 and 2)."""
+    from pyspark.sql import functions as sql
+
+    events = _with_topic_ids(events)
+    has_end = sql.col("f").isin(F.COMMIT.value, F.ABORT.value) & sql.col("txn").isNotNull()
+    ends = events.where(has_end).select("txn", "f", "type", sql.lit(None).alias("marker"))
+    parts = ends.withColumn("marker", sql.col("marker").cast("string"))
+    if events.where(sql.col("control").isNotNull()).limit(1).count():
+        markers = apply(
+            events.where(sql.col("topic").isNotNull()), Scope.PARTITION.columns, buckets,
+            _markers, {"txn": "bigint", "marker": "string"},
+        )  # fmt: skip
+        nothing = sql.lit(None).cast("string")
+        parts = parts.unionByName(markers.withColumn("f", nothing).withColumn("type", nothing))
+    outcomes = apply(parts, ["txn"], buckets, _outcomes, {"txn": "bigint", "txn_outcome": "string"})
+    return events.join(outcomes, "txn", "left")
+
+
+def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: int) -> pl.DataFrame:
+    """The rows of `opinion.judge` over all buckets of one scope."""
+    from pyspark.sql import functions as sql
+
+    def kernel(piece: pl.DataFrame) -> pl.DataFrame:
+        if scope is Scope.PARTITION:
+            piece = ingest.with_record_outcomes(piece.lazy()).collect()
+        else:
+            piece = piece.with_columns(outcome=pl.lit(None, dtype=pl.String))
+        return judge(piece, scope, checkers)
+
+    rows = events.where(
+        sql.col("topic").isNotNull()
+        if scope is Scope.PARTITION
+        else sql.col("f").isin(F.SEND.value, F.POLL.value)
+    )
+    output = {column: _SPARK_TYPES[dtype] for column, dtype in ROWS.items()}
+    answer = apply(rows, scope.columns, buckets, kernel, output).toArrow()
+    return pl.DataFrame(pl.from_arrow(answer)).match_schema(ROWS)
+
+
+def apply(
+    rows: DataFrame, key: Sequence[str], buckets: int, kernel: Kernel, output: dict[str, str]
+) -> DataFrame:
+    """Shuffle rows into buckets of whole keys, and each bucket through the kernel."""
+    from pyspark.sql import functions as sql
+
+    schema = pa.schema([(column, _ARROW_TYPES[dtype]) for column, dtype in output.items()])
+
+    def on_arrow(piece: pa.Table) -> pa.Table:
+        frame = pl.DataFrame(pl.from_arrow(piece)).drop("bucket")
+        return kernel(frame).select(schema.names).to_arrow().cast(schema)
+
+    bucket: Column = sql.pmod(sql.xxhash64(*key), sql.lit(buckets)).cast("int")
+    return (
+        rows.withColumn("bucket", bucket)
+        .groupBy("bucket")
+        .applyInArrow(on_arrow, ", ".join(f"{c} {dtype}" for c, dtype in output.items()))
+    )
+
+
+def _with_topic_ids(events: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as sql
+
+    named = events.where(sql.col("topic").isNotNull() & sql.col("topic_id").isNotNull())
+    found = named.select("topic", "topic_id").distinct().toArrow()
+    known = ingest.topic_ids(pl.DataFrame(pl.from_arrow(found)).lazy())
+    pairs = [item for row in known.iter_rows() for item in row]
+    absent = sql.lit(ingest.NO_TOPIC_ID)
+    only_id = sql.create_map(*map(sql.lit, pairs))[sql.col("topic")] if pairs else absent
+    return events.withColumn("topic_id", sql.coalesce("topic_id", only_id, absent))
+
+
+def _markers(piece: pl.DataFrame) -> pl.DataFrame:
+    return ingest.markers_of_transactions(piece.lazy()).collect()
+
+
+def _outcomes(piece: pl.DataFrame) -> pl.DataFrame:
+    ends = piece.lazy().filter(pl.col("f").is_not_null()).select("txn", "f", "type")
+    markers = piece.lazy().filter(pl.col("marker").is_not_null()).select("txn", "marker")
+    return ingest.outcomes_of_transactions(ends, markers).collect()
+
+
+def _first_cause(error: Exception) -> str:
+    """One line of what Java or a worker said, without its stack."""
+    text = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in text if "Error" in line or "Exception" in line]
+    return (telling or text or [type(error).__name__])[-1][:300]
