@@ -1,10 +1,11 @@
 """The disk as the core sees it: two small synchronous Protocols, and a disk in memory.
 
-Everything that the broker keeps (segments, indexes, checkpoints, snapshots) goes through `Storage`, so that
-the same code runs over real files (`host/disk.py`) and over a disk that loses unsynced writes (the simulator).
+Everything that the broker keeps (segments, indexes, checkpoints, snapshots) goes through
+`Storage`, so that the same code runs over real files (`host/disk.py`) and over a disk that
+loses unsynced writes (the simulator).
 
-Files are append-only: the one other change is to cut the end off. That is all that Kafka's log needs
-(design#filesystem), and it makes the effect of a crash simple to state.
+Files are append-only: the one other change is to cut the end off. That is all that Kafka's log
+needs (design#filesystem), and it makes the effect of a crash simple to state.
 
 Paths are strings with `/` between the names.
 """
@@ -136,8 +137,9 @@ class _MemoryFile:
 class MemoryStorage:
     """A disk in memory, for tests and for the simulator.
 
-    The model of a crash is that of a journalling file system (ext4, data=ordered): names, renames and cuts are
-    durable at once and in order; the bytes of a file are durable up to its last `sync`.
+    The model of a crash is that of a journalling file system (ext4, data=ordered): names,
+    renames and cuts are durable at once and in order; the bytes of a file are durable up to its
+    last `sync`.
     """
 
     def __init__(self, capacity_bytes: int | None = None) -> None:
@@ -146,12 +148,13 @@ class MemoryStorage:
         self._files: dict[str, _Content] = {}
         self._directories: set[str] = {".", "/"}
 
-    # -- faults ------------------------------------------------------------------------------------------------
+    # -- faults --------------------------------------------------------------------------------
 
     def crash(self, kept: Callable[[str, int, int], int] | None = None) -> None:
         """Lose power: every file falls back to its last synced size; open files become invalid.
 
-        `kept(path, synced_size, size)` may say that more survived: that is how a torn write is made.
+        `kept(path, synced_size, size)` may say that more survived: that is how a torn write is
+        made.
         """
         self.generation += 1
         for path in sorted(self._files):
@@ -178,7 +181,7 @@ class MemoryStorage:
         if used + size > self.capacity_bytes:
             raise StorageError(path, "no space left on the disk", no_space=True)
 
-    # -- Storage -----------------------------------------------------------------------------------------------
+    # -- Storage -------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
         name = posixpath.normpath(path)
@@ -242,9 +245,7 @@ class MemoryStorage:
         name = posixpath.normpath(path)
         for entry in [e for e in self._files if e.startswith(name + "/")]:
             del self._files[entry]
-        self._directories -= {
-            e for e in self._directories if e == name or e.startswith(name + "/")
-        }
+        self._directories -= {e for e in self._directories if e == name or e.startswith(name + "/")}
 
     def sync_directory(self, path: str) -> None:
         """Names are durable at once in this model."""

@@ -1,9 +1,9 @@
 """Real files behind the core's `Storage`: the only place that touches them.
 
-Descriptors: a broker with 1,000 partitions has 3,000 files, and a process often may open only 1,024. So a
-file holds no descriptor of its own; `Disk` keeps the most recently used ones open, up to a bound, and opens a
-file again when it is next used. Syncing through a new descriptor is as good as through the old one: fsync
-concerns the file, not the descriptor (fsync(2)).
+Descriptors: a broker with 1,000 partitions has 3,000 files, and a process often may open only
+1,024. So a file holds no descriptor of its own; `Disk` keeps the most recently used ones open,
+up to a bound, and opens a file again when it is next used. Syncing through a new descriptor is
+as good as through the old one: fsync concerns the file, not the descriptor (fsync(2)).
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def _descriptor_limit() -> int:
 
 
 class DiskFile:
-    """One real file. Its size is known from counting, so that a read or an append is one system call."""
+    """One real file. Its size is known from counting, so that a read or an append is one system
+    call.
+    """
 
     def __init__(self, disk: Disk, path: str, size: int) -> None:
         self.path = path
@@ -84,9 +86,9 @@ class DiskFile:
         try:
             descriptor = self._disk.descriptor(self)
             data = os.pread(descriptor, size, position)
-            while len(data) < size and (more := os.pread(
-                descriptor, size - len(data), position + len(data)
-            )):
+            while len(data) < size and (
+                more := os.pread(descriptor, size - len(data), position + len(data))
+            ):
                 data += more
             return data
         except OSError as error:
@@ -121,14 +123,16 @@ class Disk:
         self._open: OrderedDict[int, int] = OrderedDict()  # key of the file object -> descriptor
         self._keys = count()
 
-    # -- descriptors -------------------------------------------------------------------------------------------
+    # -- descriptors ---------------------------------------------------------------------------
 
     def next_key(self) -> int:
         """A number that no other file object of this disk has had."""
         return next(self._keys)
 
     def descriptor(self, file: DiskFile) -> int:
-        """An open descriptor of the file; the least recently used other one may be closed for it."""
+        """An open descriptor of the file; the least recently used other one may be closed for
+        it.
+        """
         key = file.key
         found = self._open.get(key)
         if found is not None:
@@ -152,7 +156,7 @@ class Disk:
         """How many descriptors are held now."""
         return len(self._open)
 
-    # -- Storage -----------------------------------------------------------------------------------------------
+    # -- Storage -------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
         """The file at `path`; with `create`, an empty one if there is none."""
@@ -171,7 +175,9 @@ class Disk:
             return file.read()
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
-        """Write a file beside it, sync, rename, sync the directory (Utils.atomicMoveWithFallback)."""
+        """Write a file beside it, sync, rename, sync the directory
+        (Utils.atomicMoveWithFallback).
+        """
         beside = path + ".tmp"
         with _speaking(path):
             try:

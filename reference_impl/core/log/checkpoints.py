@@ -1,7 +1,7 @@
 """The small text files of a log directory: a version line, a count line, one line for each entry.
 
-Source: CheckpointFile.java, OffsetCheckpointFile.java, LeaderEpochCheckpointFile.java, PartitionMetadataFile.java,
-CleanShutdownFileHandler.java.
+Source: CheckpointFile.java, OffsetCheckpointFile.java, LeaderEpochCheckpointFile.java,
+PartitionMetadataFile.java, CleanShutdownFileHandler.java.
 """
 
 from __future__ import annotations
@@ -70,13 +70,15 @@ def write_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, 
 def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
     """The topic id in `partition.metadata`.
 
-    None where there is no file, or an empty one: it is written without a sync, so a loss of power may
-    empty it, and the controller's metadata knows the id anyway.
+    None where there is no file, or an empty one: it is written without a sync, so a loss of
+    power may empty it, and the controller's metadata knows the id anyway.
     """
     path = f"{directory}/{PARTITION_METADATA_FILE}"
     if not storage.exists(path) or not (data := storage.read_file(path)):
         return None
-    found = dict(line.split(": ", 1) for line in data.decode(errors="replace").splitlines() if ": " in line)
+    found = dict(
+        line.split(": ", 1) for line in data.decode(errors="replace").splitlines() if ": " in line
+    )
     if found.get("version") != "0":
         raise BadCheckpoint(path, "line 1 should be `version: 0`")
     try:

@@ -1,8 +1,8 @@
 """Which leader epoch wrote which offsets: `leader-epoch-checkpoint`.
 
-Source: KIP-101, KIP-279; LeaderEpochFileCache.java. An entry (epoch, start offset) says that the epoch's first record
-has that offset; it ends where the next entry starts, or at the log end. A follower asks its leader where
-an epoch ended and cuts its own log there.
+Source: KIP-101, KIP-279; LeaderEpochFileCache.java. An entry (epoch, start offset) says that
+the epoch's first record has that offset; it ends where the next entry starts, or at the log
+end. A follower asks its leader where an epoch ended and cuts its own log there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class LeaderEpochs:
             self.save(sync=False)
 
     def save(self, *, sync: bool) -> None:
-        """Write the file; it must be durable before the records that it describes count as flushed."""
+        """Write the file; it must be durable before the records that it describes count as
+        flushed.
+        """
         if sync and self._is_synced:
             return
         lines = (f"{epoch} {start}" for epoch, start in self.entries)
@@ -64,7 +66,8 @@ class LeaderEpochs:
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest epoch not above this one, and where it ended; (-1, -1) where nobody knows.
 
-        LeaderEpochFileCache.endOffsetFor: an epoch before the first known one ends where that starts.
+        LeaderEpochFileCache.endOffsetFor: an epoch before the first known one ends where that
+        starts.
         """
         if epoch < 0 or not self.entries or epoch > self.entries[-1][0]:
             return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET

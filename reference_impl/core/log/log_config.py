@@ -1,4 +1,5 @@
-"""The configuration in force for one partition's log, typed. Source: LogConfig.java, the public fields.
+"""The configuration in force for one partition's log, typed. Source: LogConfig.java, the public
+fields.
 
 Keys, defaults and bounds are declared once, in `core/topic_configs.py`.
 """
@@ -56,7 +57,9 @@ class LogConfig:
         for field in fields(cls):
             name = field.name.replace("_", ".")
             if name in configs:
-                values[field.name] = _typed(TOPIC_CONFIGS.get(name, INTERNAL_SEGMENT_BYTES), configs[name])
+                values[field.name] = _typed(
+                    TOPIC_CONFIGS.get(name, INTERNAL_SEGMENT_BYTES), configs[name]
+                )
         return cls(**values)
 
     @property

@@ -1,8 +1,9 @@
 """The offset index: where in the `.log` file to start looking for an offset.
 
-Source: OffsetIndex.java; design#messageset. One entry of 8 bytes for about every `index.interval.bytes` of log:
-the last offset of a batch, relative to the base offset of the segment (int32), and the position of
-the batch (int32). So an index never points past the batch that is looked for.
+Source: OffsetIndex.java; design#messageset. One entry of 8 bytes for about every
+`index.interval.bytes` of log: the last offset of a batch, relative to the base offset of the
+segment (int32), and the position of the batch (int32). So an index never points past the batch
+that is looked for.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One segment: a `.log` file of batches with its offset index and its time index.
 
-Source: LogSegment.java; design#log. The three files are named by the segment's base offset in 20 digits. Only the last
-segment of a partition is appended to; when it is full, old or its index is full, it is closed
-and the next one begins.
+Source: LogSegment.java; design#log. The three files are named by the segment's base offset in
+20 digits. Only the last segment of a partition is appended to; when it is full, old or its
+index is full, it is closed and the next one begins.
 """
 
 from __future__ import annotations
@@ -61,6 +61,12 @@ class Slice:
         return self.file.read(self.position, self.size)
 
 
+class BrokenSegment(StorageError):
+    """An append failed half-way and could not be undone: only a restart, with recovery, mends
+    it.
+    """
+
+
 class Segment:
     """The batches from `base_offset` up to the base offset of the next segment."""
 
@@ -92,7 +98,7 @@ class Segment:
         """Bytes of the `.log` file."""
         return self.log.size()
 
-    # -- writing -----------------------------------------------------------------------------------------------
+    # -- writing -------------------------------------------------------------------------------
 
     def should_roll(
         self, batches: Sequence[Appended], config: LogConfig, now_ms: int, jitter_ms: int
@@ -135,8 +141,11 @@ class Segment:
             for batch in batches:
                 self._index(batch, position)
                 position += batch.size
-        except StorageError:
-            self._cut(batches[0].base_offset, size_before)
+        except StorageError as error:
+            try:
+                self._cut(batches[0].base_offset, size_before)
+            except StorageError as worse:
+                raise BrokenSegment(worse.path, worse.cause) from error
             raise
 
     def _index(self, batch: Appended, position: int) -> None:
@@ -200,12 +209,14 @@ class Segment:
         self.time_index.close()
 
     def delete(self) -> None:
-        """Remove the files; the `.log` last, since an index without a log is recognised as a leftover."""
+        """Remove the files; the `.log` last, since an index without a log is recognised as a
+        leftover.
+        """
         self.close()
         for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX):
             self._storage.delete(segment_path(self._directory, self.base_offset, suffix))
 
-    # -- looking up --------------------------------------------------------------------------------------------
+    # -- looking up ----------------------------------------------------------------------------
 
     def find_batch(self, offset: int) -> tuple[BatchHeader, int] | None:
         """The first batch that ends at or after `offset`, and its position, or None."""
@@ -242,7 +253,9 @@ class Segment:
         return Slice(self.log, start, end - start, header.base_offset)
 
     def _boundary_at_or_before(self, position: int, start: int) -> int:
-        """The last place not after `position` where a batch ends, knowing that one starts at `start`."""
+        """The last place not after `position` where a batch ends, knowing that one starts at
+        `start`.
+        """
         boundary = max(start, self.offset_index.boundary_before(position))
         for header, at in scan_headers(self.log, boundary, self.log.size()):
             if at + header.size > position:
@@ -258,11 +271,13 @@ class Segment:
             next_offset = header.last_offset + 1
         return next_offset
 
-    # -- time --------------------------------------------------------------------------------------------------
+    # -- time ----------------------------------------------------------------------------------
 
     @property
     def newest(self) -> tuple[int, int]:
-        """The largest timestamp, and the last offset of the first batch that has it; (-1, base) if none."""
+        """The largest timestamp, and the last offset of the first batch that has it; (-1, base)
+        if none.
+        """
         if self._newest is None:
             self._newest = self._find_newest()
         return self._newest
@@ -278,7 +293,8 @@ class Segment:
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
         """The first record not older than `timestamp`, at or after `from_offset`.
 
-        Only batches whose header says that they hold one are decoded (FileRecords.searchForTimestamp).
+        Only batches whose header says that they hold one are decoded
+        (FileRecords.searchForTimestamp).
         """
         look_from = max(self.time_index.offset_before(timestamp), from_offset)
         start = self.offset_index.position_before(look_from)
@@ -292,7 +308,7 @@ class Segment:
                     return TimestampOffset(found, offset, header.partition_leader_epoch)
         return None
 
-    # -- recovery ----------------------------------------------------------------------------------------------
+    # -- recovery ------------------------------------------------------------------------------
 
     def index_problem(self) -> str | None:
         """Why the indexes cannot be used as they are, or None."""

@@ -1,7 +1,7 @@
 """What the offset index and the time index share: a file of entries of one size, in rising order.
 
-Source: AbstractIndex.java. Kafka maps a preallocated file into memory and trims it when the segment closes; here
-the file only ever grows by whole entries, which leaves the same bytes.
+Source: AbstractIndex.java. Kafka maps a preallocated file into memory and trims it when the
+segment closes; here the file only ever grows by whole entries, which leaves the same bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from reference_impl.core.storage import Storage
 
 
 class SparseIndex:
-    """Entries `(a, b)`, rising in both. The index of the active segment is kept in memory as well."""
+    """Entries `(a, b)`, rising in both. The index of the active segment is kept in memory as
+    well.
+    """
 
     def __init__(
         self, storage: Storage, path: str, base_offset: int, form: Struct, max_bytes: int

@@ -1,8 +1,8 @@
 """The time index: from which offset on to look for a timestamp.
 
-Source: TimeIndex.java; KIP-33. An entry of 12 bytes says: the largest timestamp so far (int64), and the last offset
-of the batch that has it, relative to the base offset (int32). Entries rise in time; a closed segment ends with
-the largest timestamp it holds.
+Source: TimeIndex.java; KIP-33. An entry of 12 bytes says: the largest timestamp so far (int64),
+and the last offset of the batch that has it, relative to the base offset (int32). Entries rise
+in time; a closed segment ends with the largest timestamp it holds.
 """
 
 from __future__ import annotations

@@ -1,0 +1,38 @@
+"""The log of a partition in Kafka's own files. README.md is the tour; `PartitionLog` is the
+door.
+"""
+
+from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.log.partition_log import (
+    AppendResult,
+    OffsetOutOfRange,
+    PartitionLog,
+    ReadResult,
+)
+from reference_impl.core.log.producer_state import (
+    BatchMetadata,
+    ProducerEntry,
+    ProducerStateManager,
+    check_sequence,
+    duplicate_of,
+)
+from reference_impl.core.log.segment import Slice, TimestampOffset
+
+__all__ = [
+    "AppendResult",
+    "BatchMetadata",
+    "CorruptLog",
+    "LogConfig",
+    "LogDirectory",
+    "OffsetOutOfRange",
+    "PartitionLog",
+    "ProducerEntry",
+    "ProducerStateManager",
+    "ReadResult",
+    "Slice",
+    "TimestampOffset",
+    "check_sequence",
+    "duplicate_of",
+]

@@ -1,0 +1,115 @@
+"""One data directory (an entry of `log.dirs`): its partitions and the checkpoints that they share.
+
+Source: LogManager.java. Four files beside the partitions' directories:
+
+- `recovery-point-offset-checkpoint`: up to where each partition is synced; recovery reads only
+  what follows;
+- `log-start-offset-checkpoint`: where DeleteRecords has moved the log start to;
+- `replication-offset-checkpoint`: the high watermarks;
+- `.kafka_cleanshutdown`: written last by a clean shutdown, removed by the next start.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from reference_impl.core.log.checkpoints import (
+    CLEAN_SHUTDOWN_FILE,
+    HIGH_WATERMARK_FILE,
+    LOG_START_FILE,
+    RECOVERY_POINT_FILE,
+    TopicPartition,
+    read_offsets,
+    write_clean_shutdown,
+    write_offsets,
+)
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.storage import Storage
+
+DELETE_SUFFIX = "-delete"
+
+
+class LogDirectory:
+    """The open logs of one data directory."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self.path = path
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self._storage = storage
+        storage.make_directory(path)
+        clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
+        self.clean_shutdown = storage.exists(clean_file)
+        """Whether the last process closed its logs; if not, they are recovered as they are
+        opened.
+        """
+        storage.delete(clean_file)
+        self._recovery_points = read_offsets(storage, f"{path}/{RECOVERY_POINT_FILE}")
+        self._log_starts = read_offsets(storage, f"{path}/{LOG_START_FILE}")
+        self._high_watermarks = read_offsets(storage, f"{path}/{HIGH_WATERMARK_FILE}")
+        for name in storage.list(path):
+            if name.endswith(DELETE_SUFFIX):
+                storage.delete_tree(f"{path}/{name}")  # a deletion that a crash cut short
+
+    def open_log(
+        self,
+        topic: str,
+        partition: int,
+        topic_id: uuid.UUID,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        restore_producer_state: bool = True,
+    ) -> PartitionLog:
+        """Create the partition, or open it from where its checkpoints say."""
+        key = (topic, partition)
+        log = self.logs[key] = PartitionLog.open(
+            self._storage,
+            self.path,
+            topic,
+            partition,
+            topic_id,
+            config,
+            now_ms,
+            clean_shutdown=self.clean_shutdown,
+            restore_producer_state=restore_producer_state,
+            recovery_point=self._recovery_points.get(key, 0),
+            log_start_offset=self._log_starts.get(key, 0),
+            high_watermark=self._high_watermarks.get(key, 0),
+        )
+        return log
+
+    def delete_log(self, topic: str, partition: int) -> None:
+        """Remove a partition with its files and its lines in the checkpoints."""
+        key = (topic, partition)
+        self.logs.pop(key).delete()
+        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
+            offsets.pop(key, None)
+        self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Write the three offset files (Kafka: every minute, after a truncation, at shutdown).
+
+        Partitions that are not open keep the lines which they had.
+        """
+        for key, log in self.logs.items():
+            self._recovery_points[key] = log.recovery_point
+            self._high_watermarks[key] = log.high_watermark
+            if log.log_start_offset > log.segment_base_offsets[0]:
+                self._log_starts[key] = log.log_start_offset
+            else:
+                self._log_starts.pop(key, None)
+        for name, offsets in (
+            (RECOVERY_POINT_FILE, self._recovery_points),
+            (LOG_START_FILE, self._log_starts),
+            (HIGH_WATERMARK_FILE, self._high_watermarks),
+        ):
+            write_offsets(self._storage, f"{self.path}/{name}", offsets)
+
+    def close(self, now_ms: int, *, broker_epoch: int = -1) -> None:
+        """Close all logs cleanly, and say so last: a crash on the way still means recovery."""
+        for log in self.logs.values():
+            log.close(now_ms, clean=True)
+        self.checkpoint()
+        write_clean_shutdown(self._storage, self.path, broker_epoch)
+        self.logs.clear()

@@ -1,0 +1,461 @@
+"""The log of one partition: what produce appends to and what fetch reads from.
+
+Source: UnifiedLog.java, LocalLog.java; design#log. A list of segments in one directory; the
+last one is written to. This class keeps the offsets that matter (log start, log end, high
+watermark, last stable, recovery point) and sees to it that files, leader epochs and producer
+state change together.
+
+Whether a batch may be appended is decided before, by the broker's rules; here it is a fact. An
+append is acknowledged once the operating system has it: it survives `kill -9`, and a loss of
+power only after a flush.
+"""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+from reference_impl.core.log.batch_scan import CorruptLog, scan_batches
+from reference_impl.core.log.checkpoints import TopicPartition, read_topic_id, write_topic_id
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.producer_snapshot import Snapshots
+from reference_impl.core.log.producer_state import ProducerStateManager
+from reference_impl.core.log.recovery import Loaded, Opening, load, restore_producers
+from reference_impl.core.log.segment import (
+    Appended,
+    BrokenSegment,
+    Segment,
+    Slice,
+    TimestampOffset,
+)
+from reference_impl.core.storage import Storage, StorageError
+from reference_impl.wire.records import (
+    NO_TIMESTAMP,
+    BatchHeader,
+    CorruptRecord,
+    assign_offset_and_epoch,
+    batches,
+)
+
+
+class OffsetOutOfRange(Exception):
+    """The offset is below the log start or above the log end (error OFFSET_OUT_OF_RANGE)."""
+
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(
+            f"offset {offset} is not in the log, which has {log_start_offset} to {log_end_offset}"
+        )
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """What the answer to a produce says of one partition."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """Whole batches; `first_offset` is that of the first batch, -1 where there is none."""
+
+    records: bytes
+    first_offset: int
+
+
+_NOTHING = ReadResult(b"", -1)
+
+
+class PartitionLog:
+    """The log of one partition. `high_watermark` is moved by replication, never by an append."""
+
+    def __init__(
+        self, opening: Opening, topic_partition: TopicPartition, topic_id: uuid.UUID, loaded: Loaded
+    ) -> None:
+        self.directory = opening.directory
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.config = opening.config
+        self.producer_state = ProducerStateManager()
+        self.leader_epochs = loaded.leader_epochs
+        self.recovery_notes: tuple[str, ...] = tuple(loaded.notes)
+        """Sentences for the host's log: what recovery has cut off or rebuilt."""
+        self.recovery_point = min(opening.recovery_point, loaded.log_end_offset)
+        self._storage = opening.storage
+        self._segments = loaded.segments
+        self._snapshots = Snapshots(opening.storage, opening.directory)
+        self._log_end_offset = loaded.log_end_offset
+        self._log_start_offset = max(opening.log_start_offset, self._segments[0].base_offset)
+        self._high_watermark = self._log_start_offset
+        self._last_flush_ms = opening.now_ms
+        self._failure: StorageError | None = None
+        self._directory_is_synced = False
+
+    @classmethod
+    def open(
+        cls,
+        storage: Storage,
+        data_directory: str,
+        topic: str,
+        partition: int,
+        topic_id: uuid.UUID,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        clean_shutdown: bool,
+        restore_producer_state: bool = True,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        high_watermark: int = 0,
+    ) -> PartitionLog:
+        """Create the partition's directory, or open it and recover what a crash left.
+
+        The three offsets come from the data directory's checkpoints (`LogDirectory.open_log`
+        passes them). Raises CorruptLog where starting would lose data.
+        """
+        directory = f"{data_directory}/{topic}-{partition}"
+        storage.make_directory(directory)
+        if (found := read_topic_id(storage, directory)) is None:
+            write_topic_id(storage, directory, topic_id)
+        elif found != topic_id:
+            raise CorruptLog(
+                directory,
+                f"it belongs to topic id {found}, but {topic} has {topic_id}; move it away",
+            )
+        opening = Opening(
+            storage, directory, config, now_ms, clean_shutdown, recovery_point, log_start_offset
+        )
+        log = cls(opening, (topic, partition), topic_id, loaded := load(opening))
+        if restore_producer_state:
+            log.producer_state = restore_producers(loaded, log._snapshots, log.log_start_offset)
+        log.high_watermark = high_watermark
+        return log
+
+    # -- offsets -------------------------------------------------------------------------------
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read."""
+        return self._log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record will get."""
+        return self._log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """Up to here (exclusive) every in-sync replica has the log; consumers see no further
+        (KIP-207).
+        """
+        return self._high_watermark
+
+    @high_watermark.setter
+    def high_watermark(self, offset: int) -> None:
+        bounded = min(max(offset, self._log_start_offset), self._log_end_offset)
+        self._high_watermark = bounded
+        self.producer_state.on_high_watermark(bounded)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to here (exclusive) every transaction is decided: what read_committed sees
+        (KIP-98).
+        """
+        unstable = self.producer_state.first_unstable_offset
+        return self._high_watermark if unstable is None else min(unstable, self._high_watermark)
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The newest leader epoch that wrote here."""
+        return self.leader_epochs.latest
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all `.log` files (DescribeLogDirs)."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segment_base_offsets(self) -> list[int]:
+        """Where each segment starts."""
+        return [segment.base_offset for segment in self._segments]
+
+    # -- appending -----------------------------------------------------------------------------
+
+    def append(self, data: bytearray | memoryview, leader_epoch: int, now_ms: int) -> AppendResult:
+        """Append as leader: each batch gets the next offsets and the leader's epoch, where it lies.
+
+        Both fields are outside the CRC, so the batch goes to disk as the client sent it otherwise.
+        """
+        base_offset = next_offset = self._log_end_offset
+        headers = []
+        for header, start, _ in batches(data):
+            assign_offset_and_epoch(data, start, next_offset, leader_epoch)
+            placed = header._replace(base_offset=next_offset, partition_leader_epoch=leader_epoch)
+            headers.append((placed, start))
+            next_offset = placed.last_offset + 1
+        self._append(data, headers, now_ms)
+        stamp = headers[-1][0].max_timestamp if self.config.uses_log_append_time else NO_TIMESTAMP
+        return AppendResult(base_offset, next_offset - 1, stamp, self._log_start_offset)
+
+    def append_as_follower(self, data: bytes | bytearray | memoryview, now_ms: int) -> None:
+        """Append what a leader sent: offsets and epochs are its own, and must continue this log."""
+        headers = [(header, start) for header, start, _ in batches(data)]
+        expected = self._log_end_offset
+        for header, _ in headers:
+            if header.base_offset < expected:
+                raise CorruptRecord(f"offset {header.base_offset} where {expected} is next")
+            expected = header.last_offset + 1
+        self._append(data, headers, now_ms)
+
+    def _append(
+        self,
+        data: bytes | bytearray | memoryview,
+        headers: list[tuple[BatchHeader, int]],
+        now_ms: int,
+    ) -> None:
+        """Roll if it is time, write, and let epochs and producer state follow."""
+        if self._failure is not None:
+            raise self._failure
+        if not headers:
+            raise CorruptRecord("there is no batch to append")
+        placed = [
+            Appended(header.base_offset, header.last_offset, header.max_timestamp, header.size)
+            for header, _ in headers
+        ]
+        # Kafka, too, notes the epoch first: an epoch without records does no harm.
+        for header, _ in headers:
+            self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+        try:
+            self._segment_for(placed, now_ms).append(data, placed)
+        except BrokenSegment as error:
+            self._failure = error
+            raise
+        self._log_end_offset = placed[-1].last_offset + 1
+        for header, start in headers:
+            if header.producer_id >= 0:
+                batch = memoryview(data)[start : start + header.size]
+                self.producer_state.update(header, header.base_offset, batch)
+        unflushed = self._log_end_offset - self.recovery_point
+        if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
+            self.flush(now_ms)
+
+    def _segment_for(self, placed: list[Appended], now_ms: int) -> Segment:
+        """The active segment, or a new one where these batches do not belong into it."""
+        active = self._segments[-1]
+        jitter_ms = 0
+        if self.config.segment_jitter_ms > 0:
+            # Kafka draws it at random, so that not all partitions roll at once; the name does
+            # it here.
+            name = f"{self.directory}/{active.base_offset}".encode()
+            jitter_ms = crc32(name) % min(self.config.segment_jitter_ms, self.config.segment_ms)
+        if active.should_roll(placed, self.config, now_ms, jitter_ms):
+            return self.roll(now_ms)
+        return active
+
+    def roll(self, now_ms: int) -> Segment:
+        """Close the active segment, durably, and begin the next one at the log end."""
+        self._segments[-1].become_inactive()
+        self._snapshots.write(self._log_end_offset, self.producer_state.entries())
+        self.flush(now_ms)
+        segment = Segment(self._storage, self.directory, self._log_end_offset, self.config, now_ms)
+        segment.become_active()
+        self._segments.append(segment)
+        self._directory_is_synced = False
+        self._snapshots.keep_only(self.segment_base_offsets)
+        return segment
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def locate(
+        self,
+        offset: int,
+        max_bytes: int,
+        limit_offset: int | None = None,
+        *,
+        at_least_one: bool = True,
+    ) -> Slice | None:
+        """Where the batches from the one with `offset` on lie: of one segment, below the limit.
+
+        `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the
+        first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raises
+        OffsetOutOfRange.
+        """
+        if not self._log_start_offset <= offset <= self._log_end_offset:
+            raise OffsetOutOfRange(offset, self._log_start_offset, self._log_end_offset)
+        limit = self._log_end_offset if limit_offset is None else limit_offset
+        if offset >= limit:
+            return None
+        for index in range(self._index_of(offset), len(self._segments)):
+            segment = self._segments[index]
+            limits_this = limit if limit < self._end_of(index) else None
+            found = segment.locate(offset, max_bytes, limits_this, at_least_one)
+            if found is not None or limits_this is not None:
+                return found if found is not None and found.size > 0 else None
+        return None
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        limit_offset: int | None = None,
+        *,
+        at_least_one: bool = True,
+    ) -> ReadResult:
+        """The bytes that `locate` finds."""
+        found = self.locate(offset, max_bytes, limit_offset, at_least_one=at_least_one)
+        return _NOTHING if found is None else ReadResult(found.read(), found.first_offset)
+
+    def batches(self, from_offset: int | None = None) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """Every batch from the one with this offset on, with its CRC checked: for who replays a
+        log.
+        """
+        offset = self._log_start_offset if from_offset is None else from_offset
+        for index in range(self._index_of(offset), len(self._segments)):
+            segment = self._segments[index]
+            if (found := segment.find_batch(offset)) is None:
+                continue
+            try:
+                for header, _, batch in scan_batches(segment.log, found[1], segment.size):
+                    yield header, batch
+            except CorruptRecord as error:
+                raise CorruptLog(segment.log.path, str(error)) from error
+
+    def _index_of(self, offset: int) -> int:
+        """Which segment holds the offset."""
+        found = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset)
+        return max(found - 1, 0)
+
+    def _end_of(self, index: int) -> int:
+        """The offset after the segment's last one."""
+        if index + 1 < len(self._segments):
+            return self._segments[index + 1].base_offset
+        return self._log_end_offset
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record that is not older (ListOffsets; KIP-79)."""
+        for segment in self._segments:
+            if segment.newest[0] >= timestamp:
+                found = segment.find_timestamp(timestamp, self._log_start_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp (ListOffsets, timestamp -3; KIP-734)."""
+        newest = max(segment.newest[0] for segment in self._segments)
+        return None if newest < 0 else self.offset_for_timestamp(newest)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch not above this one, and where it ended; (-1, -1) if unknown
+        (KIP-279).
+        """
+        return self.leader_epochs.end_offset_for(epoch, self._log_end_offset)
+
+    # -- cutting -------------------------------------------------------------------------------
+
+    def delete_records_before(self, offset: int) -> int:
+        """Move the log start up (KIP-107); segments wholly below it go. Returns the log start.
+
+        The caller writes the data directory's checkpoint: until then a crash brings the records
+        back.
+        """
+        if offset > self._high_watermark or offset < 0:
+            raise OffsetOutOfRange(offset, self._log_start_offset, self._high_watermark)
+        if offset > self._log_start_offset:
+            self._log_start_offset = offset
+            while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
+                self._segments.pop(0).delete()
+            self.leader_epochs.truncate_from_start(offset)
+        return self._log_start_offset
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut off the batch that holds `offset` and all after it (a follower that diverged,
+        KIP-101).
+
+        The caller writes the recovery point checkpoint before anything else is appended.
+        """
+        if offset >= self._log_end_offset:
+            return
+        while len(self._segments) > 1 and self._segments[-1].base_offset > offset:
+            self._segments.pop().delete()
+        active = self._segments[-1]
+        active.truncate_to(offset)
+        active.become_active()
+        self._after_cut(max(active.read_next_offset(), min(offset, active.base_offset)))
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything and begin anew at `offset` (a follower whose leader has deleted it)."""
+        for segment in self._segments:
+            segment.delete()
+        self._segments = [
+            Segment(self._storage, self.directory, offset, self.config, self._last_flush_ms)
+        ]
+        self._segments[0].become_active()
+        self._log_start_offset = offset
+        self._after_cut(offset)
+        self._snapshots.keep_only(())
+        self.producer_state = ProducerStateManager()
+
+    def _after_cut(self, log_end_offset: int) -> None:
+        self._log_end_offset = log_end_offset
+        self._log_start_offset = min(self._log_start_offset, log_end_offset)
+        self.recovery_point = min(self.recovery_point, log_end_offset)
+        self.leader_epochs.truncate_from_end(log_end_offset)
+        loaded = Loaded(self._segments, log_end_offset, self.leader_epochs)
+        self.producer_state = restore_producers(loaded, self._snapshots, self._log_start_offset)
+        self.high_watermark = min(self._high_watermark, log_end_offset)
+
+    # -- keeping -------------------------------------------------------------------------------
+
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether `flush.ms` has passed over unsynced records."""
+        waited_ms = now_ms - self._last_flush_ms
+        return self.recovery_point < self._log_end_offset and waited_ms >= self.config.flush_ms
+
+    def flush(self, now_ms: int) -> None:
+        """Sync everything appended so far; the recovery point moves to the log end."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            if self.recovery_point < self._log_end_offset:
+                self.leader_epochs.save(sync=True)
+                for index in range(self._index_of(self.recovery_point), len(self._segments)):
+                    self._segments[index].sync()
+            if not self._directory_is_synced:
+                self._storage.sync_directory(self.directory)
+                self._directory_is_synced = True
+        except StorageError as error:
+            # After a failed fsync nobody knows what is on the medium, and asking again may say
+            # "fine".
+            self._failure = error
+            raise
+        self.recovery_point = self._log_end_offset
+        self._last_flush_ms = now_ms
+
+    def close(self, now_ms: int, *, clean: bool) -> None:
+        """Give all files back; if clean, durable and with a producer snapshot, so that no
+        recovery is needed.
+        """
+        if clean and self._failure is None:
+            self._segments[-1].become_inactive()
+            self.flush(now_ms)
+            if len(self.producer_state) and self._log_end_offset not in self._snapshots.offsets():
+                self._snapshots.write(self._log_end_offset, self.producer_state.entries())
+        for segment in self._segments:
+            segment.close()
+
+    def delete(self) -> None:
+        """Remove the partition. The rename comes first: a crash half-way leaves no half a
+        partition.
+        """
+        for segment in self._segments:
+            segment.close()
+        doomed = f"{self.directory}.{self.topic_id.hex}-delete"
+        self._storage.rename(self.directory, doomed)
+        self._storage.delete_tree(doomed)

@@ -1,0 +1,253 @@
+"""What a partition remembers of each idempotent producer, to recognise retries and gaps.
+
+Source: KIP-98, Idempotent Producer Guarantees; ProducerStateEntry.java,
+ProducerAppendInfo.java, ProducerStateManager.java.
+
+The decisions are pure functions of an entry and a batch header (`duplicate_of`,
+`check_sequence`), so that the broker's rules call them and a planted bug can replace them. The
+rest is bookkeeping.
+
+For each producer id: its epoch, the last five batches (a client keeps at most five in flight),
+its last timestamp, the epoch of the last coordinator that wrote a marker, and where its open
+transaction began.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from reference_impl.core.storage import Buffer
+from reference_impl.wire import ErrorCode
+from reference_impl.wire.records import (
+    BatchHeader,
+    ControlRecordType,
+    RecordBatch,
+    control_type,
+)
+
+BATCHES_TO_RETAIN = 5
+"""ProducerStateEntry.NUM_BATCHES_TO_RETAIN: `max.in.flight.requests.per.connection` may not
+exceed it.
+"""
+NO_EPOCH = -1
+NO_SEQUENCE = -1
+SEQUENCE_MAX = 2**31 - 1
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch.incrementSequence)."""
+    return (sequence + by) & SEQUENCE_MAX
+
+
+def decrement_sequence(sequence: int, by: int) -> int:
+    """The sequence `by` records before (DefaultRecordBatch.decrementSequence)."""
+    return (sequence - by) & SEQUENCE_MAX
+
+
+class BatchMetadata(NamedTuple):
+    """One appended batch of a producer (BatchMetadata.java)."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence of the batch's first record."""
+        return decrement_sequence(self.last_sequence, self.offset_delta)
+
+    @property
+    def first_offset(self) -> int:
+        """The offset of the batch's first record: what a retry is answered with."""
+        return self.last_offset - self.offset_delta
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """What is known of one producer id."""
+
+    producer_id: int
+    producer_epoch: int = NO_EPOCH
+    coordinator_epoch: int = -1
+    last_timestamp: int = -1
+    current_txn_first_offset: int | None = None
+    batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=BATCHES_TO_RETAIN))
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record; -1 where a marker alone is known."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker has ended in this partition (CompletedTxn.java)."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
+def duplicate_of(entry: ProducerEntry | None, header: BatchHeader) -> BatchMetadata | None:
+    """The batch that this one repeats: same epoch and same range of sequences, among the last
+    five.
+    """
+    if entry is None or entry.producer_epoch != header.producer_epoch:
+        return None
+    last_sequence = header.last_sequence
+    for batch in entry.batches:
+        if batch.last_sequence == last_sequence and batch.first_sequence == header.base_sequence:
+            return batch
+    return None
+
+
+def check_sequence(entry: ProducerEntry | None, header: BatchHeader) -> ErrorCode:
+    """Whether a batch that repeats none continues what the producer has sent.
+
+    ProducerAppendInfo.checkProducerEpoch and checkSequence. Gaps and older duplicates get the
+    same error (claims IDM-2).
+    """
+    if entry is None or entry.producer_epoch == NO_EPOCH:
+        # The state may have expired, or its records been deleted: any first sequence is accepted.
+        return ErrorCode.NONE
+    if header.producer_epoch < entry.producer_epoch:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if header.producer_epoch != entry.producer_epoch:
+        # A new epoch starts to count at 0.
+        expected = 0
+    elif entry.last_sequence == NO_SEQUENCE:
+        expected = 0
+    else:
+        expected = increment_sequence(entry.last_sequence, 1)
+    return (
+        ErrorCode.NONE
+        if header.base_sequence == expected
+        else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    )
+
+
+class ProducerStateManager:
+    """All producers of one partition, and the transactions that are open in it."""
+
+    def __init__(self) -> None:
+        self._producers: dict[int, ProducerEntry] = {}
+        # First offsets of transactions, rising because offsets do: open ones, and ended ones
+        # whose marker is not yet below the high watermark (with the marker's offset).
+        self._ongoing: dict[int, int] = {}
+        self._unreplicated: dict[int, int] = {}
+
+    # -- asked by the rules --------------------------------------------------------------------
+
+    def entry(self, producer_id: int) -> ProducerEntry | None:
+        """What is known of this producer id."""
+        return self._producers.get(producer_id)
+
+    def duplicate_of(self, header: BatchHeader) -> BatchMetadata | None:
+        """See the function of the same name."""
+        return duplicate_of(self._producers.get(header.producer_id), header)
+
+    def check_sequence(self, header: BatchHeader) -> ErrorCode:
+        """See the function of the same name."""
+        return check_sequence(self._producers.get(header.producer_id), header)
+
+    def entries(self) -> Iterator[ProducerEntry]:
+        """All producers, by id (DescribeProducers, snapshots)."""
+        for producer_id in sorted(self._producers):
+            yield self._producers[producer_id]
+
+    def __len__(self) -> int:
+        return len(self._producers)
+
+    # -- told by the log -----------------------------------------------------------------------
+
+    def update(
+        self, header: BatchHeader, base_offset: int, batch: Buffer
+    ) -> CompletedTransaction | None:
+        """Note an appended batch of an idempotent producer; a marker may complete a transaction."""
+        if header.is_control:
+            return self._update_from_marker(header, base_offset, batch)
+        entry = self._entry_for(header)
+        last_offset = base_offset + header.last_offset_delta
+        entry.batches.append(
+            BatchMetadata(
+                header.last_sequence, last_offset, header.last_offset_delta, header.max_timestamp
+            )
+        )
+        entry.last_timestamp = header.max_timestamp
+        if header.is_transactional and entry.current_txn_first_offset is None:
+            entry.current_txn_first_offset = base_offset
+            self._ongoing[base_offset] = header.producer_id
+        return None
+
+    def _entry_for(self, header: BatchHeader) -> ProducerEntry:
+        entry = self._producers.get(header.producer_id)
+        if entry is None:
+            entry = self._producers[header.producer_id] = ProducerEntry(header.producer_id)
+        if entry.producer_epoch != header.producer_epoch:
+            # The batches of an older epoch are no duplicates of a newer one's.
+            entry.batches.clear()
+            entry.producer_epoch = header.producer_epoch
+        return entry
+
+    def _update_from_marker(
+        self, header: BatchHeader, base_offset: int, batch: Buffer
+    ) -> CompletedTransaction | None:
+        marker, _ = RecordBatch.decode(batch)
+        record = marker.records[0]
+        kind = control_type(record)
+        if kind not in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+            return None
+        entry = self._entry_for(header)
+        entry.last_timestamp = header.max_timestamp
+        # EndTxnMarker.json: int16 version, int32 CoordinatorEpoch.
+        entry.coordinator_epoch = int.from_bytes((record.value or b"")[2:6], "big", signed=True)
+        first_offset, entry.current_txn_first_offset = entry.current_txn_first_offset, None
+        if first_offset is None:
+            return None  # the transaction wrote nothing here
+        self._ongoing.pop(first_offset, None)
+        self._unreplicated[first_offset] = base_offset
+        aborted = kind is ControlRecordType.ABORT
+        return CompletedTransaction(header.producer_id, first_offset, base_offset, aborted)
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Markers below the high watermark end their transactions for readers (claims TXN-5)."""
+        if self._unreplicated:
+            self._unreplicated = {
+                first: last for first, last in self._unreplicated.items() if last >= high_watermark
+            }
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the earliest transaction that readers must not see past begins."""
+        if not self._ongoing and not self._unreplicated:
+            return None
+        return min(*self._ongoing, *self._unreplicated, 2**63 - 1)
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that wrote nothing for `producer.id.expiration.ms` and have nothing
+        open.
+        """
+        expired = [
+            entry.producer_id
+            for entry in self._producers.values()
+            if entry.current_txn_first_offset is None
+            and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self._producers[producer_id]
+
+    def load(self, entries: Iterable[ProducerEntry]) -> None:
+        """Begin again from what a snapshot says."""
+        self._producers = {entry.producer_id: entry for entry in entries}
+        self._unreplicated = {}
+        self._ongoing = dict(
+            sorted(
+                (entry.current_txn_first_offset, entry.producer_id)
+                for entry in self._producers.values()
+                if entry.current_txn_first_offset is not None
+            )
+        )

@@ -1,0 +1,196 @@
+"""Opening a partition's directory: what is whole is kept, what a crash has torn is cut off, the
+rest is rebuilt.
+
+Source: LogLoader.java, LogSegment.recover; design#log (recovery).
+
+After a clean shutdown the files are trusted; only an index that is missing or cannot be right
+is rebuilt. Otherwise every segment that may hold unsynced bytes (those that end after the
+recovery point) is read through, batch by batch with CRC, and its indexes are written anew. What
+follows the last whole batch of the last segment was never acknowledged, or never synced: it is
+cut off. A bad batch anywhere else is damage, not a torn tail: Kafka cuts there as well and
+drops all later segments; here the start is refused, so that nothing is lost by starting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reference_impl.core.log.batch_scan import CorruptLog, scan_batches, scan_headers
+from reference_impl.core.log.checkpoints import BadCheckpoint
+from reference_impl.core.log.leader_epochs import LeaderEpochs
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.producer_snapshot import Snapshots
+from reference_impl.core.log.producer_state import ProducerStateManager
+from reference_impl.core.log.segment import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    Appended,
+    Segment,
+)
+from reference_impl.core.storage import Storage
+from reference_impl.wire.records import BatchHeader, CorruptRecord
+
+_LEFTOVER_SUFFIXES = (".tmp", ".deleted")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a partition is to be opened."""
+
+    storage: Storage
+    directory: str
+    config: LogConfig
+    now_ms: int
+    clean_shutdown: bool
+    recovery_point: int
+    log_start_offset: int
+
+
+@dataclass
+class Loaded:
+    """What the directory held."""
+
+    segments: list[Segment]
+    log_end_offset: int
+    leader_epochs: LeaderEpochs
+    notes: list[str] = field(default_factory=list)
+
+
+def load(opening: Opening) -> Loaded:
+    """Open all segments, recovering those which need it."""
+    epochs = LeaderEpochs(opening.storage, opening.directory)
+    notes: list[str] = []
+    try:
+        epochs.load()
+        epochs_known = True
+    except BadCheckpoint as error:
+        notes.append(f"{error}; written anew from the log")
+        epochs_known = False
+    segments = _open_segments(opening)
+    loaded = Loaded(segments, opening.log_start_offset, epochs, notes)
+    for index, segment in enumerate(segments):
+        following = segments[index + 1].base_offset if index + 1 < len(segments) else None
+        _load_segment(opening, loaded, segment, following)
+        if not epochs_known:
+            for header, _ in scan_headers(segment.log, 0, segment.size):
+                _note_epoch(epochs, header)
+    if not segments or loaded.log_end_offset < opening.log_start_offset:
+        # Everything left was below the log start, which DeleteRecords had moved: begin there.
+        for segment in segments:
+            segment.delete()
+        loaded.segments = [_new_segment(opening, opening.log_start_offset)]
+        loaded.log_end_offset = opening.log_start_offset
+    epochs.truncate_from_end(loaded.log_end_offset)
+    loaded.segments[-1].become_active()
+    return loaded
+
+
+def _new_segment(opening: Opening, base_offset: int) -> Segment:
+    return Segment(opening.storage, opening.directory, base_offset, opening.config, opening.now_ms)
+
+
+def _open_segments(opening: Opening) -> list[Segment]:
+    """The segments in order; files that an interrupted operation left behind are removed."""
+    names = opening.storage.list(opening.directory)
+    bases = [
+        int(name.removesuffix(LOG_SUFFIX))
+        for name in names
+        if name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdigit()
+    ]
+    for name in names:
+        stem, dot, suffix = name.partition(".")
+        is_orphan = dot + suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX) and (
+            stem.isdigit() and int(stem) not in bases
+        )
+        if is_orphan or name.endswith(_LEFTOVER_SUFFIXES):
+            opening.storage.delete(f"{opening.directory}/{name}")
+    return [_new_segment(opening, base) for base in sorted(bases)]
+
+
+def _load_segment(
+    opening: Opening, loaded: Loaded, segment: Segment, following: int | None
+) -> None:
+    """Trust or recover one segment, and move the log end past it."""
+    may_be_unsynced = not opening.clean_shutdown and (
+        following is None or following > opening.recovery_point
+    )
+    problem = segment.index_problem()
+    if may_be_unsynced:
+        problem = problem if segment.size and problem else None
+        next_offset = recover_segment(opening, loaded, segment, is_last=following is None)
+    elif problem is not None:
+        next_offset = recover_segment(opening, loaded, segment, is_last=False)
+    else:
+        problem = None
+        next_offset = following if following is not None else segment.read_next_offset()
+    if problem is not None:
+        loaded.notes.append(f"{segment.log.path}: {problem}; both indexes were written anew")
+    if following is not None and next_offset > following:
+        raise CorruptLog(
+            segment.log.path,
+            f"it runs to offset {next_offset - 1}, but the next segment starts at {following}; "
+            "move one of the two away",
+        )
+    loaded.log_end_offset = max(next_offset, segment.base_offset)
+
+
+def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_last: bool) -> int:
+    """Check every batch, write the indexes anew, cut a torn tail off; the offset after the last
+    batch.
+    """
+    segment.reset_indexes()
+    next_offset, valid_bytes, size = segment.base_offset, 0, segment.size
+    try:
+        for header, position, _ in scan_batches(segment.log, 0, size):
+            if header.base_offset < next_offset or header.last_offset_delta < 0:
+                raise CorruptRecord(f"offset {header.base_offset} follows {next_offset - 1}")
+            segment.reindex(_appended(header), position)
+            _note_epoch(loaded.leader_epochs, header)
+            next_offset, valid_bytes = header.last_offset + 1, position + header.size
+    except CorruptRecord as error:
+        if not is_last or next_offset < opening.recovery_point:
+            raise CorruptLog(
+                segment.log.path,
+                f"corrupt at byte {valid_bytes}, offset {next_offset}, which was synced before the "
+                f"crash: {error}; restore the file, or move it and all later ones away",
+            ) from error
+        loaded.notes.append(
+            f"{segment.log.path}: {size - valid_bytes} bytes from offset {next_offset} on were not "
+            f"a whole batch ({error}) and were cut off"
+        )
+        segment.log.truncate(valid_bytes)
+    segment.time_index.maybe_append(*segment.newest)
+    return next_offset
+
+
+def _appended(header: BatchHeader) -> Appended:
+    return Appended(header.base_offset, header.last_offset, header.max_timestamp, header.size)
+
+
+def _note_epoch(epochs: LeaderEpochs, header: BatchHeader) -> None:
+    if epochs.latest is None or header.partition_leader_epoch > epochs.latest:
+        epochs.assign(header.partition_leader_epoch, header.base_offset)
+
+
+def restore_producers(
+    loaded: Loaded, snapshots: Snapshots, log_start_offset: int
+) -> ProducerStateManager:
+    """The producer state at the log end: the newest snapshot, and the batches after it."""
+    producers = ProducerStateManager()
+    replay_from, entries = snapshots.newest(log_start_offset, loaded.log_end_offset)
+    producers.load(entries)
+    replay_from = max(replay_from, log_start_offset)
+    for index, segment in enumerate(loaded.segments):
+        following = loaded.segments[index + 1 : index + 2]
+        if following and following[0].base_offset <= replay_from:
+            continue
+        if (found := segment.find_batch(replay_from)) is None:
+            continue
+        try:
+            for header, _, batch in scan_batches(segment.log, found[1], segment.size):
+                if header.has_producer_id:
+                    producers.update(header, header.base_offset, batch)
+        except CorruptRecord as error:
+            raise CorruptLog(segment.log.path, str(error)) from error
+    return producers
