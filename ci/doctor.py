@@ -21,6 +21,7 @@ from rich.text import Text
 
 from ci import places
 from ci.tools import golang, jvm
+from linearizability.engine.java import OLDEST, find_java
 
 PROBE_TIMEOUT_S = 10
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -71,17 +72,16 @@ def missing_programs(*names: str) -> list[str]:
     return [name for name in names if shutil.which(name, path=path) is None]
 
 
-@cache
 def java_program() -> str | None:
-    """The machine's Java >= 17, else the wrapper that set-up made."""
-    wrapper = str(jvm.WRAPPER)
-    return jvm.machine_java() or (wrapper if jvm.java_version(wrapper) else None)
+    """The Java that the engine will take."""
+    program = find_java()
+    return str(program) if program else None
 
 
 def java() -> tuple[bool, str]:
     program = java_program()
     if program is None:
-        return False, f"no Java >= {jvm.JAVA_VERSION_NEEDED} by JAVA_HOME, on PATH or in .cache"
+        return False, f"no Java >= {OLDEST} by JAVA_HOME, on PATH or in .cache"
     return True, f"Java {jvm.java_version(program)}, {program}"
 
 

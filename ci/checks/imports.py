@@ -7,7 +7,7 @@ import beside itself. Tests may import anything but ci; ci, the composition root
 import ast
 from pathlib import Path
 
-from ci.checks.sources import PACKAGES, is_test, module_name, python_files
+from ci.checks.sources import PACKAGES, is_test, module_name, parsed, python_files
 
 HERE = "ci/checks/imports.py"
 
@@ -104,7 +104,7 @@ def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
     package = module_name(root, path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

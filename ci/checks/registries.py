@@ -7,7 +7,7 @@ The table is any assignment to a capital name in the folder's __init__.py, such 
 import ast
 from pathlib import Path
 
-from ci.checks.sources import project_files
+from ci.checks.sources import parsed, project_files
 
 REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/nemeses": frozenset(),
@@ -24,7 +24,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
 
 def registered_modules(init: Path) -> set[str]:
     """The sibling modules of which at least one name stands in a table."""
-    tree = ast.parse(init.read_text(), str(init))
+    tree = parsed(init)
     origin: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from ci.checks.sources import python_files
+from ci.checks.sources import parsed, python_files
 
 FUNCTION_LINES_AIM, FUNCTION_LINES_MAX = 50, 70
 FILE_LINES_AIM, FILE_LINES_MAX = 400, 600
@@ -13,9 +13,9 @@ FILE_LINES_AIM, FILE_LINES_MAX = 400, 600
 def measured(root: Path) -> Iterator[tuple[str, str, int]]:
     """(where, kind, lines) of every function and file."""
     for path in python_files(root):
-        name, text = path.relative_to(root), path.read_text()
-        yield f"{name}", "file", len(text.splitlines())
-        for node in ast.walk(ast.parse(text, str(path))):
+        name = path.relative_to(root)
+        yield f"{name}", "file", len(path.read_text().splitlines())
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 yield f"{name}:{node.lineno}: {node.name}", "function", lines

@@ -1,5 +1,6 @@
 """Which files belong to the project: what git tracks or would track, else everything in sight."""
 
+import ast
 import subprocess
 from pathlib import Path
 
@@ -28,6 +29,14 @@ def python_files(root: Path) -> list[Path]:
         for path in project_files(root)
         if path.suffix == ".py" and path.relative_to(root).parts[0] in PACKAGES
     ]
+
+
+def parsed(path: Path) -> ast.Module:
+    """A file's tree; an empty one where it does not parse, which the linter says better."""
+    try:
+        return ast.parse(path.read_text(), str(path))
+    except SyntaxError:
+        return ast.Module(body=[], type_ignores=[])
 
 
 def module_name(root: Path, path: Path) -> str:

