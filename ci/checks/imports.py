@@ -39,7 +39,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.disks": ("chaos.faults", *MEANS),
     "chaos.clocks": ("chaos.faults", *MEANS),
     "chaos.outcomes": ("chaos.protocols",),
-    "chaos.recorder": ("linearizability.history",),
+    "chaos.rows": ("chaos.protocols", "linearizability.history"),
+    "chaos.recorder": ("chaos.protocols", "chaos.rows", "linearizability.history"),
+    "chaos.run_directory": ("chaos.protocols", "linearizability.history"),
+    "chaos.workers": ("chaos.faults", "chaos.protocols"),
     "chaos.clients": (
         "chaos.faults",
         "chaos.protocols",

@@ -15,9 +15,9 @@ REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/targets": frozenset(
         {"cluster", "java", "layout", "probe", "properties", "roles"}
     ),
-    "linearizability/checkers": frozenset(),
+    "linearizability/checkers": frozenset({"base"}),
     "reference_impl/bugs": frozenset(),
-    "reference_impl/core/handlers": frozenset(),
+    "reference_impl/core/handlers": frozenset({"operations"}),
 }
 """Folder -> the files in it that serve the others and register nothing."""
 
