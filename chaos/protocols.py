@@ -134,6 +134,8 @@ class ClientSettings:
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     transaction_timeout_ms: int = 10_000
     delivery_timeout_ms: int = 10_000
+    transactional_id: str | None = None
+    """Set by the runner, and the same for every client of a process: the next fences the last."""
 
 
 class Client(Protocol):
@@ -180,6 +182,8 @@ class Nemesis(Protocol):
 
     name: str
     faults: frozenset[type[Fault]]
+    nodes_min: int
+    """With fewer nodes its faults would strike nothing."""
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Seconds to wait, then the fault. The runner cuts it off, and heals at the end."""

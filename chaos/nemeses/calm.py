@@ -13,6 +13,7 @@ class NoFaults:
 
     name = "none"
     faults: frozenset[type[Fault]] = frozenset()
+    nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Nothing, ever."""

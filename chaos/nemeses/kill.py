@@ -19,6 +19,7 @@ class KillNode:
 
     name = "kill"
     faults = frozenset({Kill, Heal, DelayAnswers, CutClients})
+    nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Held-back and plain in turn; the runner lets the dead node come back in between."""
@@ -36,6 +37,7 @@ class KillLeader:
 
     name = "kill-leader"
     faults = frozenset({Kill, Heal})
+    nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """The leader is away for 0.5 to 4 seconds and the time it needs to start."""

@@ -23,6 +23,7 @@ class PartitionLeader:
 
     name = "partition-leader"
     faults = frozenset({Isolate, Heal})
+    nodes_min = 2
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         yield rng.uniform(0.5, 2.0), Isolate("leader", how=rng.choice(HOWS))
@@ -36,6 +37,7 @@ class IsolateLeader:
 
     name = "isolate-leader"
     faults = frozenset({Isolate, Heal})
+    nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         yield rng.uniform(0.5, 2.0), Isolate("leader", with_clients=True, how=rng.choice(HOWS))
@@ -56,6 +58,7 @@ class PartitionLink:
 
     name = "partition-link"
     faults = frozenset({CutLink, Heal})
+    nodes_min = 2
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         while True:
@@ -69,6 +72,7 @@ class CutClientLinks:
 
     name = "cut-clients"
     faults = frozenset({CutClients, Heal})
+    nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         while True:

@@ -17,6 +17,7 @@ class PauseNode:
 
     name = "pause"
     faults = frozenset({Pause, Heal})
+    nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Pauses of 0.3 to 7 seconds; a session is 3 in the targets' chaos settings."""

@@ -1,0 +1,104 @@
+"""What a run asks of a cluster before and after the storm: make topics, tell whether it is well.
+
+Sources: CreateTopicsRequest.json; design#replication (ISR).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from chaos.clients.wire_link import View, WireCluster, WireError, kafka_name
+from chaos.protocols import TopicSpec
+from reference_impl.wire import ApiKey, request_definition
+
+RETRY_S = 0.3
+T = TypeVar("T")
+TOPIC_ALREADY_EXISTS = 36
+
+
+class Admin:
+    """Bounded questions to one cluster."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._cluster = WireCluster(bootstrap)
+
+    def brokers(self) -> int:
+        """How many brokers are registered."""
+        return len(self._cluster.view([]).brokers)
+
+    def create_topics(
+        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
+    ) -> dict[str, str]:
+        """Create them and wait until every partition has a leader; returns topic ids by name.
+
+        Raises WireError when that does not come true in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        names = [topic.name for topic in topics]
+        if self._retry(lambda: self._cluster.view(names), deadline).partitions:
+            raise WireError(
+                f"there is a topic {' or '.join(names)} already, with records of others; delete it"
+            )
+        self._retry(lambda: self._create(topics, replication_factor), deadline)
+
+        def all_led() -> View:
+            view = self._cluster.view(names)
+            for topic in topics:
+                for partition in range(topic.partitions):
+                    state = view.partitions.get((topic.name, partition))
+                    if state is None or state.leader < 0:
+                        raise WireError(f"{topic.name}-{partition} has no leader yet")
+            return view
+
+        return self._retry(all_led, deadline).topic_ids
+
+    def _create(self, topics: Sequence[TopicSpec], replication_factor: int) -> None:
+        struct = request_definition(ApiKey.CREATE_TOPICS).struct
+        wanted = [
+            struct(
+                "CreatableTopic",
+                name=topic.name,
+                num_partitions=topic.partitions,
+                replication_factor=replication_factor,
+                configs=[
+                    struct("CreatableTopicConfig", name=name, value=value)
+                    for name, value in topic.config.items()
+                ],
+            )
+            for topic in topics
+        ]
+        answer = self._cluster.ask_any(ApiKey.CREATE_TOPICS, topics=wanted, timeout_ms=10_000)
+        for topic in answer.topics:
+            if topic.error_code not in (0, TOPIC_ALREADY_EXISTS):
+                raise WireError(f"topic {topic.name}: {kafka_name(topic.error_code)}")
+
+    def why_not_well(self, topics: Sequence[TopicSpec], brokers: int) -> str | None:
+        """None when all brokers live, all partitions are led and all replicas are in sync."""
+        try:
+            view = self._cluster.view([topic.name for topic in topics])
+        except WireError as error:
+            return str(error)
+        if len(view.brokers) < brokers:
+            return f"{len(view.brokers)} of {brokers} brokers are registered"
+        for topic in topics:
+            for partition in range(topic.partitions):
+                state = view.partitions.get((topic.name, partition))
+                if state is None or state.leader < 0:
+                    return f"{topic.name}-{partition} has no leader"
+                if len(state.isr) < len(state.replicas):
+                    return f"{topic.name}-{partition} has {len(state.isr)} replicas in sync"
+        return None
+
+    def _retry(self, action: Callable[[], T], deadline: float) -> T:
+        while True:
+            try:
+                return action()
+            except WireError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(RETRY_S)
+
+    def close(self) -> None:
+        self._cluster.close()

@@ -1,0 +1,261 @@
+"""confluent-kafka (librdkafka): the first client of every workload.
+
+Sources: librdkafka INTRODUCTION.md (idempotent and transactional producer), CONFIGURATION.md;
+KIP-98. What an error proves is chaos.outcomes' business, not decided here.
+
+librdkafka retries by itself, and confluent-kafka does not tell how often: no outcome here claims
+to know that there was a single attempt.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from chaos.clients import payload
+from chaos.clients.confluent_config import (
+    common_config,
+    consumer_config,
+    name_of,
+)
+from chaos.clients.confluent_reader import read_all, record_of
+from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
+from chaos.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    ClientSettings,
+    Commit,
+    Completion,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Record,
+    Send,
+)
+
+GRACE_S = 5.0
+"""librdkafka settles every record within message.timeout.ms; this much later it has failed to."""
+INIT_TIMEOUT_S = 8.0
+END_TIMEOUT_S = 20.0
+MORE_RECORDS_S = 0.05
+"""After the first record of a poll: how long to gather more, so that polls are not tiny."""
+
+
+class ConfluentClient:
+    """One process's producer or consumer, made when it is first needed."""
+
+    name = "confluent"
+
+    def __init__(self, bootstrap: str, settings: ClientSettings, nonce: bytes) -> None:
+        self._bootstrap = bootstrap
+        self._settings = settings
+        self._nonce = nonce
+        self._producer: Producer | None = None
+        self._consumer: Consumer | None = None
+        self._initialised = False
+        self._fatal: str | None = None
+        self._unreported: KafkaError | None = None
+        self._performers: dict[type[Operation], Callable[[Any], Completion]] = {
+            Send: self._send,
+            Begin: self._begin,
+            Commit: lambda _: self._end(lambda p, t: p.commit_transaction(t)),
+            Abort: lambda _: self._end(lambda p, t: p.abort_transaction(t)),
+            Assign: self._assign,
+            Poll: self._poll,
+            ReadAll: self._read_all,
+        }
+
+    def perform(self, operation: Operation) -> Completion:
+        return self._performers[type(operation)](operation)
+
+    # --- producing ------------------------------------------------------------------------------
+
+    def _open_producer(self) -> Producer:
+        if self._producer is None:
+            settings = self._settings
+            config = common_config(self._bootstrap) | {
+                "acks": settings.acks,
+                "enable.idempotence": settings.idempotent or settings.transactional,
+                "message.timeout.ms": settings.delivery_timeout_ms,
+                "request.timeout.ms": 3_000,
+                "linger.ms": 0,
+                "retry.backoff.ms": 50,
+                "retry.backoff.max.ms": 500,
+                "error_cb": self._on_error,
+            }
+            if settings.transactional:
+                config["transactional.id"] = settings.transactional_id
+                config["transaction.timeout.ms"] = settings.transaction_timeout_ms
+            self._producer = Producer(config)
+        return self._producer
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._fatal = name_of(error)
+
+    def _send(self, send: Send) -> Completion:
+        producer = self._open_producer()
+        settled: dict[int, Record] = {}
+
+        def settle(value: int) -> Callable[[KafkaError | None, Message], None]:
+            def on_delivery(error: KafkaError | None, message: Message) -> None:
+                settled[value] = self._delivered(send, value, error, message)
+
+            return on_delivery
+
+        for value in send.values:
+            data = payload.encode(value, self._nonce)
+            try:
+                producer.produce(
+                    send.topic, data, partition=send.partition, on_delivery=settle(value)
+                )
+            except (KafkaException, BufferError) as refused:
+                # Refused by the call itself: it never was in the client's queue.
+                full = isinstance(refused, BufferError)
+                name = "_QUEUE_FULL" if full else name_of(refused.args[0])
+                settled[value] = Record(
+                    send.topic, send.partition, value, None, Outcome.FAIL, name,
+                    time.monotonic_ns(),
+                )  # fmt: skip
+        deadline = time.monotonic() + self._settings.delivery_timeout_ms / 1000 + GRACE_S
+        while len(settled) < len(send.values) and time.monotonic() < deadline:
+            producer.poll(0.1)
+        hung = len(settled) < len(send.values)
+        records = [
+            settled.get(value)
+            or Record(send.topic, send.partition, value, None, Outcome.INFO, "_TIMED_OUT")
+            for value in send.values
+        ]
+        error = next((record.error for record in records if record.error), None)
+        broken = hung or self._fatal is not None
+        return Completion(_together(records), records, error, self._fatal, broken)
+
+    def _delivered(
+        self, send: Send, value: int, error: KafkaError | None, message: Message
+    ) -> Record:
+        if error is not None and error.fatal():
+            self._fatal = name_of(error)
+        name = name_of(error) if error is not None else None
+        offset = message.offset()
+        known = error is None and offset is not None and offset >= 0  # -1: acks=0, or a duplicate
+        return Record(
+            send.topic,
+            send.partition,
+            value,
+            offset if known else None,
+            send_outcome(name),
+            name,
+            time.monotonic_ns(),
+        )
+
+    # --- transactions ---------------------------------------------------------------------------
+
+    def _begin(self, _: Begin) -> Completion:
+        producer = self._open_producer()
+        try:
+            if not self._initialised:
+                producer.init_transactions(INIT_TIMEOUT_S)
+                self._initialised = True
+            producer.begin_transaction()
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            name = name_of(error)
+            broken = not error.retriable()
+            return Completion(begin_outcome(name), (), name, error.str(), broken)
+        return Completion(Outcome.OK)
+
+    def _end(self, call: Callable[[Producer, float], None]) -> Completion:
+        """End the transaction; librdkafka resumes the same end when called again."""
+        producer = self._open_producer()
+        deadline = time.monotonic() + END_TIMEOUT_S
+        while True:
+            try:
+                call(producer, max(0.1, deadline - time.monotonic()))
+                return Completion(Outcome.OK)
+            except KafkaException as raised:
+                error: KafkaError = raised.args[0]
+                if error.retriable() and time.monotonic() < deadline:
+                    continue
+                name = name_of(error)
+                # An error that asks for an abort leaves the client usable: the workload aborts.
+                broken = not error.txn_requires_abort()
+                return Completion(end_outcome(name), (), name, error.str(), broken)
+
+    # --- consuming ------------------------------------------------------------------------------
+
+    def _open_consumer(self) -> Consumer:
+        if self._consumer is None:
+            self._consumer = Consumer(
+                consumer_config(self._bootstrap, self._settings.isolation.value, self._nonce)
+            )
+        return self._consumer
+
+    def _assign(self, assign: Assign) -> Completion:
+        self._unreported = None
+        try:
+            self._open_consumer().assign([TopicPartition(t, p, 0) for t, p in assign.partitions])
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            return Completion(Outcome.FAIL, (), name_of(error), error.str(), error.fatal())
+        return Completion(Outcome.OK)
+
+    def _poll(self, poll: Poll) -> Completion:
+        consumer = self._open_consumer()
+        try:
+            messages = consumer.consume(1, poll.timeout_s) if self._unreported is None else []
+            if messages and poll.max_records > 1:
+                messages += consumer.consume(poll.max_records - 1, MORE_RECORDS_S)
+        except KafkaException as raised:
+            return self._failed_poll(raised.args[0])
+        records = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                records.append(record_of(message, self._nonce))
+            elif self._unreported is None:
+                self._unreported = error  # after the records that came before it
+        if not records and self._unreported is not None:
+            return self._failed_poll(self._unreported)
+        return Completion(Outcome.OK, records)
+
+    def _failed_poll(self, error: KafkaError) -> Completion:
+        self._unreported = None
+        name = name_of(error)
+        return Completion(read_outcome(name), (), name, error.str(), error.fatal())
+
+    def _read_all(self, operation: ReadAll) -> Completion:
+        return read_all(operation, self._bootstrap, self._nonce)
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give up what is under way: whoever closes has recorded it as unknown."""
+        with suppress(KafkaException, RuntimeError):
+            if self._producer is not None:
+                self._producer.purge()
+                self._producer.flush(0.1)
+        with suppress(KafkaException, RuntimeError):
+            if self._consumer is not None:
+                self._consumer.close()
+        self._producer = self._consumer = None
+
+
+def _together(records: list[Record]) -> Outcome:
+    outcomes = {record.outcome for record in records}
+    return outcomes.pop() if len(outcomes) == 1 else Outcome.INFO
+
+
+class ConfluentFactory:
+    """Makes the clients of one run."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self._nonce = nonce
+
+    def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> ConfluentClient:
+        return ConfluentClient(bootstrap, settings, self._nonce)

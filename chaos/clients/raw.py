@@ -1,0 +1,184 @@
+"""The raw reader: batches as the leader has them, with headers and control records.
+
+Sources: FetchRequest.json, FetchResponse.json, ListOffsetsRequest.json; KIP-98 (control records).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from chaos.clients import payload
+from chaos.clients.wire_link import EARLIEST, Address, WireCluster, WireError, check
+from chaos.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
+from reference_impl.wire import (
+    ApiKey,
+    Malformed,
+    RecordBatch,
+    Struct,
+    batches,
+    control_type,
+    request_definition,
+)
+
+READ_TIMEOUT_S = 60.0
+RETRY_S = 0.3
+FETCH_BYTES = 4 << 20
+NO_SEQUENCE = -1
+SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence)
+
+
+@dataclass
+class PartitionRead:
+    """How far the reading of one partition has come."""
+
+    topic: str
+    partition: int
+    records: list[Record] = field(default_factory=list)
+    log_start: int | None = None
+    next_offset: int = 0
+    high_watermark: int | None = None
+    last_stable_offset: int | None = None
+    complete: bool = False
+    error: str | None = None
+    detail: str | None = None
+
+    def summary(self) -> Record:
+        """The statement about the whole partition, a READ_ALL row."""
+        extra = {
+            "f": "read_all",
+            "log_start": self.log_start,
+            "high_watermark": self.high_watermark,
+            "last_stable_offset": self.last_stable_offset,
+            "detail": self.detail,
+        }
+        outcome = Outcome.OK if self.complete else Outcome.INFO
+        return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
+
+
+class RawClient:
+    """Reads whole partitions by Fetch; performs ReadAll(raw=True) and nothing else."""
+
+    name = "raw"
+
+    def __init__(self, bootstrap: str, nonce: bytes, timeout_s: float = READ_TIMEOUT_S) -> None:
+        self._cluster = WireCluster(bootstrap)
+        self._nonce = nonce
+        self._timeout_s = timeout_s
+
+    def perform(self, operation: Operation) -> Completion:
+        if not isinstance(operation, ReadAll):
+            raise TypeError(f"the raw client reads whole partitions only, not {operation}")
+        deadline = time.monotonic() + self._timeout_s
+        reads = [PartitionRead(topic, partition) for topic, partition in operation.partitions]
+        for read in reads:
+            self._read_until(read, deadline)
+        records = [record for read in reads for record in (*read.records, read.summary())]
+        unread = [f"{read.topic}-{read.partition}" for read in reads if not read.complete]
+        if unread:
+            detail = f"not read to the end: {', '.join(unread)}"
+            return Completion(Outcome.INFO, records, reads[-1].error, detail)
+        return Completion(Outcome.OK, records)
+
+    def _read_until(self, read: PartitionRead, deadline: float) -> None:
+        """Read one partition, starting over wherever the leader is lost, until the time is up."""
+        while not read.complete:
+            try:
+                self._read_from_leader(read, deadline)
+            except (WireError, Malformed) as error:
+                read.error, read.detail = type(error).__name__, str(error)
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(RETRY_S)
+        read.error = read.detail = None
+
+    def _read_from_leader(self, read: PartitionRead, deadline: float) -> None:
+        leader = self._cluster.leader(read.topic, read.partition)
+        # From the start even after a failure: half of one leader's log and half of the next one's
+        # is nobody's log.
+        read.records.clear()
+        read.log_start = read.next_offset = self._cluster.offset(
+            leader, read.topic, read.partition, EARLIEST
+        )
+        while not read.complete:
+            if time.monotonic() > deadline:
+                raise WireError(f"{read.topic}-{read.partition}: not read to the end in time")
+            answer = self._fetch(leader, read)
+            self._take(read, answer)
+            read.high_watermark = answer.high_watermark
+            read.last_stable_offset = answer.last_stable_offset
+            read.complete = read.next_offset >= answer.high_watermark
+
+    def _fetch(self, leader: Address, read: PartitionRead) -> Struct:
+        struct = request_definition(ApiKey.FETCH).struct
+        partition = struct(
+            "FetchPartition",
+            partition=read.partition,
+            fetch_offset=read.next_offset,
+            partition_max_bytes=FETCH_BYTES,
+        )
+        answer = self._cluster.ask(
+            leader,
+            ApiKey.FETCH,
+            replica_id=-1,
+            max_wait_ms=100,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            topics=[struct("FetchTopic", topic=read.topic, partitions=[partition])],
+        )
+        check(answer.error_code, f"Fetch {read.topic}-{read.partition}")
+        found = answer.responses[0].partitions[0]
+        check(found.error_code, f"Fetch {read.topic}-{read.partition}")
+        return found  # type: ignore[no-any-return]
+
+    def _take(self, read: PartitionRead, answer: Struct) -> None:
+        data = bytes(answer.records or b"")
+        for header, start, end in batches(data):
+            batch, _ = RecordBatch.decode(data[start:end])
+            for record in self._rows(read, batch):
+                if record.offset is not None and record.offset >= read.next_offset:
+                    read.records.append(record)
+            # By the header, not the last record: a compacted batch keeps its last offset.
+            read.next_offset = max(
+                read.next_offset, header.base_offset + header.last_offset_delta + 1
+            )
+
+    def _rows(self, read: PartitionRead, batch: RecordBatch) -> Iterator[Record]:
+        for offset, record in batch.offsets():
+            extra: dict[str, Any] = {
+                "batch_base_offset": batch.base_offset,
+                "producer_id": batch.producer_id,
+                "producer_epoch": batch.producer_epoch,
+                "sequence": _sequence(batch, offset),
+                "leader_epoch": batch.partition_leader_epoch,
+                "timestamp_ms": batch.timestamp_of(record),
+            }
+            value, problem = None, None
+            if batch.is_control:
+                extra["control"] = control_type(record).name.lower()
+            else:
+                value, problem = payload.decode(record.value, self._nonce)
+            yield Record(
+                read.topic, read.partition, value, offset, extra=extra | {"detail": problem}
+            )
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+def _sequence(batch: RecordBatch, offset: int) -> int:
+    if batch.base_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    return (batch.base_sequence + offset - batch.base_offset) % SEQUENCES
+
+
+class RawFactory:
+    """Makes raw clients for one run."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self._nonce = nonce
+
+    def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> RawClient:
+        return RawClient(bootstrap, self._nonce)

@@ -1,0 +1,220 @@
+"""Requests over our own codec: one connection per broker, the newest version both sides know.
+
+Used for what client libraries hide: batch headers, control records, topic ids, who leads.
+Sources: ApiVersionsRequest.json (v0, which every broker answers), MetadataRequest.json.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from reference_impl.wire import (
+    ERRORS,
+    ApiKey,
+    FrameReader,
+    Malformed,
+    Struct,
+    decode_response,
+    encode_request,
+    request_definition,
+)
+
+Address = tuple[str, int]
+CLIENT_ID = "touchstone-raw"
+EARLIEST, LATEST = -2, -1  # ListOffsetsRequest.json, field Timestamp
+_READ_BYTES = 1 << 18
+_VERSION_MAX = {
+    ApiKey.FETCH: 12,  # v13 names topics by id only, and not every target has ids
+    ApiKey.LIST_OFFSETS: 7,
+    ApiKey.METADATA: 12,
+    ApiKey.CREATE_TOPICS: 7,
+}
+
+
+class WireError(OSError):
+    """No answer, or an answer which is an error or is not Kafka's. One sentence."""
+
+
+def parse_bootstrap(bootstrap: str) -> list[Address]:
+    """host:port[,host:port …]."""
+    addresses = []
+    for part in bootstrap.split(","):
+        host, _, port = part.strip().rpartition(":")
+        if not host or not port.isdigit():
+            raise WireError(f"{part!r} is not host:port; name brokers as host:port[,host:port …]")
+        addresses.append((host.strip("[]"), int(port)))
+    return addresses
+
+
+class Connection:
+    """One connection to one broker; one request at a time."""
+
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self.address = address
+        self._correlation_ids = count(1)
+        self._reader = FrameReader()
+        self._versions: dict[int, tuple[int, int]] = {}
+        try:
+            self._socket = socket.create_connection(address, timeout=timeout_s)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise WireError(f"{_text(address)} cannot be reached: {error}") from error
+
+    def ask(self, api: ApiKey, **fields: Any) -> Struct:
+        """Send a request in the newest version both sides know; returns the response's body."""
+        if not self._versions:
+            self._learn_versions()
+        if api not in self._versions:
+            raise WireError(f"{_text(self.address)} does not serve {api.name}")
+        definition = request_definition(api)
+        served = range(self._versions[api][0], self._versions[api][1] + 1)
+        wanted = min(_VERSION_MAX.get(api, 99), definition.valid_versions[-1], served[-1])
+        if wanted not in served or wanted not in definition.valid_versions:
+            raise WireError(f"{_text(self.address)} serves no version of {api.name} known here")
+        return self._exchange(api, wanted, definition.new(**fields))
+
+    def _learn_versions(self) -> None:
+        answer = self._exchange(ApiKey.API_VERSIONS, 0, request_definition(18).new())
+        for row in answer.api_keys:
+            self._versions[row.api_key] = (row.min_version, row.max_version)
+
+    def _exchange(self, api: ApiKey, version: int, body: Struct) -> Struct:
+        correlation_id = next(self._correlation_ids)
+        try:
+            request = encode_request(api, version, correlation_id, CLIENT_ID, body)
+            self._socket.sendall(request)
+            answered, answer = decode_response(self._next_frame(), api, version)
+        except (OSError, Malformed) as error:
+            self.close()
+            raise WireError(f"{_text(self.address)}: {api.name}: {error}") from error
+        if answered != correlation_id:
+            self.close()
+            raise WireError(f"{_text(self.address)}: {api.name}: the answer is to another request")
+        return answer
+
+    def _next_frame(self) -> bytearray:
+        while True:
+            data = self._socket.recv(_READ_BYTES)
+            if not data:
+                raise WireError("the connection was closed")
+            if frames := self._reader.feed(data):
+                return frames[0]
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """One partition as Metadata describes it; leader -1: nobody."""
+
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """What Metadata says: living brokers, topic ids, partitions."""
+
+    brokers: dict[int, Address]
+    topic_ids: dict[str, str]
+    partitions: dict[tuple[str, int], PartitionState]
+
+
+class WireCluster:
+    """A cluster by its bootstrap addresses: metadata and one connection to each broker."""
+
+    def __init__(self, bootstrap: str, timeout_s: float = 5.0) -> None:
+        self._bootstrap = parse_bootstrap(bootstrap)
+        self._timeout_s = timeout_s
+        self._connections: dict[Address, Connection] = {}
+
+    def ask(self, address: Address, api: ApiKey, **fields: Any) -> Struct:
+        """Ask one broker; a connection that failed is not used again."""
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = self._connections[address] = Connection(address, self._timeout_s)
+        try:
+            return connection.ask(api, **fields)
+        except WireError:
+            self._connections.pop(address, None)
+            connection.close()
+            raise
+
+    def ask_any(self, api: ApiKey, **fields: Any) -> Struct:
+        """Ask the bootstrap brokers in turn until one answers."""
+        last: WireError | None = None
+        for address in self._bootstrap:
+            try:
+                return self.ask(address, api, **fields)
+            except WireError as error:
+                last = error
+        raise last or WireError("no broker is named")
+
+    def view(self, topics: Sequence[str]) -> View:
+        """Metadata of these topics; a topic with an error is left out."""
+        struct = request_definition(ApiKey.METADATA).struct
+        answer = self.ask_any(
+            ApiKey.METADATA,
+            topics=[struct("MetadataRequestTopic", name=name) for name in topics],
+            allow_auto_topic_creation=False,
+        )
+        good = [topic for topic in answer.topics if topic.error_code == 0]
+        return View(
+            {broker.node_id: (broker.host, broker.port) for broker in answer.brokers},
+            {t.name: str(t.topic_id) for t in good if getattr(t.topic_id, "int", 0)},
+            {(t.name, p.partition_index): _state(p) for t in good for p in t.partitions},
+        )
+
+    def leader(self, topic: str, partition: int) -> Address:
+        """Where the leader of a partition listens."""
+        view = self.view([topic])
+        state = view.partitions.get((topic, partition))
+        if state is None or state.leader not in view.brokers:
+            raise WireError(f"{topic}-{partition} has no leader")
+        return view.brokers[state.leader]
+
+    def offset(self, leader: Address, topic: str, partition: int, timestamp: int) -> int:
+        """ListOffsets without isolation: EARLIEST is the log start, LATEST the high watermark."""
+        struct = request_definition(ApiKey.LIST_OFFSETS).struct
+        wanted = struct("ListOffsetsPartition", partition_index=partition, timestamp=timestamp)
+        topics = [struct("ListOffsetsTopic", name=topic, partitions=[wanted])]
+        answer = self.ask(leader, ApiKey.LIST_OFFSETS, replica_id=-1, topics=topics)
+        found = answer.topics[0].partitions[0]
+        check(found.error_code, f"ListOffsets {topic}-{partition}")
+        return int(found.offset)
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+
+def _state(partition: Struct) -> PartitionState:
+    return PartitionState(
+        partition.leader_id,
+        partition.leader_epoch,
+        tuple(partition.replica_nodes),
+        tuple(partition.isr_nodes),
+    )
+
+
+def kafka_name(code: int) -> str:
+    """Kafka's name of one of its codes, as the history writes it."""
+    return ERRORS[code].name if code in ERRORS else f"UNKNOWN_CODE_{code}"
+
+
+def check(code: int, what: str) -> None:
+    """Raise WireError for a Kafka error code."""
+    if code != 0:
+        raise WireError(f"{what}: {kafka_name(code)}")
+
+
+def _text(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"

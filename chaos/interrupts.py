@@ -1,0 +1,40 @@
+"""Ctrl-C and SIGTERM: the run is broken off where it stands, and then cleaned up undisturbed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """While entered, both signals raise KeyboardInterrupt in the main thread; once shielded, they
+    only say that the cleaning up is under way."""
+
+    def __init__(self) -> None:
+        self._shielded = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        # Signals reach the main thread only; elsewhere (tests, servers) the caller takes care.
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                self._previous[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def shield(self) -> None:
+        """From now on a signal interrupts nothing: every step that follows is bounded."""
+        self._shielded = True
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if not self._shielded:
+            raise KeyboardInterrupt
+        print("chaos: stopping what was started; a moment", file=sys.stderr)

@@ -1,0 +1,45 @@
+"""The progress line: rewritten in place on a terminal, a plain line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+TERMINAL_EVERY_S = 0.5
+PLAIN_EVERY_S = 5.0
+
+
+class Progress:
+    """Says what a run is doing, to standard error; silent when not wanted."""
+
+    def __init__(self, wanted: bool, stream: TextIO | None = None) -> None:
+        self._wanted = wanted
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._said_at = 0.0
+        self._width = 0
+
+    def phase(self, sentence: str) -> None:
+        """A line that stays."""
+        if self._wanted:
+            self._end_line()
+            print(sentence, file=self._stream, flush=True)
+
+    def update(self, line: str) -> None:
+        """The current state; most calls are dropped."""
+        every = TERMINAL_EVERY_S if self._terminal else PLAIN_EVERY_S
+        if not self._wanted or time.monotonic() - self._said_at < every:
+            return
+        self._said_at = time.monotonic()
+        if self._terminal:
+            self._stream.write("\r" + line.ljust(self._width))
+            self._stream.flush()
+            self._width = len(line)
+        else:
+            print(line, file=self._stream, flush=True)
+
+    def _end_line(self) -> None:
+        if self._terminal and self._width:
+            self._stream.write("\n")
+            self._width = 0

@@ -1,0 +1,289 @@
+"""The recorder: writes the history while the run goes on, so that a killed run keeps its parts.
+
+The hot path appends one tuple to a list; a writer thread turns what has gathered into Arrow tables
+and writes them as `history.parts/part-00001.parquet` and so on, each whole before it gets its name.
+`close()` joins the parts into `history.parquet`; `recover()` does the same for a run that died.
+
+A send is invoked long before it completes, and others may read its values meanwhile. So each part
+comes with `open-00001.parquet`: the operations that were under way at that very moment, as INFO.
+Part and open set are taken under one lock: whatever a poll in the parts has seen was sent by an
+operation in the parts or in the newest open set.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from chaos.protocols import Completion, Operation, Performed
+from chaos.rows import SCHEMA, Event, NemesisEvent, RowBuilder
+from linearizability.history import ROW_GROUP_ROWS, HistoryError
+
+FLUSH_S = 2.0
+"""A killed run loses this much at most."""
+
+PARTS = "history.parts"
+HISTORY = "history.parquet"
+
+
+class RecorderError(RuntimeError):
+    """The history cannot be written: one sentence, and what to do."""
+
+
+@dataclass
+class Counts:
+    """How many operations ended how; the progress line and run.json show it."""
+
+    ok: int = 0
+    fail: int = 0
+    info: int = 0
+    records_acknowledged: int = 0
+    records_read: int = 0
+    faults: int = 0
+    by_operation: dict[str, int] = field(default_factory=dict)
+
+    def add(self, operation: Operation, completion: Completion) -> None:
+        name = type(operation).__name__
+        self.by_operation[name] = self.by_operation.get(name, 0) + 1
+        setattr(self, completion.outcome.value, getattr(self, completion.outcome.value) + 1)
+        if name == "Send":
+            acknowledged = sum(1 for r in completion.records if r.outcome.value == "ok")
+            self.records_acknowledged += acknowledged
+        elif name in ("Poll", "ReadAll"):
+            self.records_read += len(completion.records)
+
+
+class HistoryRecorder:
+    """Records into a run directory; see the head of this file. Thread-safe."""
+
+    def __init__(self, directory: Path, run_id: str, flush_s: float = FLUSH_S) -> None:
+        self.directory = directory
+        self.run_id = run_id
+        self.topic_ids: dict[str, str] = {}
+        self.counts = Counts()
+        self.problem: str | None = None
+        """Why the history can no longer be written, if so."""
+        self._parts = directory / PARTS
+        self._op_ids = count(1)
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._done: list[Event | NemesisEvent] = []
+        self._open: dict[int, Event] = {}
+        self._part_number = 0
+        self._flush_s = flush_s
+        self._closing = threading.Event()
+        self._guard_disk(lambda: self._parts.mkdir(parents=True, exist_ok=True))
+        self._raise_problem()
+        self._writer = threading.Thread(target=self._write_on, name="recorder", daemon=True)
+        self._writer.start()
+
+    # --- hot path -------------------------------------------------------------------------------
+
+    def next_op_id(self) -> int:
+        return next(self._op_ids)
+
+    def invoked(
+        self,
+        op_id: int,
+        process: int,
+        operation: Operation,
+        t_invoke_ns: int,
+        context: Mapping[str, Any],
+    ) -> None:
+        event = Event(op_id, process, operation, None, t_invoke_ns, None, context)
+        with self._lock:
+            self._open[op_id] = event
+
+    def record(
+        self,
+        op_id: int,
+        process: int,
+        operation: Operation,
+        completion: Completion,
+        t_invoke_ns: int,
+        t_complete_ns: int | None,
+        context: Mapping[str, Any],
+    ) -> None:
+        event = Event(op_id, process, operation, completion, t_invoke_ns, t_complete_ns, context)
+        with self._lock:
+            self._open.pop(op_id, None)
+            self._done.append(event)
+            self.counts.add(operation, completion)
+
+    def nemesis(
+        self, performed: Performed, t_invoke_ns: int, t_complete_ns: int | None = None
+    ) -> None:
+        event = NemesisEvent(self.next_op_id(), performed, t_invoke_ns, t_complete_ns)
+        with self._lock:
+            self._done.append(event)
+            self.counts.faults += 1
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def _write_on(self) -> None:
+        while not self._closing.wait(self._flush_s):
+            self._guard_disk(self.flush)
+            if self.problem:
+                return
+
+    def flush(self) -> None:
+        """Write what has gathered as one part, with the operations that are under way."""
+        with self._writing:
+            self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            done, self._done = self._done, []
+            under_way = list(self._open.values())
+        if not done:
+            return
+        self._part_number += 1
+        number = self._part_number
+        # The open set first: a part must never stand without it.
+        _write(self._table(under_way), self._parts / f"open-{number:05}.parquet")
+        _write(self._table(done), self._parts / f"part-{number:05}.parquet")
+        (self._parts / f"open-{number - 1:05}.parquet").unlink(missing_ok=True)
+
+    def _table(self, events: Iterable[Event | NemesisEvent]) -> pa.Table:
+        builder = RowBuilder(self.run_id, self.topic_ids)
+        for event in events:
+            if isinstance(event, NemesisEvent):
+                builder.add_nemesis(event)
+            else:
+                builder.add(event)
+        return builder.table()
+
+    def close(self) -> Path:
+        """Write the rest, join the parts, and return the history's file.
+
+        Operations that never completed are written as INFO without a completion time.
+        """
+        self._closing.set()
+        self._writer.join()
+        self._raise_problem()
+        self._guard_disk(self.flush)
+        self._raise_problem()
+        with self._lock:
+            never_completed = self._table(self._open.values())
+        self._guard_disk(lambda: _join(self.directory, never_completed))
+        self._raise_problem()
+        return self.directory / HISTORY
+
+    def _guard_disk(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except OSError as error:
+            self.problem = (
+                f"{self.directory}: the history cannot be written ({error.strerror or error}); "
+                "free some space or name another directory with --runs"
+            )
+
+    def _raise_problem(self) -> None:
+        if self.problem:
+            raise RecorderError(self.problem)
+
+
+def recover(directory: Path) -> Path:
+    """Join the parts of a run that died before it could; returns the history's file.
+
+    Such a history ends without final reads, so a judge can say INVALID or UNKNOWN, never VALID.
+    """
+    file = directory / HISTORY
+    if file.exists():
+        return file
+    parts = directory / PARTS
+    under_way = sorted(parts.glob("open-*.parquet"))
+    numbers = {part.stem[-5:] for part in parts.glob("part-*.parquet")}
+    under_way = [path for path in under_way if path.stem[-5:] in numbers]
+    if not under_way:
+        raise HistoryError(f"{directory}: nothing was recorded here; run the scenario again")
+    _join(directory, pq.read_table(under_way[-1], schema=SCHEMA))
+    return file
+
+
+def _join(directory: Path, last_rows: pa.Table) -> None:
+    """All parts and then these rows into one file; the parts go when it stands."""
+    file = directory / HISTORY
+    unfinished = file.with_suffix(".unfinished")
+    with pq.ParquetWriter(unfinished, SCHEMA, compression="zstd") as writer:
+        waiting: list[pa.Table] = []
+        rows = 0
+        for part in sorted((directory / PARTS).glob("part-*.parquet")):
+            waiting.append(pq.read_table(part, schema=SCHEMA))
+            rows += waiting[-1].num_rows
+            if rows >= ROW_GROUP_ROWS:
+                writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_ROWS)
+                waiting, rows = [], 0
+        writer.write_table(pa.concat_tables([*waiting, last_rows]), row_group_size=ROW_GROUP_ROWS)
+    _sync(unfinished)
+    unfinished.replace(file)
+    shutil.rmtree(directory / PARTS)
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    """Whole or not at all: the name appears when the bytes are on the disk."""
+    unfinished = path.with_suffix(".unfinished")
+    pq.write_table(table, unfinished, compression="zstd")
+    _sync(unfinished)
+    unfinished.replace(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """What recording costs a client, in operations a second."""
+
+    rate_without: float
+    rate_with: float
+
+    @property
+    def share(self) -> float:
+        """Part of the client's rate that recording takes, 0.05 for five per cent."""
+        return max(0.0, 1.0 - self.rate_with / self.rate_without)
+
+
+def measure_overhead(
+    perform: Callable[[], tuple[Operation, Completion]],
+    directory: Path,
+    seconds: float = 10.0,
+    slices: int = 10,
+) -> Overhead:
+    """Run the client with and without recording in turn, so that a drift strikes both alike."""
+    recorder = HistoryRecorder(directory, "overhead", flush_s=seconds * 10)
+    done = {False: 0, True: 0}
+    spent = {False: 0.0, True: 0.0}
+    context = {"session": 0, "client": "overhead"}
+    for number in range(slices * 2):
+        recording = number % 2 == 1
+        began = time.monotonic()
+        while (now := time.monotonic()) < began + seconds / slices / 2:
+            op_id, invoked = recorder.next_op_id(), time.monotonic_ns()
+            operation, completion = perform()
+            if recording:
+                recorder.invoked(op_id, 0, operation, invoked, context)
+                recorder.record(
+                    op_id, 0, operation, completion, invoked, time.monotonic_ns(), context
+                )
+            done[recording] += 1
+        if recording:
+            recorder.flush()  # its cost belongs to this slice
+        spent[recording] += max(now, time.monotonic()) - began
+    recorder.close()
+    return Overhead(done[False] / spent[False], done[True] / spent[True])

@@ -1,0 +1,363 @@
+"""One run: start a target, let a workload and a nemesis at it, heal, read everything, stop.
+
+    start    the cluster with every link proxied, then the topics
+    storm    processes and nemesis, for the given seconds
+    heal     everything undone; processes end what they had open; the cluster gets well, in a bound
+    read     the final operations
+    finish   always, also after Ctrl-C: heal, stop what was started, keep what was recorded
+
+Judging is not here: `linearizability.check(directory)` reads what this leaves behind.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+from chaos import run_directory
+from chaos.clients import payload
+from chaos.clients.admin import Admin
+from chaos.clients.confluent import ConfluentFactory
+from chaos.clients.raw import RawFactory
+from chaos.clients.wire_link import WireError
+from chaos.faults import Heal
+from chaos.interrupts import Interrupts
+from chaos.progress import Progress
+from chaos.protocols import (
+    ClientFactory,
+    Cluster,
+    Nemesis,
+    Target,
+    TargetError,
+    TopicSpec,
+    Workload,
+)
+from chaos.recorder import HistoryRecorder, RecorderError
+from chaos.run_directory import RATE, RunDirectoryError, Scenario
+from chaos.workers import Shared, Storm, Throttle, act, read_finally
+
+TOPICS_TIMEOUT_S = 60.0
+RECOVERY_TIMEOUT_S = 90.0
+JOIN_TIMEOUT_S = 60.0
+JOIN_INTERRUPTED_S = 15.0
+LOOK_EVERY_S = 0.2
+REPLICAS_MAX = 3
+
+
+class RunError(RuntimeError):
+    """The run could not be made: one sentence, and what to do."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run left behind. problems: sentences that whoever judges must show."""
+
+    directory: Path
+    counts: Mapping[str, Any]
+    problems: tuple[str, ...]
+    interrupted: bool
+    recovered: bool
+    reproduce: str
+
+
+class Administrator(Protocol):
+    """What the runner asks of a cluster itself (chaos.clients.admin; tests have their own)."""
+
+    def brokers(self) -> int: ...
+
+    def create_topics(
+        self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
+    ) -> dict[str, str]: ...
+
+    def why_not_well(self, topics: Sequence[TopicSpec], brokers: int) -> str | None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """How operations reach the cluster; the default is the real thing."""
+
+    clients: Callable[[bytes], ClientFactory] = ConfluentFactory
+    raw_clients: Callable[[bytes], ClientFactory] = RawFactory
+    admin: Callable[[str], Administrator] = Admin
+
+
+def run(
+    target: Target,
+    workload: Workload,
+    nemesis: Nemesis,
+    *,
+    nodes: int,
+    seconds: float,
+    seed: int,
+    runs_directory: Path,
+    config: Mapping[str, str] | None = None,
+    bug: str | None = None,
+    progress: bool = True,
+    argv: Sequence[str] = (),
+    rate: float = RATE,
+    tools: Tools | None = None,
+) -> RunResult:
+    """Make one run; see the head of this file. Raises TargetError or RunError, one sentence each.
+
+    `bug` is noted only: the target was made with it.
+    """
+    check_able(target, nemesis, nodes)
+    if seconds <= 0 or rate <= 0 or nodes < 1:
+        raise RunError("seconds, rate and nodes must be above zero; choose others")
+    scenario = Scenario(
+        target.name, workload.name, nemesis.name, nodes, seconds, seed, config or {}, bug, rate
+    )
+    try:
+        directory = run_directory.make(runs_directory, scenario)
+        with Interrupts() as interrupts:
+            one = _Run(target, workload, nemesis, scenario, directory, tools or Tools())
+            one.progress = Progress(progress)
+            return one.perform(argv, interrupts)
+    except (RecorderError, RunDirectoryError) as error:
+        raise RunError(str(error)) from error
+
+
+def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
+    """Refuse a nemesis whose faults this target cannot perform, or would strike nothing."""
+    if missing := sorted(fault.__name__ for fault in nemesis.faults - target.faults):
+        able = ", ".join(sorted(f.__name__ for f in target.faults)) or "nothing"
+        raise TargetError(
+            f"target {target.name!r} cannot {', '.join(missing)} (needed by nemesis"
+            f" {nemesis.name}); it can: {able}; `touchstone chaos list` shows which target can what"
+        )
+    if nodes < nemesis.nodes_min:
+        raise TargetError(
+            f"nemesis {nemesis.name} needs {nemesis.nodes_min} nodes at least, not {nodes};"
+            f" say --nodes {max(3, nemesis.nodes_min)}"
+        )
+
+
+class _Run:
+    """The state of one run, phase by phase."""
+
+    progress = Progress(wanted=False)
+
+    def __init__(
+        self,
+        target: Target,
+        workload: Workload,
+        nemesis: Nemesis,
+        scenario: Scenario,
+        directory: Path,
+        tools: Tools,
+    ) -> None:
+        self.target = target
+        self.workload = workload
+        self.nemesis = nemesis
+        self.scenario = scenario
+        self.directory = directory
+        self.nonce = payload.nonce_of(f"{directory.name}:{time.time_ns()}")
+        self.factory = tools.clients(self.nonce)
+        self.raw_factory = tools.raw_clients(self.nonce)
+        self.make_admin = tools.admin
+        self.admin: Administrator | None = None
+        self.cluster: Cluster | None = None
+        self.storm: Storm | None = None
+        self.threads: list[threading.Thread] = []
+        self.recovered = False
+        self.interrupted = False
+        self.brokers = scenario.nodes
+        self.facts: dict[str, Any] = {}
+        self.recorder = HistoryRecorder(directory, directory.name)
+        self.shared = Shared(
+            directory.name, "", self.recorder, scenario.seed, Throttle(scenario.rate)
+        )
+
+    @property
+    def scratch(self) -> Path:
+        """The nodes' data; only their logs are kept."""
+        return self.directory / "cluster"
+
+    def perform(self, argv: Sequence[str], interrupts: Interrupts) -> RunResult:
+        self.facts = run_directory.first_facts(
+            self.directory, self.scenario, self.workload.judged_by, argv
+        )
+        run_directory.write(self.directory, self.facts)
+        try:
+            self.start()
+            self.rage()
+            self.heal()
+            self.recover()
+            self.read()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.shared.problem("the run was interrupted")
+        except BaseException as error:
+            self.shared.problem(f"the run ended early: {error}")
+            raise
+        finally:
+            interrupts.shield()
+            self.finish()
+        return RunResult(
+            self.directory,
+            self.facts["counts"],
+            tuple(self.shared.problems),
+            self.interrupted,
+            self.recovered,
+            self.scenario.command(),
+        )
+
+    # --- phases ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
+        self.cluster = self.target.start(
+            self.scratch, self.scenario.nodes, self.scenario.config, proxied=True
+        )
+        self.cluster.rng = Random(f"{self.scenario.seed}:roles")
+        self.shared.bootstrap = self.cluster.bootstrap
+        self.facts["versions"]["target"] = self.cluster.version
+        self.admin = self.make_admin(self.cluster.bootstrap)
+        topics = self.workload.topics()
+        try:
+            self.brokers = self.admin.brokers()
+            replicas = min(REPLICAS_MAX, self.brokers)
+            specs = [_replicated(topic, replicas) for topic in topics]
+            ids = self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
+        except WireError as error:
+            raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
+        self.recorder.topic_ids.update(ids)
+        self.cluster.focus = (topics[0].name, 0)
+
+    def rage(self) -> None:
+        """Processes and nemesis at work, for the seconds of the scenario."""
+        assert self.cluster is not None
+        self.storm = Storm(self.shared, self.nemesis, self.cluster)
+        for process in range(self.workload.processes):
+            arguments = (self.shared, self.workload, process, self.factory)
+            self._start_thread(f"process {process}", act, *arguments)
+        self._start_thread("nemesis", self.storm.rage)
+        began = time.monotonic()
+        while (elapsed := time.monotonic() - began) < self.scenario.seconds:
+            self._check_recorder()
+            self.progress.update(self._line(elapsed))
+            self.shared.stop.wait(LOOK_EVERY_S)
+
+    def heal(self) -> None:
+        self.progress.phase("healing")
+        assert self.storm is not None
+        self.shared.stop.set()
+        nemesis = self.threads.pop()
+        nemesis.join(JOIN_TIMEOUT_S)
+        if nemesis.is_alive():
+            self.shared.problem("the nemesis did not stop; see the node logs")
+        self.storm.perform(Heal())
+        self.shared.healed.set()
+
+    def recover(self) -> None:
+        """Wait until processes have settled and the cluster is well, each within a bound."""
+        self._join(JOIN_TIMEOUT_S)
+        assert self.admin is not None
+        deadline = time.monotonic() + RECOVERY_TIMEOUT_S
+        topics = self.workload.topics()
+        while (reason := self.admin.why_not_well(topics, self.brokers)) is not None:
+            if time.monotonic() > deadline:
+                self.shared.problem(
+                    f"the cluster was not well {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"
+                )
+                return
+            self.progress.update(f"waiting for the cluster: {reason}")
+            time.sleep(LOOK_EVERY_S)
+        self.recovered = True
+
+    def read(self) -> None:
+        self.progress.phase("reading everything")
+        self._check_recorder()
+        read_finally(self.shared, self.workload, self.factory, self.raw_factory)
+
+    def finish(self) -> None:
+        """Leave nothing behind but the directory. Every step is tried, whatever others did."""
+        if self.interrupted:
+            self.progress.phase("interrupted: stopping what was started")
+        self.shared.abandoned.set()
+        self.shared.stop.set()
+        if self.storm is not None and not self.shared.healed.is_set():
+            self._attempt("heal", partial(self.storm.perform, Heal()))
+        self.shared.healed.set()
+        self._join(JOIN_INTERRUPTED_S)
+        if self.admin is not None:
+            self._attempt("close the admin connection", self.admin.close)
+        if (cluster := self.cluster) is not None:
+            self._attempt("collect logs", lambda: cluster.collect(self.directory / "nodes"))
+            self._attempt("stop the cluster", cluster.stop)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        try:
+            self.recorder.close()
+        finally:
+            self._note_the_end()
+
+    # --- helpers --------------------------------------------------------------------------------
+
+    def _note_the_end(self) -> None:
+        counts = asdict(self.recorder.counts)
+        if not counts["records_acknowledged"] and not self.interrupted:
+            self.shared.problem("no record was acknowledged: the run shows nothing")
+        self.facts |= {
+            "counts": counts,
+            "problems": list(self.shared.problems),
+            "interrupted": self.interrupted,
+            "recovered": self.recovered,
+            "ended": run_directory.utc_now(),
+        }
+        run_directory.write(self.directory, self.facts)
+
+    def _attempt(self, what: str, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:
+            self.shared.problem(f"could not {what}: {error}")
+
+    def _start_thread(self, name: str, work: Callable[..., None], *arguments: Any) -> None:
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except Exception as error:
+                # A thread that dies silently would look like a calm cluster.
+                self.shared.problem(f"{name} ended early: {type(error).__name__}: {error}")
+
+        thread = threading.Thread(target=guarded, name=name, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def _join(self, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        for thread in self.threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        for thread in self.threads:
+            if thread.is_alive():
+                self.shared.problem(f"{thread.name} did not end; its last operation is unknown")
+        self.threads = [thread for thread in self.threads if thread.is_alive()]
+
+    def _check_recorder(self) -> None:
+        if self.recorder.problem:
+            raise RecorderError(self.recorder.problem)
+
+    def _line(self, elapsed: float) -> str:
+        counts = self.recorder.counts
+        current = self.storm.current if self.storm else "-"
+        return (
+            f"{elapsed:5.1f} s  ok {counts.ok}  fail {counts.fail}  info {counts.info}"
+            f"  acknowledged {counts.records_acknowledged}  read {counts.records_read}"
+            f"  fault: {current}"
+        )
+
+
+def _replicated(topic: TopicSpec, replicas: int) -> TopicSpec:
+    """With three replicas an acknowledged record is on two: one loss must not matter."""
+    if replicas < REPLICAS_MAX or "min.insync.replicas" in topic.config:
+        return topic
+    return TopicSpec(topic.name, topic.partitions, {**topic.config, "min.insync.replicas": "2"})

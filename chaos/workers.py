@@ -1,0 +1,285 @@
+"""The threads of a run: one per logical process of the workload, and one for the nemesis."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from random import Random
+from typing import Any
+
+from chaos.faults import Fault, Heal
+from chaos.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    Client,
+    ClientFactory,
+    ClientSettings,
+    Cluster,
+    Commit,
+    Completion,
+    Nemesis,
+    Operation,
+    Outcome,
+    Performed,
+    Poll,
+    ReadAll,
+    Recorder,
+    Send,
+    TargetError,
+    Workload,
+)
+
+PAUSE_AFTER_FAILURE_S = 0.05
+PAUSE_AFTER_BROKEN_S = 0.3
+SETTLE_TIMEOUT_S = 40.0
+BACK_TIMEOUT_S = 30.0
+BACK_POLL_S = 0.2
+
+
+class Throttle:
+    """No more than `rate` records a second, all processes together; a stall is not made up for."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._lock = threading.Lock()
+        self._free_at = 0.0
+
+    def wait(self, records: int, stop: threading.Event) -> bool:
+        """Wait for the turn of this many records; False when the run stops meanwhile."""
+        with self._lock:
+            turn = max(time.monotonic(), self._free_at)
+            self._free_at = turn + records / self._rate
+        return not stop.wait(max(0.0, turn - time.monotonic()))
+
+
+@dataclass
+class Shared:
+    """What all threads of a run have in common."""
+
+    run_id: str
+    bootstrap: str
+    recorder: Recorder
+    seed: int
+    throttle: Throttle
+    stop: threading.Event = field(default_factory=threading.Event)
+    healed: threading.Event = field(default_factory=threading.Event)
+    abandoned: threading.Event = field(default_factory=threading.Event)
+    """The run was interrupted: nothing is settled any more."""
+    txns: Iterator[int] = field(default_factory=lambda: count(1))
+    problems: list[str] = field(default_factory=list)
+
+    def problem(self, sentence: str) -> None:
+        """Note what a reader of the verdict must know; the same sentence once."""
+        if sentence not in self.problems:
+            self.problems.append(sentence)
+
+
+class Actor:
+    """One logical process: performs one operation after the other, and has them recorded.
+
+    A broken client is replaced; the process goes on under its number with a new session, and its
+    transactional id, so that the new client fences the old one.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        process: int,
+        settings: ClientSettings,
+        factory: ClientFactory,
+        final: bool = False,
+    ) -> None:
+        self.shared = shared
+        self.process = process
+        if settings.transactional:
+            settings = replace(settings, transactional_id=f"{shared.run_id}-{process}")
+        self.settings = settings
+        self._factory = factory
+        self._final = final
+        self._client: Client | None = None
+        self._session = 0
+        self.txn: int | None = None
+        self.unsettled = False
+        """A transaction of ours may still be open at the coordinator."""
+
+    def perform(self, operation: Operation) -> Completion:
+        """Perform it and record it, whatever happens."""
+        recorder = self.shared.recorder
+        if self._client is None:
+            self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
+        if isinstance(operation, Assign):
+            self._session += 1
+        if isinstance(operation, Begin):
+            self.txn = next(self.shared.txns)
+        context = self._context(operation, self._client.name)
+        op_id, invoked = recorder.next_op_id(), time.monotonic_ns()
+        recorder.invoked(op_id, self.process, operation, invoked, context)
+        try:
+            completion = self._client.perform(operation)
+        except Exception as error:
+            # A client that raises is a fault of this harness: say so, and know nothing.
+            problem = f"client {self._client.name}: {type(error).__name__}: {error}"
+            self.shared.problem(problem)
+            completion = Completion(Outcome.INFO, (), "_CLIENT_RAISED", problem, broken=True)
+        recorder.record(
+            op_id, self.process, operation, completion, invoked, time.monotonic_ns(), context
+        )
+        self._follow(operation, completion)
+        return completion
+
+    def _follow(self, operation: Operation, completion: Completion) -> None:
+        """Keep track of the transaction, and of whether the client can go on."""
+        done = completion.outcome is Outcome.OK
+        if isinstance(operation, Begin):
+            self.unsettled = not done and self.unsettled
+            if not done:
+                self.txn = None
+        elif isinstance(operation, Commit | Abort) and done:
+            self.txn = None
+        if completion.broken:
+            self.unsettled = self.unsettled or self.settings.transactional
+            self.txn = None
+            self._session += 1
+            self.close()
+
+    def _context(self, operation: Operation, client: str) -> dict[str, Any]:
+        """The history columns that this process brings to every row of the operation."""
+        context: dict[str, Any] = {
+            "session": self._session,
+            "client": client,
+            "final": self._final,
+        }
+        if isinstance(operation, Send):
+            context["acks"] = self.settings.acks
+            context["idempotent"] = self.settings.idempotent or self.settings.transactional
+        if isinstance(operation, Poll | Assign):
+            context["isolation"] = self.settings.isolation.value
+        if isinstance(operation, Send | Begin | Commit | Abort) and self.settings.transactional:
+            context["txn"] = self.txn
+            context["transactional_id"] = self.settings.transactional_id
+        return context
+
+    def settle(self) -> None:
+        """End what may be open, so that the final read is not held up by a forgotten transaction.
+
+        A new client of the same transactional id ends its predecessor's transaction (KIP-98,
+        InitProducerId); it is then shown to work by an empty transaction.
+        """
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        if not self.settings.transactional:
+            return
+        if self.txn is not None:
+            self.perform(Abort())
+        while self.unsettled and not self.shared.abandoned.is_set():
+            if self.perform(Begin()).outcome is Outcome.OK:
+                self.perform(Abort())
+            elif time.monotonic() > deadline:
+                self.shared.problem(
+                    f"process {self.process} could not end its last transaction within "
+                    f"{SETTLE_TIMEOUT_S:.0f} s of the heal"
+                )
+                return
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
+    """A process's thread: perform the workload until told to stop, then settle."""
+    rng = Random(f"{shared.seed}:workload:{process}")
+    actor = Actor(shared, process, workload.settings(process), factory)
+    operations = workload.operations(process, rng)
+    try:
+        operation = next(operations)
+        while not shared.stop.is_set():
+            if isinstance(operation, Send) and not shared.throttle.wait(
+                len(operation.values), shared.stop
+            ):
+                break
+            completion = actor.perform(operation)
+            if completion.broken:
+                shared.stop.wait(PAUSE_AFTER_BROKEN_S)
+            elif completion.outcome is not Outcome.OK:
+                shared.stop.wait(PAUSE_AFTER_FAILURE_S)
+            operation = operations.send(completion)
+        shared.healed.wait()
+        if not shared.abandoned.is_set():
+            actor.settle()
+    except StopIteration:
+        pass  # the workload has nothing more for this process
+    finally:
+        operations.close()
+        actor.close()
+
+
+class Storm:
+    """The nemesis's thread: performs its schedule and records what became of each fault."""
+
+    def __init__(self, shared: Shared, nemesis: Nemesis, cluster: Cluster) -> None:
+        self._shared = shared
+        self._nemesis = nemesis
+        self._cluster = cluster
+        self.current = "-"
+        """What is going on, for the progress line."""
+
+    def rage(self) -> None:
+        """Perform the schedule until told to stop.
+
+        After a heal, waits until the nodes are back, within a bound: the next wait of the
+        schedule counts from there, or a slow starter would never be struck while it serves.
+        """
+        rng = Random(f"{self._shared.seed}:nemesis")
+        for wait_s, fault in self._nemesis.schedule(rng):
+            if self._shared.stop.wait(wait_s):
+                return
+            self.perform(fault)
+            if isinstance(fault, Heal):
+                self._await_nodes()
+
+    def perform(self, fault: Fault) -> None:
+        """Perform one fault, or note why it could not be."""
+        began = time.monotonic_ns()
+        try:
+            performed = self._cluster.perform(fault)
+        except TargetError as error:
+            performed = Performed(fault, (), str(error))
+            self._shared.problem(f"{fault.name} was not performed: {error}")
+        self._shared.recorder.nemesis(performed, began, time.monotonic_ns())
+        struck = ",".join(map(str, performed.nodes))
+        self.current = "-" if isinstance(fault, Heal) else f"{fault.name} {struck}".strip()
+
+    def _await_nodes(self) -> None:
+        deadline = time.monotonic() + BACK_TIMEOUT_S
+        while not self._shared.stop.is_set() and not self._cluster.alive():
+            if time.monotonic() > deadline:
+                self._shared.problem(
+                    f"a node was not back {BACK_TIMEOUT_S:.0f} s after a heal; see its log"
+                )
+                return
+            self._shared.stop.wait(BACK_POLL_S)
+
+
+def read_finally(
+    shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
+) -> None:
+    """The final phase: every operation by a fresh process, none of which has a past."""
+    for number, (settings, operation) in enumerate(workload.final_operations()):
+        raw = isinstance(operation, ReadAll) and operation.raw
+        actor = Actor(
+            shared, workload.processes + number, settings, raw_factory if raw else factory, True
+        )
+        try:
+            completion = actor.perform(operation)
+        finally:
+            actor.close()
+        if completion.outcome is not Outcome.OK:
+            shared.problem(
+                f"the final read by {'raw' if raw else 'consumer'} did not finish: "
+                f"{completion.detail or completion.error}"
+            )
