@@ -12,6 +12,7 @@ from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
 from ci.checks.registries import registry_violations
 from ci.checks.sizes import size_violations
+from ci.checks.sources import PACKAGES
 
 CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "imports": import_violations,
@@ -20,3 +21,9 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "leaks": leak_violations,
     "citations": citation_violations,
 }
+
+TOOLS: dict[str, list[str]] = {
+    "ruff": ["ruff", "check", "--quiet", "conftest.py", *PACKAGES],
+    "mypy": ["mypy", "--no-error-summary", "conftest.py", *PACKAGES],
+}
+"""Modules to run with `python -m`; their settings stand in pyproject.toml."""

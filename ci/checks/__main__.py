@@ -5,15 +5,8 @@ import sys
 import time
 
 from ci import places
-from ci.checks import CHECKS
+from ci.checks import CHECKS, TOOLS
 from ci.checks.sizes import size_advice
-from ci.checks.sources import PACKAGES
-
-TOOLS = {
-    "ruff": ["ruff", "check", "--quiet", "conftest.py", *PACKAGES],
-    "mypy": ["mypy", "--no-error-summary", "conftest.py", *PACKAGES],
-}
-
 
 def main() -> int:
     """Everything runs even where something fails: one run shows all there is to mend."""

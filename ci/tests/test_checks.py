@@ -1,11 +1,13 @@
 """Each check is green on a clean tree, red on a planted violation, and green on this very tree."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ci import places
-from ci.checks import CHECKS
+from ci.checks import CHECKS, TOOLS
 from ci.checks.imports import MAY_IMPORT, part_of
 from ci.checks.registries import REGISTRIES
 from ci.checks.sizes import FILE_LINES_MAX, FUNCTION_LINES_MAX, size_advice
@@ -96,6 +98,13 @@ def test_a_planted_violation_is_named(
 @pytest.mark.parametrize("name", CHECKS)
 def test_this_tree_has_no_violation(name: str) -> None:
     assert CHECKS[name](places.ROOT) == []
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_this_tree_passes_lint_and_types(name: str) -> None:
+    command = [sys.executable, "-m", *TOOLS[name]]
+    done = subprocess.run(command, cwd=places.ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_nobody_may_import_the_composition_root() -> None:
