@@ -106,10 +106,10 @@ class LogDirectory:
         ):
             write_offsets(self._storage, f"{self.path}/{name}", offsets)
 
-    def close(self, now_ms: int, *, broker_epoch: int = -1) -> None:
+    def close(self, *, broker_epoch: int = -1) -> None:
         """Close all logs cleanly, and say so last: a crash on the way still means recovery."""
         for log in self.logs.values():
-            log.close(now_ms, clean=True)
+            log.close(clean=True)
         self.checkpoint()
         write_clean_shutdown(self._storage, self.path, broker_epoch)
         self.logs.clear()

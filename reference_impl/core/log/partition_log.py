@@ -13,17 +13,16 @@ power only after a flush.
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
-from reference_impl.core.log.batch_scan import CorruptLog, scan_batches
+from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.checkpoints import TopicPartition, read_topic_id, write_topic_id
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import ProducerStateManager
-from reference_impl.core.log.recovery import Loaded, Opening, load, restore_producers
+from reference_impl.core.log.recovery import Loaded, Opening, load
 from reference_impl.core.log.segment import (
     Appended,
     BrokenSegment,
@@ -31,13 +30,14 @@ from reference_impl.core.log.segment import (
     Slice,
     TimestampOffset,
 )
-from reference_impl.core.storage import Storage, StorageError
+from reference_impl.core.log.segments import Segments
+from reference_impl.core.storage import Buffer, Storage, StorageError
 from reference_impl.wire.records import (
     NO_TIMESTAMP,
     BatchHeader,
     CorruptRecord,
     assign_offset_and_epoch,
-    batches,
+    read_header,
 )
 
 
@@ -88,12 +88,12 @@ class PartitionLog:
         """Sentences for the host's log: what recovery has cut off or rebuilt."""
         self.recovery_point = min(opening.recovery_point, loaded.log_end_offset)
         self._storage = opening.storage
-        self._segments = loaded.segments
+        self._segments = Segments(loaded.segments)
         self._snapshots = Snapshots(opening.storage, opening.directory)
         self._log_end_offset = loaded.log_end_offset
-        self._log_start_offset = max(opening.log_start_offset, self._segments[0].base_offset)
+        self._log_start_offset = max(opening.log_start_offset, loaded.segments[0].base_offset)
         self._high_watermark = self._log_start_offset
-        self._last_flush_ms = opening.now_ms
+        self._now_ms = self._last_flush_ms = opening.now_ms
         self._failure: StorageError | None = None
         self._directory_is_synced = False
 
@@ -131,9 +131,9 @@ class PartitionLog:
         opening = Opening(
             storage, directory, config, now_ms, clean_shutdown, recovery_point, log_start_offset
         )
-        log = cls(opening, (topic, partition), topic_id, loaded := load(opening))
+        log = cls(opening, (topic, partition), topic_id, load(opening))
         if restore_producer_state:
-            log.producer_state = restore_producers(loaded, log._snapshots, log.log_start_offset)
+            log.producer_state = log._restored_producers()
         log.high_watermark = high_watermark
         return log
 
@@ -178,97 +178,103 @@ class PartitionLog:
     @property
     def size_bytes(self) -> int:
         """Bytes of all `.log` files (DescribeLogDirs)."""
-        return sum(segment.size for segment in self._segments)
+        return self._segments.size_bytes
 
     @property
     def segment_base_offsets(self) -> list[int]:
         """Where each segment starts."""
-        return [segment.base_offset for segment in self._segments]
+        return self._segments.base_offsets
 
     # -- appending -----------------------------------------------------------------------------
 
-    def append(self, data: bytearray | memoryview, leader_epoch: int, now_ms: int) -> AppendResult:
+    def append(
+        self,
+        data: bytearray | memoryview,
+        headers: Sequence[BatchHeader],
+        leader_epoch: int,
+        now_ms: int,
+    ) -> AppendResult:
         """Append as leader: each batch gets the next offsets and the leader's epoch, where it lies.
 
-        Both fields are outside the CRC, so the batch goes to disk as the client sent it otherwise.
+        `headers` are those of the batches in `data`, one after the other. Both fields that change
+        are outside the CRC, so what goes to disk is otherwise what the client sent.
         """
         base_offset = next_offset = self._log_end_offset
-        headers = []
-        for header, start, _ in batches(data):
+        placed, start = [], 0
+        for header in headers:
             assign_offset_and_epoch(data, start, next_offset, leader_epoch)
-            placed = header._replace(base_offset=next_offset, partition_leader_epoch=leader_epoch)
-            headers.append((placed, start))
-            next_offset = placed.last_offset + 1
-        self._append(data, headers, now_ms)
-        stamp = headers[-1][0].max_timestamp if self.config.uses_log_append_time else NO_TIMESTAMP
+            placed.append(
+                header._replace(base_offset=next_offset, partition_leader_epoch=leader_epoch)
+            )
+            start += header.size
+            next_offset += header.last_offset_delta + 1
+        self._append(data, placed, now_ms)
+        stamp = placed[-1].max_timestamp if self.config.uses_log_append_time else NO_TIMESTAMP
         return AppendResult(base_offset, next_offset - 1, stamp, self._log_start_offset)
 
-    def append_as_follower(self, data: bytes | bytearray | memoryview, now_ms: int) -> None:
+    def append_as_follower(self, data: Buffer, headers: Sequence[BatchHeader], now_ms: int) -> None:
         """Append what a leader sent: offsets and epochs are its own, and must continue this log."""
-        headers = [(header, start) for header, start, _ in batches(data)]
         expected = self._log_end_offset
-        for header, _ in headers:
+        for header in headers:
             if header.base_offset < expected:
                 raise CorruptRecord(f"offset {header.base_offset} where {expected} is next")
             expected = header.last_offset + 1
         self._append(data, headers, now_ms)
 
-    def _append(
-        self,
-        data: bytes | bytearray | memoryview,
-        headers: list[tuple[BatchHeader, int]],
-        now_ms: int,
-    ) -> None:
+    def _append(self, data: Buffer, headers: Sequence[BatchHeader], now_ms: int) -> None:
         """Roll if it is time, write, and let epochs and producer state follow."""
         if self._failure is not None:
             raise self._failure
-        if not headers:
-            raise CorruptRecord("there is no batch to append")
+        self._now_ms = now_ms
         placed = [
             Appended(header.base_offset, header.last_offset, header.max_timestamp, header.size)
-            for header, _ in headers
+            for header in headers
         ]
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
-        for header, _ in headers:
+        for header in headers:
             self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
         try:
-            self._segment_for(placed, now_ms).append(data, placed)
+            self._segment_for(placed).append(data, placed)
         except BrokenSegment as error:
             self._failure = error
             raise
         self._log_end_offset = placed[-1].last_offset + 1
-        for header, start in headers:
+        start = 0
+        for header in headers:
             if header.producer_id >= 0:
                 batch = memoryview(data)[start : start + header.size]
                 self.producer_state.update(header, header.base_offset, batch)
+            start += header.size
         unflushed = self._log_end_offset - self.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
-            self.flush(now_ms)
+            self.flush()
 
-    def _segment_for(self, placed: list[Appended], now_ms: int) -> Segment:
+    def _segment_for(self, placed: list[Appended]) -> Segment:
         """The active segment, or a new one where these batches do not belong into it."""
-        active = self._segments[-1]
+        active = self._segments.active
         jitter_ms = 0
         if self.config.segment_jitter_ms > 0:
-            # Kafka draws it at random, so that not all partitions roll at once; the name does
-            # it here.
+            # Kafka draws it at random, so that not all partitions roll at once; the core has no
+            # randomness, and the name spreads them as well.
             name = f"{self.directory}/{active.base_offset}".encode()
             jitter_ms = crc32(name) % min(self.config.segment_jitter_ms, self.config.segment_ms)
-        if active.should_roll(placed, self.config, now_ms, jitter_ms):
-            return self.roll(now_ms)
+        if active.should_roll(placed, self.config, self._now_ms, jitter_ms):
+            return self.roll()
         return active
 
-    def roll(self, now_ms: int) -> Segment:
+    def roll(self) -> Segment:
         """Close the active segment, durably, and begin the next one at the log end."""
-        self._segments[-1].become_inactive()
+        self._segments.active.become_inactive()
         self._snapshots.write(self._log_end_offset, self.producer_state.entries())
-        self.flush(now_ms)
-        segment = Segment(self._storage, self.directory, self._log_end_offset, self.config, now_ms)
-        segment.become_active()
-        self._segments.append(segment)
-        self._directory_is_synced = False
-        self._snapshots.keep_only(self.segment_base_offsets)
+        self.flush()
+        segment = self._new_segment(self._log_end_offset)
+        self._segments.add(segment)
+        self._snapshots.keep_only(self._segments.base_offsets)
         return segment
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        self._directory_is_synced = False
+        return Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -291,13 +297,8 @@ class PartitionLog:
         limit = self._log_end_offset if limit_offset is None else limit_offset
         if offset >= limit:
             return None
-        for index in range(self._index_of(offset), len(self._segments)):
-            segment = self._segments[index]
-            limits_this = limit if limit < self._end_of(index) else None
-            found = segment.locate(offset, max_bytes, limits_this, at_least_one)
-            if found is not None or limits_this is not None:
-                return found if found is not None and found.size > 0 else None
-        return None
+        in_file = limit if limit < self._log_end_offset else None
+        return self._segments.locate(offset, max_bytes, in_file, at_least_one)
 
     def read(
         self,
@@ -311,44 +312,17 @@ class PartitionLog:
         found = self.locate(offset, max_bytes, limit_offset, at_least_one=at_least_one)
         return _NOTHING if found is None else ReadResult(found.read(), found.first_offset)
 
-    def batches(self, from_offset: int | None = None) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Every batch from the one with this offset on, with its CRC checked: for who replays a
-        log.
-        """
-        offset = self._log_start_offset if from_offset is None else from_offset
-        for index in range(self._index_of(offset), len(self._segments)):
-            segment = self._segments[index]
-            if (found := segment.find_batch(offset)) is None:
-                continue
-            try:
-                for header, _, batch in scan_batches(segment.log, found[1], segment.size):
-                    yield header, batch
-            except CorruptRecord as error:
-                raise CorruptLog(segment.log.path, str(error)) from error
-
-    def _index_of(self, offset: int) -> int:
-        """Which segment holds the offset."""
-        found = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset)
-        return max(found - 1, 0)
-
-    def _end_of(self, index: int) -> int:
-        """The offset after the segment's last one."""
-        if index + 1 < len(self._segments):
-            return self._segments[index + 1].base_offset
-        return self._log_end_offset
+    def batches(self, from_offset: int = 0) -> Iterator[memoryview]:
+        """Every batch from the one with this offset on, its CRC checked: for who replays a log."""
+        return self._segments.batches(max(from_offset, self._log_start_offset))
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record that is not older (ListOffsets; KIP-79)."""
-        for segment in self._segments:
-            if segment.newest[0] >= timestamp:
-                found = segment.find_timestamp(timestamp, self._log_start_offset)
-                if found is not None:
-                    return found
-        return None
+        return self._segments.offset_for_timestamp(timestamp, self._log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
         """The first record with the largest timestamp (ListOffsets, timestamp -3; KIP-734)."""
-        newest = max(segment.newest[0] for segment in self._segments)
+        newest = self._segments.max_timestamp
         return None if newest < 0 else self.offset_for_timestamp(newest)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
@@ -369,8 +343,7 @@ class PartitionLog:
             raise OffsetOutOfRange(offset, self._log_start_offset, self._high_watermark)
         if offset > self._log_start_offset:
             self._log_start_offset = offset
-            while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
-                self._segments.pop(0).delete()
+            self._segments.delete_below(offset)
             self.leader_epochs.truncate_from_start(offset)
         return self._log_start_offset
 
@@ -382,34 +355,34 @@ class PartitionLog:
         """
         if offset >= self._log_end_offset:
             return
-        while len(self._segments) > 1 and self._segments[-1].base_offset > offset:
-            self._segments.pop().delete()
-        active = self._segments[-1]
-        active.truncate_to(offset)
-        active.become_active()
-        self._after_cut(max(active.read_next_offset(), min(offset, active.base_offset)))
+        self._after_cut(self._segments.truncate_to(offset))
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything and begin anew at `offset` (a follower whose leader has deleted it)."""
-        for segment in self._segments:
-            segment.delete()
-        self._segments = [
-            Segment(self._storage, self.directory, offset, self.config, self._last_flush_ms)
-        ]
-        self._segments[0].become_active()
+        self._segments.delete_all()
+        self._snapshots.keep_only(())
+        self._segments = Segments([self._new_segment(offset)])
         self._log_start_offset = offset
         self._after_cut(offset)
-        self._snapshots.keep_only(())
-        self.producer_state = ProducerStateManager()
 
     def _after_cut(self, log_end_offset: int) -> None:
         self._log_end_offset = log_end_offset
         self._log_start_offset = min(self._log_start_offset, log_end_offset)
         self.recovery_point = min(self.recovery_point, log_end_offset)
         self.leader_epochs.truncate_from_end(log_end_offset)
-        loaded = Loaded(self._segments, log_end_offset, self.leader_epochs)
-        self.producer_state = restore_producers(loaded, self._snapshots, self._log_start_offset)
+        self.producer_state = self._restored_producers()
         self.high_watermark = min(self._high_watermark, log_end_offset)
+
+    def _restored_producers(self) -> ProducerStateManager:
+        """The producer state at the log end: the newest snapshot, and the batches after it."""
+        producers = ProducerStateManager()
+        taken_at, entries = self._snapshots.newest(self._log_end_offset)
+        producers.load(entries)
+        for batch in self._segments.batches(max(taken_at, self._log_start_offset)):
+            header = read_header(batch)
+            if header.has_producer_id:
+                producers.update(header, header.base_offset, batch)
+        return producers
 
     # -- keeping -------------------------------------------------------------------------------
 
@@ -418,15 +391,14 @@ class PartitionLog:
         waited_ms = now_ms - self._last_flush_ms
         return self.recovery_point < self._log_end_offset and waited_ms >= self.config.flush_ms
 
-    def flush(self, now_ms: int) -> None:
+    def flush(self) -> None:
         """Sync everything appended so far; the recovery point moves to the log end."""
         if self._failure is not None:
             raise self._failure
         try:
             if self.recovery_point < self._log_end_offset:
                 self.leader_epochs.save(sync=True)
-                for index in range(self._index_of(self.recovery_point), len(self._segments)):
-                    self._segments[index].sync()
+                self._segments.sync_from(self.recovery_point)
             if not self._directory_is_synced:
                 self._storage.sync_directory(self.directory)
                 self._directory_is_synced = True
@@ -436,26 +408,24 @@ class PartitionLog:
             self._failure = error
             raise
         self.recovery_point = self._log_end_offset
-        self._last_flush_ms = now_ms
+        self._last_flush_ms = self._now_ms
 
-    def close(self, now_ms: int, *, clean: bool) -> None:
+    def close(self, *, clean: bool) -> None:
         """Give all files back; if clean, durable and with a producer snapshot, so that no
         recovery is needed.
         """
         if clean and self._failure is None:
-            self._segments[-1].become_inactive()
-            self.flush(now_ms)
+            self._segments.active.become_inactive()
+            self.flush()
             if len(self.producer_state) and self._log_end_offset not in self._snapshots.offsets():
                 self._snapshots.write(self._log_end_offset, self.producer_state.entries())
-        for segment in self._segments:
-            segment.close()
+        self._segments.close()
 
     def delete(self) -> None:
         """Remove the partition. The rename comes first: a crash half-way leaves no half a
         partition.
         """
-        for segment in self._segments:
-            segment.close()
+        self._segments.close()
         doomed = f"{self.directory}.{self.topic_id.hex}-delete"
         self._storage.rename(self.directory, doomed)
         self._storage.delete_tree(doomed)

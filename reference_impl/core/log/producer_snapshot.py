@@ -113,20 +113,17 @@ class Snapshots:
         """Keep the state for a log that ends at `offset`."""
         self._storage.write_atomically(self.path(offset), encode_snapshot(entries), sync=False)
 
-    def newest(self, log_start_offset: int, log_end_offset: int) -> tuple[int, list[ProducerEntry]]:
-        """The newest whole snapshot within the log, and its offset; those beyond or torn are
-        removed.
-        """
+    def newest(self, log_end_offset: int) -> tuple[int, list[ProducerEntry]]:
+        """The newest whole snapshot of this log, and its offset; torn or later ones are removed."""
         for offset in reversed(self.offsets()):
+            path = self.path(offset)
             if offset <= log_end_offset:
                 try:
-                    return offset, decode_snapshot(
-                        self.path(offset), self._storage.read_file(self.path(offset))
-                    )
+                    return offset, decode_snapshot(path, self._storage.read_file(path))
                 except BadSnapshot:
                     pass  # an older one, or the log itself, tells the same
-            self._storage.delete(self.path(offset))
-        return log_start_offset, []
+            self._storage.delete(path)
+        return 0, []
 
     def keep_only(self, offsets: Iterable[int]) -> None:
         """Remove the snapshots for other log ends than these."""

@@ -19,8 +19,6 @@ from reference_impl.core.log.batch_scan import CorruptLog, scan_batches, scan_he
 from reference_impl.core.log.checkpoints import BadCheckpoint
 from reference_impl.core.log.leader_epochs import LeaderEpochs
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.producer_snapshot import Snapshots
-from reference_impl.core.log.producer_state import ProducerStateManager
 from reference_impl.core.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -82,7 +80,6 @@ def load(opening: Opening) -> Loaded:
         loaded.segments = [_new_segment(opening, opening.log_start_offset)]
         loaded.log_end_offset = opening.log_start_offset
     epochs.truncate_from_end(loaded.log_end_offset)
-    loaded.segments[-1].become_active()
     return loaded
 
 
@@ -171,26 +168,3 @@ def _appended(header: BatchHeader) -> Appended:
 def _note_epoch(epochs: LeaderEpochs, header: BatchHeader) -> None:
     if epochs.latest is None or header.partition_leader_epoch > epochs.latest:
         epochs.assign(header.partition_leader_epoch, header.base_offset)
-
-
-def restore_producers(
-    loaded: Loaded, snapshots: Snapshots, log_start_offset: int
-) -> ProducerStateManager:
-    """The producer state at the log end: the newest snapshot, and the batches after it."""
-    producers = ProducerStateManager()
-    replay_from, entries = snapshots.newest(log_start_offset, loaded.log_end_offset)
-    producers.load(entries)
-    replay_from = max(replay_from, log_start_offset)
-    for index, segment in enumerate(loaded.segments):
-        following = loaded.segments[index + 1 : index + 2]
-        if following and following[0].base_offset <= replay_from:
-            continue
-        if (found := segment.find_batch(replay_from)) is None:
-            continue
-        try:
-            for header, _, batch in scan_batches(segment.log, found[1], segment.size):
-                if header.has_producer_id:
-                    producers.update(header, header.base_offset, batch)
-        except CorruptRecord as error:
-            raise CorruptLog(segment.log.path, str(error)) from error
-    return producers

@@ -1,0 +1,120 @@
+"""The segments of one partition in order, and what is looked up across them. Source:
+LogSegments.java.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from reference_impl.core.log.batch_scan import CorruptLog, scan_batches
+from reference_impl.core.log.segment import Segment, Slice, TimestampOffset
+from reference_impl.wire.records import CorruptRecord
+
+
+class Segments:
+    """Never empty; the last one is active, the others are closed."""
+
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self.active.become_active()
+
+    @property
+    def active(self) -> Segment:
+        """The one that is appended to."""
+        return self._segments[-1]
+
+    @property
+    def base_offsets(self) -> list[int]:
+        """Where each segment starts."""
+        return [segment.base_offset for segment in self._segments]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all `.log` files."""
+        return sum(segment.size for segment in self._segments)
+
+    def add(self, segment: Segment) -> None:
+        """Begin the next segment."""
+        segment.become_active()
+        self._segments.append(segment)
+
+    def from_offset(self, offset: int) -> list[Segment]:
+        """The segment that holds the offset, and all after it."""
+        found = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset)
+        return self._segments[max(found - 1, 0) :]
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def locate(
+        self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
+    ) -> Slice | None:
+        """The batches from the one with `offset` on, of the first segment that has any."""
+        segments = self.from_offset(offset)
+        for segment, following in zip(segments, [*segments[1:], None], strict=True):
+            limit = limit_offset
+            if following is not None and (limit is None or limit >= following.base_offset):
+                limit = None  # it does not lie in this segment
+            found = segment.locate(offset, max_bytes, limit, at_least_one)
+            if found is not None:
+                return found if found.size > 0 else None
+            if limit is not None:
+                return None
+        return None
+
+    def batches(self, from_offset: int) -> Iterator[memoryview]:
+        """Every batch from the one with this offset on, with its CRC checked."""
+        for segment in self.from_offset(from_offset):
+            if (found := segment.find_batch(from_offset)) is None:
+                continue
+            try:
+                for _, _, batch in scan_batches(segment.log, found[1], segment.size):
+                    yield batch
+            except CorruptRecord as error:
+                raise CorruptLog(segment.log.path, str(error)) from error
+
+    def offset_for_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
+        """The first record at or after `from_offset` that is not older."""
+        for segment in self.from_offset(from_offset):
+            if segment.newest[0] >= timestamp:
+                found = segment.find_timestamp(timestamp, from_offset)
+                if found is not None:
+                    return found
+        return None
+
+    @property
+    def max_timestamp(self) -> int:
+        """The largest timestamp of all; -1 where there is none."""
+        return max(segment.newest[0] for segment in self._segments)
+
+    # -- cutting -------------------------------------------------------------------------------
+
+    def delete_below(self, offset: int) -> None:
+        """Remove the closed segments that lie wholly below the offset."""
+        while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
+            self._segments.pop(0).delete()
+
+    def truncate_to(self, offset: int) -> int:
+        """Remove the batch that holds `offset` and all after it; the offset after what is left."""
+        while len(self._segments) > 1 and self.active.base_offset > offset:
+            self._segments.pop().delete()
+        self.active.truncate_to(offset)
+        self.active.become_active()
+        return self.active.read_next_offset()
+
+    def delete_all(self) -> None:
+        """Remove every file. Nothing may be asked of the segments afterwards."""
+        for segment in self._segments:
+            segment.delete()
+
+    # -- keeping -------------------------------------------------------------------------------
+
+    def sync_from(self, offset: int) -> None:
+        """Return when everything from `offset` on would survive a loss of power."""
+        for segment in self.from_offset(offset):
+            segment.sync()
+
+    def close(self) -> None:
+        """Give the files back."""
+        for segment in self._segments:
+            segment.close()
