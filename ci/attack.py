@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from linearizability.check import check, confirm_with_porcupine
-
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 VERDICT_FILE = "verdict.json"

@@ -57,7 +57,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port of node 1; node i listens at port + i - 1.")] = (
         9092
     ),
-    data: Annotated[Path | None, typer.Option(help="Data directory (else a temporary one).")] = None,
+    data: Annotated[Path | None, typer.Option(help="Data directory, else temporary.")] = None,
     config: ConfigOption = None,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:

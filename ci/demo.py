@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from linearizability.check import check
-
 from chaos.protocols import TargetError
 from ci import doctor
 from ci.attack import Judged, attack, problems_of, run_facts
 from ci.conform import examine
 from ci.errors import UsageError
+from linearizability.check import check
 from linearizability.verdict import Validity, Verdict, merge
 
 APACHE = "apache:4.3.1"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Literal, TypeVar
 
 Priority = Literal["P0", "P1", "P2"]
@@ -98,10 +99,9 @@ def expect_that(condition: bool, what: str, expected: object, actual: object) ->
 def _like(actual: object, expected: Iterable[object]) -> object:
     """Show an error number by the name that its enumeration knows."""
     for value in expected:
-        kind = type(value)
-        if kind is not int and isinstance(value, int) and isinstance(actual, int):
+        if isinstance(value, IntEnum) and isinstance(actual, int):
             try:
-                return kind(actual)
+                return type(value)(actual)
             except ValueError:
                 return actual
     return actual

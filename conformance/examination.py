@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.targets.bootstrap import BootstrapTarget
-
 from chaos.faults import Heal, Kill
 from chaos.protocols import Cluster, TargetError
 from chaos.targets import parse_target
+from chaos.targets.bootstrap import BootstrapTarget
 from conformance.case import Case, Unsupported
 from conformance.wire import Connection, eventually
 from reference_impl.wire import ApiKey, Malformed, request_definition
