@@ -8,6 +8,7 @@ from ci import places
 from ci.checks import CHECKS, TOOLS
 from ci.checks.sizes import size_advice
 
+
 def main() -> int:
     """Everything runs even where something fails: one run shows all there is to mend."""
     failed = []
