@@ -251,7 +251,11 @@ class Wire:
         return self.wait_for_topic(name, partitions)
 
     def wait_for_topic(self, name: str, partitions: int) -> Topic:
-        """Wait until Metadata shows the topic with a leader for each partition."""
+        """Wait until Metadata shows the topic with a leader for each partition, and it leads.
+
+        A broker may show a new topic in Metadata a moment before its log can be read (seen on
+        Apache Kafka 4.3.1), so that a case would take that moment for the target's answer.
+        """
         described = eventually(
             lambda: self.topic_metadata(name),
             lambda t: t.error_code == 0
@@ -259,7 +263,14 @@ class Wire:
             and all(p.error_code == 0 for p in t.partitions),
             f"topic {name} becomes visible with leaders",
         )
-        return Topic(name, described.topic_id, partitions)
+        topic = Topic(name, described.topic_id, partitions)
+        for partition in range(partitions):
+            eventually(
+                lambda partition=partition: self.fetch(topic, 0, partition=partition).error_code,  # type: ignore[misc]
+                lambda error: error == ErrorCode.NONE,
+                f"partition {partition} of the new topic {name} can be read",
+            )
+        return topic
 
     def topic_metadata(self, name: str, version: int | None = None) -> Struct:
         """The answer's entry for one topic, never creating it."""
