@@ -58,8 +58,9 @@ def _addresses(layout: Layout, node: int) -> dict[str, str]:
         "controller.quorum.voters": ",".join(f"{n}@{where}" for n, where in quorum.items()),
         "controller.listener.names": "CONTROLLER",
         "listeners": ",".join(bound),
-        # 3.9 refuses a controller listener here, which it does not need with static voters.
-        "advertised.listeners": ",".join(told[:2]),
+        # The controller's too: a new leader of the quorum tells its peers this endpoint (KIP-853,
+        # BeginQuorumEpoch), and otherwise the one it is bound to, past the proxies.
+        "advertised.listeners": ",".join(told),
         "inter.broker.listener.name": "INTERNAL",
         "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in LISTENERS),
     }
