@@ -103,21 +103,21 @@ def _expand_snappy(data: bytes, max_size: int) -> bytes:
     if not data.startswith(XERIAL_MAGIC):
         return _expand_snappy_block(data, max_size)
     out = []
-    left = max_size
-    position = len(XERIAL_MAGIC) + 8
-    while position < len(data):
+    size = 0
+    position = len(XERIAL_MAGIC) + 8  # magic, then version and compatible version
+    while position != len(data):
         start = position + 4
         position = start + int.from_bytes(data[position:start], "big")
         if position > len(data):
-            raise CorruptRecord("snappy block runs past the end")
-        out.append(_expand_snappy_block(data[start:position], left))
-        left -= len(out[-1])
+            raise CorruptRecord("not snappy: the last block runs past the end")
+        out.append(_expand_snappy_block(data[start:position], max_size, size))
+        size += len(out[-1])
     return b"".join(out)
 
 
-def _expand_snappy_block(block: bytes, max_size: int) -> bytes:
+def _expand_snappy_block(block: bytes, max_size: int, already: int = 0) -> bytes:
     # The block begins with the size which the library would allocate at once.
-    if cramjam.snappy.decompress_raw_len(block) > max_size:
+    if already + cramjam.snappy.decompress_raw_len(block) > max_size:
         raise _too_large(max_size)
     return bytes(cramjam.snappy.decompress_raw(block))
 

@@ -71,49 +71,57 @@ def as_java_prints(batch: RecordBatch) -> str:
     return " | ".join(parts)
 
 
-def test_java_reads_our_batches_and_we_read_the_batches_it_makes_of_them() -> None:
+def sent_batches() -> list[RecordBatch]:
+    """Batches of every compression, transaction markers, and one without timestamps."""
     random = Random("records oracle")
-    batches = [
-        drawn_batch(random, codec) for codec in Compression for _ in range(BATCHES_PER_CODEC)
+    drawn = [drawn_batch(random, codec) for codec in Compression for _ in range(BATCHES_PER_CODEC)]
+    markers = [
+        end_txn_marker(kind, producer_id=7, producer_epoch=1, timestamp_ms=5)
+        for kind in (ControlRecordType.COMMIT, ControlRecordType.ABORT)
     ]
-    for kind in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
-        batches.append(end_txn_marker(kind, producer_id=7, producer_epoch=1, timestamp_ms=5))
-    answers = java_oracle.run("Records.java", "4.3.1", [batch.encode().hex() for batch in batches])
-    for batch, answer in zip(batches, answers, strict=True):
-        printed, _, rebuilt = answer.partition("\t")
-        assert printed == as_java_prints(batch)
-        ours, _ = RecordBatch.decode(batch.encode())
-        theirs, end = RecordBatch.decode(bytes.fromhex(rebuilt))
-        assert end == len(rebuilt) // 2
-        # Java counts timestamps from the first record's, so only absolute ones can be compared.
-        assert as_java_prints(theirs) == printed
-        assert [r.value for r in theirs.records] == [r.value for r in ours.records]
-        if batch.compression is Compression.NONE and not batch.records[0].timestamp_delta:
-            assert bytes.fromhex(rebuilt) == batch.encode()
+    return [*drawn, *markers, RecordBatch([Record(b"x")])]
 
 
-def test_java_refuses_what_we_refuse() -> None:
-    good = RecordBatch([Record(b"a"), Record(b"b", headers=[("h", None)])], base_timestamp=0)
-    raw = good.encode()
-    wrong = {
-        "crc": patched(raw, crc=1),
+def wrong_batches() -> dict[str, bytes]:
+    """Batches which are wrong in one place."""
+    records = [Record(b"a"), Record(b"b", headers=[("h", None)])]
+    raw = RecordBatch(records, base_timestamp=0).encode()
+    return {
+        "a wrong CRC": patched(raw, crc=1),
         "more records than there are": patched(raw, records_count=3),
         "fewer records than there are": patched(raw, records_count=1),
         "a record of negative size": patched(raw[:61] + b"\x01" + raw[62:]),
     }
-    answers = java_oracle.run("Records.java", "4.3.1", [batch.hex() for batch in wrong.values()])
-    for name, answer in zip(wrong, answers, strict=True):
-        assert answer.startswith("error: "), name
-    for name, batch in wrong.items():
+
+
+@pytest.fixture(scope="module")
+def java_says() -> dict[bytes, str]:
+    """What Java answers to each batch of this module; one JVM for all."""
+    lines = [batch.encode() for batch in sent_batches()] + list(wrong_batches().values())
+    answers = java_oracle.run("Records.java", "4.3.1", [line.hex() for line in lines])
+    return dict(zip(lines, answers, strict=True))
+
+
+def test_java_reads_our_batches_and_we_read_the_batches_it_makes_of_them(
+    java_says: dict[bytes, str],
+) -> None:
+    for batch in sent_batches():
+        printed, _, rebuilt = java_says[batch.encode()].partition("\t")
+        assert printed == as_java_prints(batch)
+        theirs, end = RecordBatch.decode(bytes.fromhex(rebuilt))
+        assert end == len(rebuilt) // 2
+        # Java counts timestamps from the first record's, so only absolute ones can be compared.
+        assert as_java_prints(theirs) == printed
+        if batch.compression is Compression.NONE and not batch.records[0].timestamp_delta:
+            assert bytes.fromhex(rebuilt) == batch.encode()
+    assert as_java_prints(RecordBatch([Record(b"x")])).endswith(f"| 0 {NO_TIMESTAMP} null 78")
+
+
+def test_java_refuses_what_we_refuse(java_says: dict[bytes, str]) -> None:
+    for name, batch in wrong_batches().items():
+        assert java_says[batch].startswith("error: "), name
         try:
             RecordBatch.decode(batch)
         except CorruptRecord:
             continue
         pytest.fail(f"we accept {name}")
-
-
-def test_no_timestamp_is_what_java_calls_no_timestamp() -> None:
-    [answer] = java_oracle.run(
-        "Records.java", "4.3.1", [RecordBatch([Record(b"x")]).encode().hex()]
-    )
-    assert answer.partition("\t")[0].endswith(f"| 0 {NO_TIMESTAMP} null 78")
