@@ -23,8 +23,9 @@ from linearizability.porcupy.result import Annotation, PartitionResult, Result, 
 from linearizability.verdict import Validity
 
 MAGIC: Final = int.from_bytes(b"TSPORC01", "little")
-EXIT_BAD_REQUEST: Final = 2
 EXIT_MEMORY: Final = 3
+EXIT_BAD_REQUEST: Final = 64
+"""Not 2: that is how Go ends a program that crashed."""
 GRACE_S: Final = 10.0
 """How much longer than its own time limit the process may take (reading, explaining, drawing)."""
 
@@ -56,7 +57,10 @@ def check_by_executable(
     html: Path | None,
     annotations: Sequence[Annotation],
 ) -> Result:
-    """Have the executable judge the operations of every key."""
+    """Have the executable judge the operations of every key.
+
+    Raises ValueError if the request makes no sense, e.g. names no model.
+    """
     executable = find_executable()
     if executable is None:
         return Result(
@@ -71,7 +75,11 @@ def check_by_executable(
         "annotations": [asdict(annotation) for annotation in annotations],
     }
     output, problem = _run(executable, pack(operations, request), timeout_s)
-    lines, done = _lines(output)
+    try:
+        lines, done = _lines(output)
+    except (ValueError, AttributeError):
+        lines, done = [], False
+        problem = problem or f"{executable} is not porcupine-check; run `make setup`"
     drawing = next((line["html"] for line in lines if line.get("html")), None)
     if html is not None and drawing is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +113,10 @@ def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str
         except BaseException:
             process.kill()
             raise
-    return output, _problem(process.returncode, errors)
+    problem = _problem(process.returncode, errors)
+    if process.returncode == EXIT_BAD_REQUEST:
+        raise ValueError(f"check: {problem}")
+    return output, problem
 
 
 def _problem(status: int, errors: bytes) -> str | None:
@@ -116,7 +127,8 @@ def _problem(status: int, errors: bytes) -> str | None:
     if status < 0:
         return f"the search was killed by {signal.Signals(-status).name}"
     said = errors.decode(errors="replace").strip().splitlines()
-    return said[0] if said else f"the search ended with status {status}"
+    reason = f"the search crashed with status {status}"
+    return said[0].removeprefix("porcupine-check: ") if said else reason
 
 
 def _lines(output: bytes) -> tuple[list[dict[str, Any]], bool]:

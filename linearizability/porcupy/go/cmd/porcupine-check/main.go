@@ -1,8 +1,9 @@
 // porcupine-check reads one packed history from standard input and writes one line of JSON for
 // each of its partitions, as soon as it is judged, then {"done": true}.
 //
-// Exit status: 0 all partitions were judged (see the lines), 2 the request is bad, 3 the memory
-// limit was reached. Whatever was written before an early end still stands.
+// Exit status: 0 all partitions were judged (see the lines), 3 the memory limit was reached, 64 the
+// request is bad (2 is how Go ends a program that crashed). Whatever was written before an early
+// end still stands.
 package main
 
 import (
@@ -16,6 +17,8 @@ import (
 	"touchstone/porcupy/models"
 )
 
+const exitBadRequest = 64
+
 func main() {
 	if len(os.Args) > 1 {
 		fmt.Println("porcupine-check: reads a packed history on standard input; models:")
@@ -26,7 +29,7 @@ func main() {
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "porcupine-check:", err)
-		os.Exit(2)
+		os.Exit(exitBadRequest)
 	}
 }
 

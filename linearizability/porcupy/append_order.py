@@ -1,0 +1,202 @@
+"""append_order: offsets grow in real time. A kernel over the events of any number of partitions.
+
+The rule (guarantees.md): if the send of A was acknowledged (acks=all) before the send of B was
+invoked, then A's offset is lower than B's; no two acknowledgements name one offset. It follows for
+readers too: what a poll had delivered at an offset was in the log by then, and so was all below.
+
+It is `fast_log.py` for many partitions at once, on what a Kafka history can know. No false alarm:
+
+- An acknowledged record was appended between invocation and acknowledgement, also if it was retried
+  (a retry's answer names the first copy's offset, or the copy that this answer is about).
+- A record of unknown outcome, or without an offset, or a second copy, was appended some time after
+  its invocation: if it was read, and its value was sent only once, it counts, without an end (also
+  an acknowledged one without an offset: what was read may be a copy that arrived later).
+- acks 0 and 1 prove nothing: a leader without followers answers, and its log is cut later.
+- A poll proves only that its records were there. It never proves that there were no more: a fetch
+  returns what is below the high watermark, and may return less.
+- Only the order of offsets counts, not their distance: control records, aborted transactions and
+  compaction leave holes.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.history import PARTITION, F, Type
+from linearizability.porcupy.operations import NEVER
+
+KEY = list(PARTITION)
+ANOMALY_COLUMNS = (*KEY, "kind", "op_ids", "message")
+_NEVER = pl.lit(NEVER, dtype=pl.Int64)
+_NEEDED = (
+    *KEY, "f", "type", "op_id", "record_index", "process", "acks", "offset", "control", "value",
+    "replica", "high_watermark", "t_invoke_ns", "t_complete_ns",
+)  # fmt: skip
+
+
+def of_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Sends and polls, with a topic's id filled in where the topic had only one.
+
+    A producer does not learn topic ids; a raw read does. Both speak of the same partition.
+    """
+    only_id = pl.col("topic_id").drop_nulls().unique()
+    known = pl.when(only_id.len() == 1).then(only_id.first())
+    return (
+        events.select(_NEEDED)
+        .filter(pl.col("f").is_in([F.SEND.value, F.POLL.value]), pl.col("partition").is_not_null())
+        .with_columns(pl.col("topic_id").fill_null(known.over("topic")))
+    )
+
+
+def reads(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Records that a reader was given: key, offset, value, op_id, process, lo, hi.
+
+    A raw read of one replica counts only below its high watermark: above, records may be cut off.
+    """
+    settled = pl.col("replica").is_null() | (pl.col("offset") < pl.col("high_watermark"))
+    return events.filter(
+        pl.col("f") == F.POLL.value,
+        pl.col("offset").is_not_null(),
+        pl.col("control").is_null(),
+        settled.fill_null(False),
+    ).select(*KEY, "offset", "value", "op_id", "process", lo="t_invoke_ns", hi=_completed())
+
+
+def appends(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Appends whose place is known: key, offset, value, op_id, record_index, process, lo, hi and
+    acked.
+
+    The record entered the log at an instant of [lo, hi].
+    """
+    sends = events.filter(pl.col("f") == F.SEND.value)
+    durable = sends.filter(
+        pl.col("acks") == -1, pl.col("type").is_in([Type.OK.value, Type.INFO.value])
+    )
+    is_acked = (pl.col("type") == Type.OK.value) & pl.col("offset").is_not_null()
+    columns = [*KEY, "offset", "value", "op_id", "record_index", "process", "lo", "hi", "acked"]
+    acked = durable.filter(is_acked).with_columns(
+        lo="t_invoke_ns", hi=_completed(), acked=pl.lit(True)
+    )
+    sent_once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1)
+    places = reads(events).select(*KEY, "value", seen="offset").unique().drop_nulls("value")
+    pinned = (
+        durable.join(sent_once, on=[*KEY, "value"], how="semi", nulls_equal=True)
+        .join(places, on=[*KEY, "value"], nulls_equal=True)
+        .filter((is_acked & (pl.col("offset") == pl.col("seen"))).not_())
+        .with_columns(lo="t_invoke_ns", hi=_NEVER, acked=pl.lit(False), offset="seen")
+    )
+    return pl.concat([acked.select(columns), pinned.select(columns)])
+
+
+def checked(events: pl.LazyFrame) -> pl.LazyFrame:
+    """How many appends with a known place were judged (one row, one column)."""
+    return appends(of_partitions(events)).select(pl.len())
+
+
+def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
+    """One row per record that stands too low, and per offset given twice: ANOMALY_COLUMNS.
+
+    kinds: `append-order` (op_ids: the late record's send, the earliest acknowledged one above it);
+    `read-before-append` (a poll had already been given something at or above its offset; op_ids:
+    the send, the poll); `same-offset` (op_ids: all sends acknowledged there).
+    """
+    return anomalies_with_offsets(events).select(ANOMALY_COLUMNS)
+
+
+def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
+    """As append_order_anomalies, with the `offset` where each stands."""
+    events = of_partitions(events)
+    placed, read = appends(events), reads(events)
+    late = placed.join(_evidence(placed, read), on=[*KEY, "offset"], nulls_equal=True)
+    columns = [*ANOMALY_COLUMNS, "offset"]
+    acked = placed.filter("acked").select(*KEY, "offset", "value", "op_id", "hi")
+    behind_ack = _with_witness(
+        late.filter(pl.col("lo") > pl.col("ack_above")), acked, "ack_above", strictly=True
+    ).with_columns(
+        kind=pl.lit("append-order"),
+        message=pl.format(
+            "value {} was sent after value {} had been acknowledged at offset {}, "
+            "yet stands before it, at offset {}",
+            _shown("value"), _shown("value_witness"), "offset_witness", "offset",
+        ),
+    )  # fmt: skip
+    before_send = _with_witness(
+        late.filter(pl.col("lo") > pl.col("read_from"), pl.col("lo") <= pl.col("ack_above")),
+        read, "read_from", strictly=False,
+    ).with_columns(
+        kind=pl.lit("read-before-append"),
+        message=pl.format(
+            "value {} stands at offset {}, but before it was sent a poll had been given offset {}",
+            _shown("value"), "offset", "offset_witness",
+        ),
+    )  # fmt: skip
+    found = [f.select(columns) for f in (behind_ack, before_send, _same_offset(placed))]
+    return pl.concat(found).sort(*KEY, "offset", "kind", "op_ids", nulls_last=True)
+
+
+def _completed() -> pl.Expr:
+    return pl.col("t_complete_ns").fill_null(NEVER)
+
+
+def _shown(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.String).fill_null("(unknown)")
+
+
+def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
+    """Per offset, when the log was first proven longer: by an acknowledgement of a higher offset
+    (`ack_above`), by a poll of this or a higher one (`read_from`)."""
+    never = pl.lit(None, dtype=pl.Int64)
+    acked = placed.select(
+        *KEY, "offset", ack=pl.when("acked").then("hi"), read=never.alias("read")
+    )
+    polled = read.select(*KEY, "offset", ack=never, read="hi")
+    by_offset = pl.concat([acked, polled]).group_by(*KEY, "offset").agg(pl.min("ack", "read"))
+    ack, given = pl.col("ack").fill_null(NEVER), pl.col("read").fill_null(NEVER)
+    return by_offset.sort(*KEY, "offset").select(
+        *KEY,
+        "offset",
+        ack_above=ack.cum_min(reverse=True).shift(-1).fill_null(NEVER).over(KEY),
+        read_from=given.cum_min(reverse=True).over(KEY),
+    )
+
+
+def _with_witness(
+    late: pl.LazyFrame, proofs: pl.LazyFrame, bound: str, *, strictly: bool
+) -> pl.LazyFrame:
+    """Add the operation whose completion is the bound that the late record broke."""
+    witnesses = proofs.select(
+        *KEY, pl.col("hi").alias(bound), offset_witness="offset", value_witness="value",
+        op_id_witness="op_id",
+    )  # fmt: skip
+    above = (
+        pl.col("offset_witness") > pl.col("offset")
+        if strictly
+        else pl.col("offset_witness") >= pl.col("offset")
+    )
+    return (
+        late.join(witnesses, on=[*KEY, bound], nulls_equal=True)
+        .filter(above)
+        .sort("offset_witness", "op_id_witness")
+        .group_by(*KEY, "offset", "op_id", "record_index")
+        .agg(pl.first("value", "offset_witness", "value_witness", "op_id_witness"))
+        .with_columns(op_ids=pl.concat_list("op_id", "op_id_witness"))
+    )
+
+
+def _same_offset(placed: pl.LazyFrame) -> pl.LazyFrame:
+    acked, place = placed.filter("acked"), [*KEY, "offset"]
+    twice = acked.group_by(place).len().filter(pl.col("len") > 1)
+    return (
+        acked.join(twice, on=place, nulls_equal=True)
+        .group_by(place)
+        .agg(pl.len(), op_ids=pl.col("op_id").unique().sort(), values=pl.col("value").sort())
+        .with_columns(
+            kind=pl.lit("same-offset"),
+            message=pl.format(
+                "offset {} was acknowledged for {} records (values {})",
+                "offset",
+                "len",
+                pl.col("values").cast(pl.List(pl.String)).list.join(", "),
+            ),
+        )
+    )

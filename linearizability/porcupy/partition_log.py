@@ -1,0 +1,195 @@
+"""Judge the partition logs of a history: the fast kernel first, then porcupine as second opinion.
+
+The kernel (`append_order.py`) judges every append and names what is wrong. Porcupine searches whole
+partitions window by window, and of each broken one the window around the first contradiction,
+which it draws. The two can only disagree by a bug of ours; that is UNKNOWN, and said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from linearizability.porcupy import check
+from linearizability.porcupy.append_order import (
+    KEY,
+    anomalies_with_offsets,
+    append_order_anomalies,
+    checked,
+)
+from linearizability.porcupy.result import Annotation, PartitionResult
+from linearizability.porcupy.windows import Logs, faults, logs_of, tiles, window, within
+from linearizability.verdict import Anomaly, Validity
+
+__all__ = ["PartitionLogResult", "append_order_anomalies", "checked", "judge_partition_logs"]
+
+MOST_ANOMALIES = 100
+"""Anomalies kept per partition; `anomaly_count` is the full number."""
+MOST_DRAWINGS = 10
+MOST_SEARCHED = 50_000
+"""Operations given to porcupine in windows of whole partitions (a few seconds)."""
+
+
+@dataclass(frozen=True)
+class PartitionLogResult:
+    """The verdict on one partition.
+
+    appends: how many the kernel judged.  porcupine: what the search says of `searched` operations;
+    NOT_APPLICABLE if it was not asked.  html: the drawing of the first contradiction.  reason: what
+    is odd about the verdict, e.g. why the search did not finish.
+    """
+
+    topic: str
+    topic_id: str | None
+    partition: int
+    verdict: Validity
+    appends: int
+    anomalies: tuple[Anomaly, ...] = ()
+    anomaly_count: int = 0
+    porcupine: Validity = Validity.NOT_APPLICABLE
+    searched: int = 0
+    html: Path | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class _Limits:
+    timeout_s: float
+    memory_mib: int
+
+
+def judge_partition_logs(
+    events: pl.LazyFrame,
+    *,
+    confirm: bool = True,
+    html_dir: Path | None = None,
+    timeout_s: float = 60,
+    memory_mib: int = 1024,
+) -> list[PartitionLogResult]:
+    """Judge every partition with an append whose place is known.
+
+    confirm: have porcupine judge too.  html_dir: where it draws broken partitions (the first
+    MOST_DRAWINGS).  timeout_s, memory_mib: of each search.
+    """
+    logs, limits = logs_of(events), _Limits(timeout_s, memory_mib)
+    found = (
+        anomalies_with_offsets(events)
+        .collect()
+        .join(logs.partitions, on=KEY, nulls_equal=True)
+        .sort("pid", "offset")
+    )
+    counts = dict(logs.appends.group_by("pid").len().iter_rows())
+    results = {
+        row["pid"]: _by_kernel(row, counts[row["pid"]], found.filter(pl.col("pid") == row["pid"]))
+        for row in logs.partitions.iter_rows(named=True)
+    }
+    if confirm:
+        _confirm_valid(results, logs, limits)
+        _confirm_broken(results, logs, found, faults(events), html_dir, limits)
+    return list(results.values())
+
+
+def _by_kernel(
+    partition: dict[str, str | int], appends: int, found: pl.DataFrame
+) -> PartitionLogResult:
+    scope = {name: partition[name] for name in KEY}
+    anomalies = tuple(
+        Anomaly(row["kind"], tuple(row["op_ids"]), row["message"], scope, "broker")
+        for row in found.head(MOST_ANOMALIES).iter_rows(named=True)
+    )
+    return PartitionLogResult(
+        **scope,  # type: ignore[arg-type]
+        verdict=Validity.INVALID if anomalies else Validity.VALID,
+        appends=appends,
+        anomalies=anomalies,
+        anomaly_count=len(found),
+    )
+
+
+def _confirm_valid(results: dict[int, PartitionLogResult], logs: Logs, limits: _Limits) -> None:
+    """Have porcupine search what the kernel found in order, window by window."""
+    good = {pid for pid, result in results.items() if result.verdict is Validity.VALID}
+    if not good:
+        return
+    kept = pl.col("pid").is_in(good)
+    logs = replace(logs, appends=logs.appends.filter(kept), polls=logs.polls.filter(kept))
+    operations, pid_of_key = tiles(logs, MOST_SEARCHED)
+    answer = check(
+        "partition_log", operations, timeout_s=limits.timeout_s, memory_mib=limits.memory_mib
+    )
+    windows = defaultdict[int, list[PartitionResult]](list)
+    for judged in answer.partitions:
+        windows[pid_of_key[judged.key]].append(judged)
+    for pid in good:
+        results[pid] = _with_search(
+            results[pid], windows[pid], pid_of_key.count(pid), answer.reason
+        )
+
+
+def _with_search(
+    result: PartitionLogResult, judged: Sequence[PartitionResult], asked: int, reason: str | None
+) -> PartitionLogResult:
+    """A valid partition with what the search says. The kernel needs no confirmation (it is exact);
+    only a contradiction changes the verdict."""
+    searched = sum(part.operations for part in judged)
+    verdicts = {part.verdict for part in judged}
+    if Validity.INVALID in verdicts:
+        return replace(
+            result, verdict=Validity.UNKNOWN, porcupine=Validity.INVALID, searched=searched,
+            reason="porcupine finds no order where the kernel finds none broken: a bug of ours",
+        )  # fmt: skip
+    if Validity.UNKNOWN in verdicts or len(judged) < asked:
+        return replace(
+            result, porcupine=Validity.UNKNOWN, searched=searched,
+            reason=f"not confirmed by a search: {reason}",
+        )  # fmt: skip
+    if not judged:
+        return replace(result, reason="left out of the search: the history is large")
+    return replace(result, porcupine=Validity.VALID, searched=searched)
+
+
+def _confirm_broken(
+    results: dict[int, PartitionLogResult],
+    logs: Logs,
+    found: pl.DataFrame,
+    annotations: Sequence[Annotation],
+    html_dir: Path | None,
+    limits: _Limits,
+) -> None:
+    """Have porcupine search, and draw, the window around each broken partition's first anomaly."""
+    for drawn, pid in enumerate(p for p, r in results.items() if r.verdict is Validity.INVALID):
+        if drawn >= MOST_DRAWINGS:
+            results[pid] = replace(results[pid], reason="not drawn: many partitions are broken")
+            continue
+        first = found.filter(pl.col("pid") == pid).row(0, named=True)
+        operations = window(logs, pid, first["offset"], first["op_ids"])
+        answer = check(
+            "partition_log",
+            operations,
+            timeout_s=limits.timeout_s,
+            memory_mib=limits.memory_mib,
+            html=None if html_dir is None else html_dir / _file_name(results[pid]),
+            annotations=within(annotations, operations),
+        )
+        reason = None if answer.verdict is Validity.INVALID else (
+            f"not confirmed by a search: {answer.reason}" if answer.reason
+            else "porcupine finds an order where the kernel says there is none: a bug of ours"
+        )  # fmt: skip
+        results[pid] = replace(
+            results[pid], porcupine=answer.verdict, searched=len(operations), html=answer.html,
+            reason=reason,
+        )  # fmt: skip
+        if answer.verdict is Validity.VALID:
+            results[pid] = replace(results[pid], verdict=Validity.UNKNOWN)
+
+
+def _file_name(result: PartitionLogResult) -> str:
+    """Topic names have letters, digits, dots, underscores and dashes; foreign histories may not."""
+    topic = re.sub(r"[^A-Za-z0-9._-]", "_", result.topic)
+    namesake = f"-{result.topic_id[:8]}" if result.topic_id else ""
+    return f"append_order-{topic}{namesake}-{result.partition}.html"

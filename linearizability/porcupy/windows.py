@@ -1,0 +1,225 @@
+"""From a Kafka history to operations of the model `partition_log`.
+
+Offsets become ranks among the appends whose place is known: control records, aborted transactions
+and compaction leave holes that mean nothing. Leaving appends out is sound, since a poll proves only
+that its records were there (b = 0): what orders the rest still holds. So a partition of any
+size can be searched window by window, and a failing one drawn small.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from linearizability.history import F
+from linearizability.porcupy.append_order import KEY, appends, of_partitions, reads
+from linearizability.porcupy.operations import NEVER, Operations, OperationsBuilder
+from linearizability.porcupy.python_models import LogKind
+from linearizability.porcupy.result import Annotation
+
+TILE_APPENDS = 500
+"""Appends in one window of a whole partition: a search takes O(n²) memory."""
+DRAWN_APPENDS = 60
+DRAWN_POLLS = 40
+
+
+@dataclass(frozen=True)
+class Logs:
+    """The known appends and the polls of all partitions, each partition under a number (`pid`).
+
+    appends: pid, offset, value, op_id, process, lo, hi, acked.  polls: pid, offset, op_id, process,
+    lo, hi.  start_ns: the earliest invocation, the zero of times shown to people.
+    """
+
+    partitions: pl.DataFrame
+    appends: pl.DataFrame
+    polls: pl.DataFrame
+    start_ns: int
+
+
+def logs_of(events: pl.LazyFrame) -> Logs:
+    """What a history knows of every partition with an append whose place is known."""
+    relevant = of_partitions(events).collect().lazy()
+    placed = appends(relevant).collect()
+    partitions = placed.select(KEY).unique().sort(KEY, nulls_last=False).with_row_index("pid")
+    partitions = partitions.with_columns(pl.col("pid").cast(pl.Int64))
+
+    def numbered(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.join(partitions, on=KEY, nulls_equal=True).drop(KEY)
+
+    start = events.select(pl.min("t_invoke_ns")).collect().item()
+    return Logs(partitions, numbered(placed), numbered(reads(relevant).collect()), start or 0)
+
+
+def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
+    """Whole partitions in windows of consecutive appends; and the partition number of each key.
+
+    No more than about `most_operations`: then windows are left out evenly.
+    """
+    placed = (
+        logs.appends.sort("pid", "offset", "op_id")
+        .unique(["pid", "offset"], keep="first", maintain_order=True)
+        .with_columns(rank=pl.int_range(pl.len()).over("pid"))
+        .with_columns(tile=pl.col("rank") // TILE_APPENDS)
+    )
+    polled = (
+        logs.polls.sort("offset")
+        .join_asof(
+            placed.sort("offset").select("pid", "offset", "rank", "tile"),
+            on="offset", by="pid", strategy="backward", check_sortedness=False,
+        )
+        .drop_nulls("rank")
+        .group_by("pid", "tile", "op_id", "lo", "hi")
+        .agg(pl.max("rank"))
+    )  # fmt: skip
+    sends = placed.select(
+        "pid", "tile", "rank", "lo", "hi", kind=pl.lit(LogKind.APPEND, dtype=pl.Int64)
+    )
+    given = polled.select(
+        "pid", "tile", "rank", "lo", "hi", kind=pl.lit(LogKind.READ, dtype=pl.Int64)
+    )
+    rows = pl.concat([sends, given])
+    keys = rows.select("pid", "tile").unique().sort("pid", "tile")
+    share = max(1, -(-len(rows) // most_operations))
+    keys = keys.gather_every(share).with_row_index("key")
+    rows = rows.join(keys, on=["pid", "tile"]).sort("key", "lo")
+    return _columns(rows), keys["pid"].to_list()
+
+
+def _columns(rows: pl.DataFrame) -> Operations:
+    """Operations of one value each; the value is the rank, so that all judges agree on it."""
+
+    def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return rows[name].cast(pl.Int64).to_numpy()
+
+    rank, kind, zero = column("rank") % TILE_APPENDS, column("kind"), np.zeros(len(rows), np.int64)
+    return Operations(
+        call=column("lo"), ret=column("hi"), client=zero, key=column("key"), kind=kind,
+        a=np.where(kind == LogKind.READ, rank, 0), b=zero,
+        c=np.where(kind == LogKind.APPEND, rank, 0), status=zero, vlen=zero + 1, vals=rank,
+    )  # fmt: skip
+
+
+def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operations:
+    """The operations `op_ids`, which contradict each other at `offset`, and what happened around
+    them, labelled for the drawing."""
+    placed = logs.appends.filter(pl.col("pid") == pid).with_columns(
+        involved=pl.col("op_id").is_in(op_ids)
+    )
+    polled = (
+        logs.polls.filter(pl.col("pid") == pid)
+        .group_by("op_id", "process", "lo", "hi")
+        .agg(first=pl.min("offset"), offset=pl.max("offset"))
+        .with_columns(involved=pl.col("op_id").is_in(op_ids))
+    )
+    focus = pl.concat([f.filter("involved").select("lo", "hi") for f in (placed, polled)])
+    end = focus.select(pl.max("lo").alias("at"), pl.col("hi").filter(pl.col("hi") < NEVER).max())
+    start_ns, end_ns = focus["lo"].min(), max(v for v in end.row(0) if v is not None)
+    distance = pl.max_horizontal(pl.lit(0), pl.col("lo") - end_ns, start_ns - pl.col("hi"))
+    nearest = [~pl.col("involved"), distance, (pl.col("offset") - offset).abs(), "op_id"]
+    involved = placed.filter("involved")
+    others = placed.filter(~pl.col("involved")).unique("offset", keep="first", maintain_order=True)
+    others = others.join(involved, on="offset", how="anti")
+    chosen = pl.concat([involved, others]).sort(nearest).head(DRAWN_APPENDS)
+    around = polled.sort(nearest).head(DRAWN_POLLS)
+    return _labelled(chosen, around, logs.start_ns)
+
+
+def _labelled(placed: pl.DataFrame, polled: pl.DataFrame, start_ns: int) -> Operations:
+    placed = placed.sort("offset", "op_id").with_columns(
+        rank=pl.col("offset").rank("dense").cast(pl.Int64) - 1
+    )
+    ranks = placed.select("offset", "rank").unique("offset").sort("offset")
+    polled = polled.sort("offset", "op_id").join_asof(ranks, on="offset", strategy="backward")
+    polled = polled.drop_nulls("rank")
+    intervals = [
+        (process, lo, hi)
+        for frame in (placed, polled)
+        for process, lo, hi in frame.select("process", "lo", "hi").iter_rows()
+    ]
+    lanes = iter(_lanes(intervals))
+    builder = OperationsBuilder()
+    for number, row in enumerate(placed.iter_rows(named=True)):
+        outcome = "" if row["acked"] else " (no acknowledgement of this offset)"
+        builder.add(
+            row["lo"], row["hi"], LogKind.APPEND,
+            client=next(lanes), c=row["rank"], vals=[number],
+            label=f"op {row['op_id']}: send {row['value']} → offset {row['offset']}{outcome}, "
+                  f"process {row['process']}, {_when(row, start_ns)}",
+        )  # fmt: skip
+    at_rank = {row["rank"]: n for n, row in enumerate(placed.iter_rows(named=True))}
+    for row in polled.iter_rows(named=True):
+        builder.add(
+            row["lo"], row["hi"], LogKind.READ,
+            client=next(lanes), a=row["rank"], vals=[at_rank[row["rank"]]],
+            label=f"op {row['op_id']}: poll given offsets {row['first']} to {row['offset']}, "
+                  f"process {row['process']}, {_when(row, start_ns)}",
+        )  # fmt: skip
+    return builder.build()
+
+
+def _when(row: dict[str, int], start_ns: int) -> str:
+    end = "?" if row["hi"] >= NEVER else f"{(row['hi'] - start_ns) / 1e9:.6f}"
+    return f"{(row['lo'] - start_ns) / 1e9:.6f} to {end} s"
+
+
+def _lanes(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
+    """A row of the drawing for each (process, lo, hi): one process side by side with itself, where
+    its operations overlap (a producer sends many at once)."""
+    order = sorted(range(len(intervals)), key=lambda i: intervals[i])
+    lanes, ends = [0] * len(intervals), dict[tuple[int, int], int]()
+    for i in order:
+        process, lo, hi = intervals[i]
+        row = 0
+        while ends.get((process, row), lo - 1) >= lo:
+            row += 1
+        ends[process, row] = hi
+        lanes[i] = row
+    pairs = sorted({(intervals[i][0], lanes[i]) for i in order})
+    number = {pair: n for n, pair in enumerate(pairs)}
+    return [number[intervals[i][0], lanes[i]] for i in range(len(intervals))]
+
+
+def faults(events: pl.LazyFrame) -> list[Annotation]:
+    """The nemesis' deeds as bands: each from its start to the end of the next heal."""
+    rows = (
+        events.filter(pl.col("f") == F.NEMESIS.value)
+        .select("t_invoke_ns", "t_complete_ns", "detail")
+        .sort("t_invoke_ns")
+        .collect()
+        .rows()
+    )
+    bands: list[Annotation] = []
+    healed = NEVER
+    for start, complete, detail in reversed(rows):
+        name = _fault_name(detail)
+        if name.startswith("Heal"):
+            healed = complete or start
+        else:
+            bands.append(Annotation("nemesis", start, healed, name, detail or ""))
+    return bands[::-1]
+
+
+def _fault_name(detail: str | None) -> str:
+    """{"fault": "Kill", "node": 1} as people say it; the text itself if it is not that."""
+    try:
+        fault = json.loads(detail or "")
+        rest = " ".join(f"{name}={value}" for name, value in fault.items() if name != "fault")
+        return f"{fault['fault']} {rest}".strip()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return detail or "a fault"
+
+
+def within(annotations: Sequence[Annotation], operations: Operations) -> list[Annotation]:
+    """What of the annotations lies in the time of the operations, cut to it."""
+    start = int(operations.call.min())
+    end = int(max(operations.call.max(), *operations.ret[operations.ret < NEVER], start))
+    return [
+        Annotation(a.tag, max(a.start, start), min(a.end, end), a.description, a.details, a.colour)
+        for a in annotations
+        if a.start <= end and a.end >= start
+    ]
