@@ -44,7 +44,7 @@ class CloseConnection(Effect):
 
 @dataclass(frozen=True, slots=True)
 class SetTimer(Effect):
-    """Deliver TimerFired(key) after `delay_ms`; a timer with this key that still runs is replaced."""
+    """Deliver TimerFired(key) after `delay_ms`; a running timer with this key is replaced."""
 
     key: TimerKey
     delay_ms: int

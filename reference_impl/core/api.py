@@ -1,0 +1,28 @@
+"""One row of the table of APIs served (`handlers/__init__.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.events import Request
+
+Handler = Callable[[Any, Request], Iterator[Effect]]
+"""Any stands for Broker, which itself holds the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API, and the versions of it that are served."""
+
+    handle: Handler
+    min_version: int
+    max_version: int
+    advertised_min_version: int | None = None
+    """Where Kafka advertises more than it serves (Produce, for librdkafka: KAFKA-18659)."""
+
+    def serves(self, version: int) -> bool:
+        """Whether this version gets an answer."""
+        return self.min_version <= version <= self.max_version

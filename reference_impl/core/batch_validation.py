@@ -1,0 +1,292 @@
+"""What a batch must be before a leader appends it, in the order in which Kafka asks.
+
+Source: ProduceRequest.java (validateRecords), UnifiedLog.java (analyzeAndValidateRecords), and
+LogValidator.java (validateBatch, validateRecord, and the two ways to assign offsets); KIP-724 (only
+magic 2), KIP-110 (zstd), KIP-32 and KIP-937 (timestamps), KIP-467 (which record is wrong).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.record_walk import BadRecords, Walk, timestamps_and_keys, walk_records
+from reference_impl.core.refused import RecordError, Refused
+from reference_impl.wire import (
+    NO_TIMESTAMP,
+    BatchHeader,
+    Compression,
+    CorruptRecord,
+    ErrorCode,
+    Malformed,
+    RecordBatch,
+    check_crc,
+    decompress,
+    read_header,
+    set_timestamps,
+)
+from reference_impl.wire.batch_header import HEADER_BYTES, LOG_OVERHEAD
+
+_MAGIC_END = 17  # a batch must reach this far before its magic can be read
+_SMALLEST_RECORD = 14  # LegacyRecord.RECORD_OVERHEAD_V0: no length may be below it
+_LENGTH = struct.Struct(">i")
+ZSTD_SINCE = 7
+"""First version of Produce which may carry zstd (KIP-110)."""
+_CODECS = {
+    "uncompressed": Compression.NONE,
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+}
+
+
+@dataclass(slots=True)
+class ValidatedBatch:
+    """One batch that may be appended as it is: only offset and leader epoch are missing."""
+
+    data: bytearray | memoryview
+    header: BatchHeader
+    log_append_time_ms: int = NO_TIMESTAMP
+    """-1 where the producer's timestamps stay (CreateTime)."""
+
+
+def validated(
+    records: memoryview | bytearray | None, api_version: int, config: LogConfig, now_ms: int
+) -> ValidatedBatch:
+    """The one batch in `records`, checked and with its final timestamps; raises Refused."""
+    data = the_only_batch(records, api_version)
+    header = _checked_header(data, config)
+    walk, payload = _walked(data, header)
+    _check_records(header, walk, payload, config, now_ms)
+    wanted = _CODECS.get(config.compression_type, header.compression)
+    # Old clients number compressed records wrongly: Kafka mends that rather than refuse it
+    # (LogValidator, validateMessagesAndAssignOffsetsCompressed).
+    misnumbered = header.compression is not Compression.NONE and not walk.offsets_are_consecutive
+    if wanted is not header.compression or misnumbered:
+        data = _rewritten(data, wanted)
+        header = read_header(data)
+        if len(data) > config.max_message_bytes:
+            raise _too_large(len(data), config)
+    if len(data) > config.segment_size_max_bytes:
+        raise Refused(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"Message batch size is {len(data)} bytes in append, which exceeds the maximum"
+            f" configured segment size of {config.segment_size_max_bytes}.",
+        )
+    return _stamped(data, header, walk, config, now_ms)
+
+
+def the_only_batch(
+    records: memoryview | bytearray | None, api_version: int
+) -> memoryview | bytearray:
+    """ProduceRequest.validateRecords: exactly one batch, of magic 2; what follows it is cut off."""
+    found = list(_batch_bounds(records)) if records is not None else []
+    if records is None or not found:
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {api_version} must have at least one record batch per"
+            " partition",
+        )
+    end, magic = found[0]
+    if magic != 2:
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {api_version} are only allowed to contain record"
+            " batches with magic version 2",
+        )
+    if end < HEADER_BYTES:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, "The record batch is shorter than its header.")
+    if api_version < ZSTD_SINCE and read_header(records).attributes & 7 == Compression.ZSTD:
+        raise Refused(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce requests with version {api_version} are not allowed to use ZStandard"
+            " compression",
+        )
+    if len(found) > 1:
+        raise Refused(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {api_version} are only allowed to contain exactly one"
+            " record batch per partition",
+        )
+    return records[:end] if end < len(records) else records
+
+
+def _batch_bounds(records: memoryview | bytearray) -> Iterator[tuple[int, int]]:
+    """(end, magic) of the first two batches (ByteBufferLogInputStream.nextBatch).
+
+    Bytes which are too few for a batch end the iteration; a length or magic which no batch can
+    have is corruption.
+    """
+    position = 0
+    for _ in range(2):
+        left = len(records) - position
+        if left < LOG_OVERHEAD:
+            return
+        (length,) = _LENGTH.unpack_from(records, position + 8)
+        if length < _SMALLEST_RECORD:
+            raise Refused(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"Record size {length} is less than the minimum record overhead"
+                f" ({_SMALLEST_RECORD})",
+            )
+        if left < _MAGIC_END:
+            return
+        magic = records[position + _MAGIC_END - 1]
+        if magic > 2:
+            raise Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+        position += LOG_OVERHEAD + length
+        if position > len(records):
+            return
+        yield position, magic
+
+
+def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHeader:
+    """analyzeAndValidateRecords, then LogValidator.validateBatch."""
+    header = read_header(data)
+    if header.base_offset != 0:
+        raise _invalid(
+            "The baseOffset of the record batch should be 0, but it is"
+            f" {header.base_offset}"
+        )  # fmt: skip
+    if header.size > config.max_message_bytes:
+        raise _too_large(header.size, config)
+    try:
+        check_crc(data, 0, len(data))
+    except CorruptRecord as error:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt: {error}") from None
+    claimed = header.last_offset_delta + 1
+    if claimed <= 0:
+        raise _invalid(f"Batch has an invalid offset range: [0, {header.last_offset_delta}]")
+    if header.records_count <= 0:
+        raise _invalid(f"Invalid reported count for record batch: {header.records_count}")
+    if claimed != header.records_count:
+        raise _invalid(
+            f"Inconsistent batch offset range [0, {header.last_offset_delta}] and count of"
+            f" records {header.records_count}"
+        )
+    if header.is_control:
+        raise _invalid("Clients are not allowed to write control records.")
+    if header.has_producer_id and header.base_sequence < 0:
+        raise _invalid(
+            f"Invalid sequence number {header.base_sequence} in record batch with producerId"
+            f" {header.producer_id}"
+        )
+    return header
+
+
+def _walked(data: memoryview | bytearray, header: BatchHeader) -> tuple[Walk, bytes]:
+    """Look at every record.
+
+    A payload that does not decompress gets CORRUPT_MESSAGE. (Kafka lets the exceptions of some
+    libraries through as UNKNOWN_SERVER_ERROR; a client can do nothing better with that.)
+    """
+    try:
+        payload = decompress(header.compression, memoryview(data)[HEADER_BYTES:])
+    except Malformed as error:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    try:
+        return walk_records(payload, header.records_count), payload
+    except BadRecords as error:
+        raise _invalid(str(error)) from None
+
+
+def _check_records(
+    header: BatchHeader, walk: Walk, payload: bytes, config: LogConfig, now_ms: int
+) -> None:
+    """Keys of compacted topics, and timestamps: an error names each record (KIP-467)."""
+    keyless = config.is_compacted and not walk.all_have_keys
+    if not keyless and not _may_be_out_of_range(header, walk, config, now_ms):
+        return
+    wrong: list[tuple[ErrorCode, RecordError]] = []
+    for index, (delta, has_key) in enumerate(timestamps_and_keys(payload, header.records_count)):
+        if config.is_compacted and not has_key:
+            text = "Compacted topic cannot accept message without key."
+            wrong.append((ErrorCode.INVALID_RECORD, RecordError(index, text)))
+        elif problem := _timestamp_problem(header, delta, config, now_ms):
+            wrong.append((ErrorCode.INVALID_TIMESTAMP, RecordError(index, problem)))
+    if not wrong:
+        return
+    code = wrong[0][0]
+    reason = (
+        "One or more records have been rejected due to invalid timestamp"
+        if code is ErrorCode.INVALID_TIMESTAMP
+        else f"One or more records have been rejected due to {len(wrong)} record errors in total"
+    )
+    raise Refused(code, reason, tuple(error for _, error in wrong))
+
+
+def _may_be_out_of_range(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int) -> bool:
+    """Whether one of the extremes is wrong, so that each record must be looked at."""
+    return any(
+        _timestamp_problem(header, delta, config, now_ms) is not None
+        for delta in (walk.timestamp_delta_min, walk.timestamp_delta_max)
+    )
+
+
+def _timestamp_problem(
+    header: BatchHeader, delta: int, config: LogConfig, now_ms: int
+) -> str | None:
+    """LogValidator.validateTimestamp, for the record with this timestamp delta."""
+    timestamp = header.base_timestamp + delta
+    if header.is_log_append_time:
+        timestamp = header.max_timestamp  # what a reader of such a batch takes for each record
+    if not config.uses_log_append_time and timestamp != NO_TIMESTAMP:
+        age_ms = now_ms - timestamp
+        if age_ms > config.message_timestamp_before_max_ms or (
+            -age_ms > config.message_timestamp_after_max_ms
+        ):
+            return (
+                f"Timestamp {timestamp} of message is out of range. The timestamp should be within"
+                f" [{now_ms - config.message_timestamp_before_max_ms},"
+                f" {now_ms + config.message_timestamp_after_max_ms}]"
+            )
+    elif header.is_log_append_time:
+        return (
+            "Invalid timestamp type in message. Producer should not set timestamp type to"
+            " LogAppendTime."
+        )
+    return None
+
+
+def _rewritten(data: memoryview | bytearray, wanted: Compression) -> bytearray:
+    """The same records in another compression, numbered 0, 1, 2 …"""
+    batch, _ = RecordBatch.decode(data)
+    for index, record in enumerate(batch.records):
+        record.offset_delta = index
+    batch.attributes = batch.attributes & ~7 | wanted
+    return bytearray(batch.encode())
+
+
+def _stamped(
+    data: memoryview | bytearray,
+    header: BatchHeader,
+    walk: Walk,
+    config: LogConfig,
+    now_ms: int,
+) -> ValidatedBatch:
+    """Final timestamps: the broker's clock (KIP-32), or the true maximum of the producer's."""
+    if config.uses_log_append_time:
+        set_timestamps(data, 0, len(data), now_ms, log_append_time=True)
+        return ValidatedBatch(data, read_header(data), now_ms)
+    newest = header.base_timestamp + walk.timestamp_delta_max
+    if header.is_log_append_time:
+        newest = header.max_timestamp
+    if newest != header.max_timestamp or header.is_log_append_time:
+        set_timestamps(data, 0, len(data), newest)
+        header = read_header(data)
+    return ValidatedBatch(data, header)
+
+
+def _invalid(message: str) -> Refused:
+    return Refused(ErrorCode.INVALID_RECORD, message)
+
+
+def _too_large(size: int, config: LogConfig) -> Refused:
+    return Refused(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"The record batch size in the append is {size} bytes which exceeds the maximum configured"
+        f" value of {config.max_message_bytes}.",
+    )

@@ -1,0 +1,148 @@
+"""What all handlers share: the state of one broker, and the current moment.
+
+A handler is a generator over effects: `handle_x(broker, request)`. It reads and changes this state;
+it never talks to the outside except through what it yields and through `Storage`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import UUID
+
+from reference_impl.core.api import Api
+from reference_impl.core.broker_configs import BrokerConfig, Endpoint
+from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
+from reference_impl.core.controller.metadata_log import MetadataLog
+from reference_impl.core.controller.records import new_leadership
+from reference_impl.core.data_directory import DataDirectory
+from reference_impl.core.effects import Effect
+from reference_impl.core.events import Event
+from reference_impl.core.fetch_sessions import FetchSessions
+from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.parking import Parking
+from reference_impl.core.partition import Partition
+from reference_impl.core.producer_ids import ProducerIds
+from reference_impl.core.replicas import Replicas
+from reference_impl.core.rules import Rules
+from reference_impl.core.storage import Storage
+from reference_impl.wire import Struct
+
+
+class Broker:
+    """The state of one broker after it has started."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        storage: Storage,
+        directory: str,
+        advertised: Endpoint,
+        rules: Rules,
+        apis: Mapping[int, Api],
+        moment: Event,
+    ) -> None:
+        self.config = config
+        self.node_id = config.node_id
+        self.advertised = advertised
+        self.rules = rules
+        self.apis = apis
+        self.enter(moment)
+        self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
+        self.logs = LogDirectory(storage, directory)
+        self.metadata = MetadataLog(self.logs, self.now_ms)
+        self.producer_ids = ProducerIds(self)
+        self.replicas = Replicas(self.logs, config.topic_defaults, rules.restores_producer_state)
+        self.parking = Parking()
+        self.fetch_sessions = FetchSessions(
+            config.number("max.incremental.fetch.session.cache.slots")
+        )
+        self._lead_all_partitions()
+        self.groups = GroupCoordinator(self)
+
+    # --- the current moment -------------------------------------------------------------------
+
+    def enter(self, event: Event) -> None:
+        """Let time and randomness be those of this event."""
+        self.now_ms = event.now_ms
+        self._entropy = event.entropy
+        self._draws = 0
+
+    def random_bytes(self, count: int) -> bytes:
+        """Bytes drawn from the entropy of the current event, different at each call."""
+        self._draws += 1
+        key = self._draws.to_bytes(8, "big")
+        return hashlib.blake2b(self._entropy, key=key, digest_size=count).digest()
+
+    def random_uuid(self) -> UUID:
+        """A random UUID (version 4)."""
+        return UUID(bytes=self.random_bytes(16), version=4)
+
+    # --- metadata -----------------------------------------------------------------------------
+
+    @property
+    def image(self) -> MetadataImage:
+        """The cluster, as of the newest metadata record."""
+        return self.metadata.image
+
+    @property
+    def cluster_id(self) -> str:
+        """Given to the cluster when its first data directory was made (KIP-78)."""
+        return self.data_directory.cluster_id
+
+    def publish(self, records: Sequence[Struct]) -> None:
+        """Write metadata records, then bring partitions and groups in line with them."""
+        before = dict(self.image.topics_by_id)
+        self.metadata.append(records, self.now_ms)
+        for topic_id, topic in before.items():
+            if topic_id not in self.image.topics_by_id:
+                self._forget_topic(topic)
+        for record in records:
+            topic_now = self._topic_named_in(record)
+            if topic_now is not None:
+                self.replicas.open_topic(topic_now, self.now_ms)
+
+    def publish_configs(self, topic: TopicImage, records: Sequence[Struct]) -> None:
+        """Write changed configurations of a topic, and put them in force."""
+        self.metadata.append(records, self.now_ms)
+        self.replicas.reconfigure(topic)
+
+    def _topic_named_in(self, record: Struct) -> TopicImage | None:
+        if type(record).__name__ != "PartitionRecord":
+            return None
+        return self.image.topics_by_id.get(record.topic_id)
+
+    def _forget_topic(self, topic: TopicImage) -> None:
+        self.replicas.delete_topic(topic)
+        self.groups.forget_topic(topic.name)
+        for index in topic.partitions:
+            self.parking.note_change(topic.name, index)
+
+    def _lead_all_partitions(self) -> None:
+        """Begin to lead. Each start is a new leadership, with an epoch of its own: what a client
+        or a follower saw under the old one can then be told apart (KIP-101)."""
+        changes = [
+            new_leadership(topic.topic_id, index, self.node_id)
+            for topic in self.image.topics.values()
+            for index in sorted(topic.partitions)
+        ]
+        if changes:
+            self.metadata.append(changes, self.now_ms)
+        for topic in self.image.topics.values():
+            self.replicas.open_topic(topic, self.now_ms)
+
+    # --- partitions ---------------------------------------------------------------------------
+
+    def led_partition(self, name: str, topic_id: UUID, index: int) -> Partition:
+        """The partition, led by this broker; raises Refused with the reason otherwise."""
+        return self.replicas.led(self.image, name, topic_id, index)
+
+    def topic_configs(self, topic: TopicImage) -> Mapping[str, str]:
+        """What is in force for a topic."""
+        return {**self.config.topic_defaults, **topic.configs}
+
+    def stop(self) -> Iterator[Effect]:
+        """A clean shutdown: everything on disk, and a mark which says so."""
+        yield from self.groups.stop()
+        self.logs.close()

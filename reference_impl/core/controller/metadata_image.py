@@ -1,0 +1,111 @@
+"""The cluster as the metadata log describes it: replay the records, and this is what they say.
+
+Source: KIP-631; the record definitions TopicRecord, PartitionRecord, PartitionChangeRecord,
+ConfigRecord, RemoveTopicRecord, ProducerIdsRecord; Java classes TopicsImage, PartitionRegistration
+(merge). Nothing here decides anything: the controller writes records, every broker applies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from reference_impl.wire import Struct
+
+TOPIC_RESOURCE = 2
+"""ConfigResource.Type.TOPIC, as ConfigRecord has it."""
+NO_LEADER_CHANGE = -2
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """Who has a partition. `leader_epoch` counts leaderships, `partition_epoch` every change."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+
+
+@dataclass(slots=True)
+class TopicImage:
+    """One topic. A topic that is deleted and made again has another id (KIP-516)."""
+
+    name: str
+    topic_id: UUID
+    partitions: dict[int, PartitionImage] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+    """What is overridden for this topic."""
+
+
+class MetadataImage:
+    """All topics, and the next free producer id."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicImage] = {}
+        self.topics_by_id: dict[UUID, TopicImage] = {}
+        self.next_producer_id = 0
+
+    def apply(self, record: Struct) -> None:
+        """Take one record of the metadata log into account, whatever order things came in."""
+        action = _ACTIONS.get(type(record).__name__)
+        if action is not None:
+            action(self, record)
+
+    def topic_of(self, name: str | None, topic_id: UUID) -> TopicImage | None:
+        """A topic by its name, or by its id where there is no name."""
+        return self.topics.get(name) if name else self.topics_by_id.get(topic_id)
+
+    def _topic(self, record: Struct) -> None:
+        topic = TopicImage(record.name, record.topic_id)
+        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+
+    def _partition(self, record: Struct) -> None:
+        self.topics_by_id[record.topic_id].partitions[record.partition_id] = PartitionImage(
+            tuple(record.replicas),
+            tuple(record.isr),
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+        )
+
+    def _partition_change(self, record: Struct) -> None:
+        partitions = self.topics_by_id[record.topic_id].partitions
+        old = partitions[record.partition_id]
+        new = replace(old, partition_epoch=old.partition_epoch + 1)
+        if record.isr is not None:
+            new = replace(new, isr=tuple(record.isr))
+        if record.replicas is not None:
+            new = replace(new, replicas=tuple(record.replicas))
+        if record.leader != NO_LEADER_CHANGE:
+            # Also when the leader stays the same node: each leadership has an epoch of its own.
+            new = replace(new, leader=record.leader, leader_epoch=old.leader_epoch + 1)
+        partitions[record.partition_id] = new
+
+    def _config(self, record: Struct) -> None:
+        topic = self.topics.get(record.resource_name)
+        if record.resource_type != TOPIC_RESOURCE or topic is None:
+            return
+        if record.value is None:
+            topic.configs.pop(record.name, None)
+        else:
+            topic.configs[record.name] = record.value
+
+    def _remove_topic(self, record: Struct) -> None:
+        topic = self.topics_by_id.pop(record.topic_id)
+        del self.topics[topic.name]
+
+    def _producer_ids(self, record: Struct) -> None:
+        self.next_producer_id = record.next_producer_id
+
+
+_ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
+    "TopicRecord": MetadataImage._topic,
+    "PartitionRecord": MetadataImage._partition,
+    "PartitionChangeRecord": MetadataImage._partition_change,
+    "ConfigRecord": MetadataImage._config,
+    "RemoveTopicRecord": MetadataImage._remove_topic,
+    "ProducerIdsRecord": MetadataImage._producer_ids,
+}

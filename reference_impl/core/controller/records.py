@@ -1,0 +1,55 @@
+"""The metadata records which this controller writes. Source: KIP-631; KIP-866 (directories)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from reference_impl.core.controller.metadata_image import TOPIC_RESOURCE
+from reference_impl.wire import Struct, definition
+
+UNASSIGNED_DIRECTORY = UUID(int=0)
+"""DirectoryId.UNASSIGNED: the broker has one directory, so nobody needs to be told which."""
+
+
+def new_topic(name: str, topic_id: UUID) -> Struct:
+    """A topic exists."""
+    return definition("TopicRecord").new(name=name, topic_id=topic_id)
+
+
+def new_partition(topic_id: UUID, index: int, replicas: Sequence[int]) -> Struct:
+    """A partition exists; the first replica leads, and all are in sync since it is empty."""
+    return definition("PartitionRecord").new(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=list(replicas),
+        isr=list(replicas),
+        leader=replicas[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=[UNASSIGNED_DIRECTORY] * len(replicas),
+    )
+
+
+def new_leadership(topic_id: UUID, index: int, leader: int) -> Struct:
+    """A node leads from now on; the leader epoch grows by one (PartitionRegistration.merge)."""
+    return definition("PartitionChangeRecord").new(
+        topic_id=topic_id, partition_id=index, leader=leader, isr=[leader]
+    )
+
+
+def topic_config(topic: str, name: str, value: str | None) -> Struct:
+    """An override of a topic's configuration, or (None) its end."""
+    return definition("ConfigRecord").new(
+        resource_type=TOPIC_RESOURCE, resource_name=topic, name=name, value=value
+    )
+
+
+def topic_configs(topic: str, configs: Mapping[str, str]) -> list[Struct]:
+    """All overrides of a new topic."""
+    return [topic_config(topic, name, value) for name, value in sorted(configs.items())]
+
+
+def removed_topic(topic_id: UUID) -> Struct:
+    """A topic is gone, with its partitions and configuration."""
+    return definition("RemoveTopicRecord").new(topic_id=topic_id)

@@ -1,0 +1,236 @@
+"""Creating, growing and deleting topics: what is allowed, and which records say so.
+
+Source: ReplicationControlManager.java (createTopic, createPartitions, deleteTopic), KIP-464
+(defaults with -1), KIP-195 (more partitions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.controller import records
+from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.metadata_log import TOPIC as METADATA_TOPIC
+from reference_impl.core.refused import Refused
+from reference_impl.core.topic_configs import check_topic_configs
+from reference_impl.core.topic_names import collision_key, problem_with
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+PARTITIONS_MAX = 10_000
+"""In one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+BY_DEFAULT = -1
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic that passed every check: who has which partition, and its overrides."""
+
+    name: str
+    topic_id: UUID
+    assignments: tuple[tuple[int, ...], ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan_topic(
+    broker: Broker,
+    name: str,
+    partitions: int = BY_DEFAULT,
+    replication_factor: int = BY_DEFAULT,
+    assignments: Mapping[int, Sequence[int]] | None = None,
+    configs: Mapping[str, str | None] | None = None,
+) -> NewTopic:
+    """Check everything about a topic that is to be made; raises Refused."""
+    check_name(broker, name)
+    overrides = check_configs(configs or {})
+    if assignments:
+        replicas = _manual(broker, partitions, replication_factor, assignments)
+    else:
+        replicas = _automatic(broker, partitions, replication_factor)
+    return NewTopic(name, broker.random_uuid(), replicas, overrides)
+
+
+def publish_topic(broker: Broker, topic: NewTopic) -> TopicImage:
+    """Make it so."""
+    changes = [records.new_topic(topic.name, topic.topic_id)]
+    changes += records.topic_configs(topic.name, topic.configs)
+    changes += [
+        records.new_partition(topic.topic_id, index, replicas)
+        for index, replicas in enumerate(topic.assignments)
+    ]
+    broker.publish(changes)
+    return broker.image.topics[topic.name]
+
+
+def create_topic(
+    broker: Broker,
+    name: str,
+    partitions: int = BY_DEFAULT,
+    configs: Mapping[str, str | None] | None = None,
+) -> TopicImage:
+    """Plan and publish, for what the broker makes by itself; raises Refused."""
+    return publish_topic(broker, plan_topic(broker, name, partitions, configs=configs))
+
+
+def delete_topic(broker: Broker, topic: TopicImage) -> None:
+    """Remove a topic with all its data."""
+    broker.publish([records.removed_topic(topic.topic_id)])
+
+
+def check_name(broker: Broker, name: str) -> None:
+    """Whether a new topic may have this name."""
+    if name == METADATA_TOPIC:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+        )
+    problem = problem_with(name)
+    if problem is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if name in broker.image.topics:
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    for other in broker.image.topics:
+        if collision_key(other) == collision_key(name):
+            raise Refused(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{name}' collides with existing topic: {other}",
+            )
+
+
+def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """The overrides of a topic, checked; raises Refused."""
+    overrides = {}
+    for key, value in configs.items():
+        if value is None:
+            raise Refused(
+                ErrorCode.INVALID_CONFIG, f"Null value not supported for topic config {key}"
+            )
+        overrides[key] = value
+    try:
+        check_topic_configs(overrides)
+    except BadConfig as error:
+        raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from None
+    return overrides
+
+
+def plan_growth(
+    broker: Broker, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
+) -> list[tuple[int, tuple[int, ...]]]:
+    """The (index, replicas) of the partitions which bring a topic to `count`; raises Refused."""
+    has = len(topic.partitions)
+    if count == has:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {has} partition(s).")
+    if count < has:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {has} partition(s); {count} would not be an"
+            " increase.",
+        )
+    if count - has > PARTITIONS_MAX:
+        raise Refused(ErrorCode.POLICY_VIOLATION, _too_many(count - has))
+    if assignments is None:
+        return [(index, (broker.node_id,)) for index in range(has, count)]
+    if len(assignments) != count - has:
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {count - has} additional partition(s), but only"
+            f" {len(assignments)} assignment(s) were specified.",
+        )
+    factor = len(topic.partitions[0].replicas)
+    for replicas in assignments:
+        _check_assignment(broker, replicas, factor)
+    return [(has + index, tuple(replicas)) for index, replicas in enumerate(assignments)]
+
+
+def grow_topic(
+    broker: Broker, topic: TopicImage, growth: Sequence[tuple[int, tuple[int, ...]]]
+) -> None:
+    """Add the planned partitions."""
+    broker.publish(
+        [records.new_partition(topic.topic_id, index, replicas) for index, replicas in growth]
+    )
+
+
+def _automatic(
+    broker: Broker, partitions: int, replication_factor: int
+) -> tuple[tuple[int, ...], ...]:
+    """Every partition on this one node, where that is enough replicas."""
+    if replication_factor < BY_DEFAULT or replication_factor == 0:
+        raise Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if partitions < BY_DEFAULT or partitions == 0:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        )
+    if partitions == BY_DEFAULT:
+        partitions = broker.config.number("num.partitions")
+    if replication_factor == BY_DEFAULT:
+        replication_factor = broker.config.number("default.replication.factor")
+    if replication_factor > 1:
+        raise Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {replication_factor} time(s): The target"
+            f" replication factor of {replication_factor} cannot be reached because only 1"
+            " broker(s) are registered.",
+        )
+    if partitions > PARTITIONS_MAX:
+        raise Refused(ErrorCode.POLICY_VIOLATION, _too_many(partitions))
+    return ((broker.node_id,),) * partitions
+
+
+def _manual(
+    broker: Broker,
+    partitions: int,
+    replication_factor: int,
+    assignments: Mapping[int, Sequence[int]],
+) -> tuple[tuple[int, ...], ...]:
+    """The assignment which the client wants, if it is one."""
+    for value, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
+        if value != BY_DEFAULT:
+            raise Refused(
+                ErrorCode.INVALID_REQUEST,
+                f"A manual partition assignment was specified, but {what} was not set to -1.",
+            )
+    if sorted(assignments) != list(range(len(assignments))):
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+    factor = len(assignments[0])
+    for replicas in assignments.values():
+        _check_assignment(broker, replicas, factor)
+    return tuple(tuple(assignments[index]) for index in range(len(assignments)))
+
+
+def _check_assignment(broker: Broker, replicas: Sequence[int], factor: int) -> None:
+    """ReplicationControlManager.validateManualPartitionAssignment."""
+    problem = None
+    if not replicas:
+        problem = "The manual partition assignment includes an empty replica list."
+    elif len(set(replicas)) != len(replicas):
+        problem = "The manual partition assignment includes a broker more than once."
+    elif len(replicas) != factor:
+        problem = (
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s),"
+            f" but this is not consistent with previous partitions, which have {factor} replica(s)."
+        )
+    elif any(replica != broker.node_id for replica in replicas):
+        unknown = next(replica for replica in replicas if replica != broker.node_id)
+        problem = (
+            f"The manual partition assignment includes broker {unknown}, but no such broker is"
+            " registered."
+        )
+    if problem is not None:
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+
+
+def _too_many(count: int) -> str:
+    return f"Excessively large number of partitions per request: {count} exceeds {PARTITIONS_MAX}."

@@ -1,0 +1,189 @@
+"""Fetch sessions: a client names its partitions once, then only what changed (KIP-227).
+
+Source: FetchManager.java, FetchSession.java, FetchContext.java, FetchMetadata.java; KIP-516 (topic
+ids in sessions). A request is one of three things, by its session id and epoch:
+
+    epoch -1            full, and no session is wanted (or the named one ends)
+    epoch 0             full; a session is made, if there is room, when the answer goes out
+    epoch n, id s       the n-th request of session s: changes to what is wanted, and the answer
+                        holds only partitions with something new
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct
+
+NO_SESSION = 0
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1
+EPOCH_MAX = 2**31 - 1
+EVICTION_MS = 120_000
+"""ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: unused for so long, a session may go."""
+TOPIC_IDS_SINCE = 13
+
+WantedKey = tuple[str, UUID, int]
+
+
+@dataclass(slots=True)
+class Wanted:
+    """One partition that a client fetches, and what it was last told about it."""
+
+    topic: str
+    topic_id: UUID
+    params: Struct
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+    @property
+    def key(self) -> WantedKey:
+        """Which partition this is, by name or by id."""
+        return self.topic, self.topic_id, self.params.partition
+
+    def has_news(self, row: Struct) -> bool:
+        """Whether an incremental answer must hold this row (CachedPartition.java)."""
+        return bool(
+            row.records
+            or row.error_code
+            or row.high_watermark != self.high_watermark
+            or row.log_start_offset != self.log_start_offset
+            or row.diverging_epoch.epoch >= 0
+        )
+
+    def told(self, row: Struct) -> None:
+        """Remember what the client now knows."""
+        # After an error everything is news again.
+        self.high_watermark = -1 if row.error_code else row.high_watermark
+        self.log_start_offset = row.log_start_offset
+
+
+Row = tuple[Wanted, Struct]
+
+
+@dataclass(slots=True)
+class Session:
+    """What one client wants, kept between its requests."""
+
+    session_id: int
+    uses_topic_ids: bool
+    wanted: dict[WantedKey, Wanted]
+    last_used_ms: int
+    epoch: int = 1
+    """Of the next request."""
+
+
+@dataclass(slots=True)
+class FetchContext:
+    """What one request wants, and in which form it is to be answered."""
+
+    wanted: list[Wanted]
+    session: Session | None = None
+    """The session that goes on: only news is sent."""
+    creates: Callable[[Iterable[Wanted]], int] | None = None
+    """Makes the session whose first request this is; answers its id, or 0 if there is no room."""
+
+    def to_send(self, rows: list[Row]) -> tuple[int, list[Row]]:
+        """(session id, rows) of the answer, given a row for each wanted partition."""
+        if self.session is None:
+            for wanted, row in rows:
+                wanted.told(row)
+            return (self.creates(self.wanted) if self.creates else NO_SESSION), rows
+        news = [(wanted, row) for wanted, row in rows if wanted.has_news(row)]
+        for wanted, row in news:
+            wanted.told(row)
+            if row.records and wanted.key in self.session.wanted:
+                # What just had data goes to the end, so that others come first next time.
+                self.session.wanted[wanted.key] = self.session.wanted.pop(wanted.key)
+        return self.session.session_id, news
+
+
+@dataclass
+class FetchSessions:
+    """The sessions of one broker, least recently used first."""
+
+    slots: int
+    _sessions: dict[int, Session] = field(default_factory=dict)
+
+    def context(self, request: Request, now_ms: int, random_int: Callable[[], int]) -> FetchContext:
+        """What a request wants; raises Refused when its session is not what it thinks."""
+        body = request.body
+        asked = wanted_in(body)
+        uses_topic_ids = request.api_version >= TOPIC_IDS_SINCE
+        if body.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._sessions.pop(body.session_id, None)  # a full request ends the session it names
+            if body.session_epoch == FINAL_EPOCH:
+                return FetchContext(asked)
+
+            def create(wanted: Iterable[Wanted]) -> int:
+                return self._create(wanted, uses_topic_ids, now_ms, random_int)
+
+            return FetchContext(asked, creates=create)
+        session = self._checked(request, uses_topic_ids)
+        self._update(session, asked, body.forgotten_topics_data)
+        if not session.wanted:
+            del self._sessions[session.session_id]
+            return FetchContext([])
+        session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
+        session.last_used_ms = now_ms
+        self._sessions[session.session_id] = self._sessions.pop(session.session_id)
+        return FetchContext(list(session.wanted.values()), session)
+
+    def _checked(self, request: Request, uses_topic_ids: bool) -> Session:
+        session = self._sessions.get(request.body.session_id)
+        if session is None:
+            raise Refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.body.session_epoch:
+            raise Refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        # [New in v13: KIP-516]
+        if session.uses_topic_ids != uses_topic_ids:
+            raise Refused(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        return session
+
+    def _update(self, session: Session, asked: list[Wanted], forgotten: list[Struct]) -> None:
+        for wanted in asked:
+            known = session.wanted.get(wanted.key)
+            if known is None:
+                session.wanted[wanted.key] = wanted
+            else:
+                known.params = wanted.params
+        for topic in forgotten:
+            for index in topic.partitions:
+                session.wanted.pop((topic.topic, topic.topic_id, index), None)
+
+    def _create(
+        self,
+        wanted: Iterable[Wanted],
+        uses_topic_ids: bool,
+        now_ms: int,
+        random_int: Callable[[], int],
+    ) -> int:
+        if len(self._sessions) >= self.slots and not self._evict(now_ms):
+            return NO_SESSION
+        session_id = random_int()
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = random_int()
+        kept = {each.key: each for each in wanted}
+        self._sessions[session_id] = Session(session_id, uses_topic_ids, kept, now_ms)
+        return session_id
+
+    def _evict(self, now_ms: int) -> bool:
+        """Make room, if the least recently used session has not been used for long."""
+        for session_id, session in self._sessions.items():
+            if now_ms - session.last_used_ms > EVICTION_MS:
+                del self._sessions[session_id]
+                return True
+            break
+        return False
+
+
+def wanted_in(body: Struct) -> list[Wanted]:
+    """The partitions named in a request, in its order (KIP-74: the order is the client's)."""
+    return [
+        Wanted(topic.topic, topic.topic_id, partition)
+        for topic in body.topics
+        for partition in topic.partitions
+    ]

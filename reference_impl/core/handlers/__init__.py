@@ -1,0 +1,28 @@
+"""The APIs served, in one table. What is not here is not advertised, and closes the connection.
+
+The versions are those of Kafka 4.3.1.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.api import Api
+from reference_impl.core.handlers.api_versions import handle_api_versions
+from reference_impl.core.handlers.create_topics import handle_create_topics
+from reference_impl.core.handlers.delete_topics import handle_delete_topics
+from reference_impl.core.handlers.fetch import handle_fetch
+from reference_impl.core.handlers.init_producer_id import handle_init_producer_id
+from reference_impl.core.handlers.list_offsets import handle_list_offsets
+from reference_impl.core.handlers.metadata import handle_metadata
+from reference_impl.core.handlers.produce import handle_produce
+from reference_impl.wire import ApiKey
+
+HANDLERS: dict[int, Api] = {
+    ApiKey.PRODUCE: Api(handle_produce, 3, 13, advertised_min_version=0),
+    ApiKey.FETCH: Api(handle_fetch, 4, 18),
+    ApiKey.LIST_OFFSETS: Api(handle_list_offsets, 1, 11),
+    ApiKey.METADATA: Api(handle_metadata, 0, 13),
+    ApiKey.API_VERSIONS: Api(handle_api_versions, 0, 4),
+    ApiKey.CREATE_TOPICS: Api(handle_create_topics, 2, 7),
+    ApiKey.DELETE_TOPICS: Api(handle_delete_topics, 1, 6),
+    ApiKey.INIT_PRODUCER_ID: Api(handle_init_producer_id, 0, 5),
+}

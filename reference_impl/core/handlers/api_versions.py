@@ -1,0 +1,74 @@
+"""ApiVersions (API key 18). Spec: KIP-35; KIP-511 (client software, fallback to v0), KIP-584
+(features), KIP-1022 (features whose lowest level is 0)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
+
+RESPONSE = definition("ApiVersionsResponse")
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+METADATA_VERSION = 30
+"""4.3-IV0, whose metadata records this broker writes. It has none of the other features: without
+transaction.version, group.version and the like a client must not use what they stand for."""
+
+
+def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Say which APIs are served."""
+    # VALIDATE
+    own = broker.apis[ApiKey.API_VERSIONS]
+    if not own.serves(request.api_version):
+        # Version 0 is the one which every client can read (KIP-511).
+        body = RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        body.api_keys = [row(ApiKey.API_VERSIONS, own.min_version, own.max_version)]
+        yield Respond(request, body, version=0)
+        return
+    if request.api_version >= 3 and not is_valid(request.body):
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.INVALID_REQUEST))
+        return
+    # DEDUPLICATE: asking changes nothing.
+    # APPLY: nothing.
+    # RESPOND
+    body = RESPONSE.new(finalized_features_epoch=broker.metadata.end_offset)
+    for key, api in sorted(broker.apis.items()):
+        least = api.min_version
+        if api.advertised_min_version is not None:
+            least = api.advertised_min_version
+        body.api_keys.append(row(key, least, api.max_version))
+    body.supported_features = [
+        RESPONSE.struct(
+            "SupportedFeatureKey",
+            name="metadata.version",
+            min_version=METADATA_VERSION,
+            max_version=METADATA_VERSION,
+        )
+    ]
+    body.finalized_features = [
+        RESPONSE.struct(
+            "FinalizedFeatureKey",
+            name="metadata.version",
+            min_version_level=METADATA_VERSION,
+            max_version_level=METADATA_VERSION,
+        )
+    ]
+    yield Respond(request, body)
+
+
+def row(key: int, min_version: int, max_version: int) -> Struct:
+    """One API."""
+    return RESPONSE.struct(
+        "ApiVersion", api_key=key, min_version=min_version, max_version=max_version
+    )
+
+
+def is_valid(body: Struct) -> bool:
+    """ApiVersionsRequest.isValid: letters, digits, dots and hyphens, not at either end."""
+    return all(
+        _SOFTWARE.fullmatch(text)
+        for text in (body.client_software_name, body.client_software_version)
+    )

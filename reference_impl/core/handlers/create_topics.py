@@ -1,0 +1,89 @@
+"""CreateTopics (API key 19). Spec: CreateTopicsRequest.json; KIP-4, KIP-464 (defaults), KIP-525
+(what was made is described in the answer, v5), KIP-516 (topic id, v7)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.config_entries import topic_entries
+from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.topic_changes import NewTopic, plan_topic, publish_topic
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("CreateTopicsResponse")
+
+
+def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Make the topics that can be made; each gets its own answer."""
+    body = RESPONSE.new()
+    times = Counter(topic.name for topic in request.body.topics)
+    answered = set()
+    for wanted in request.body.topics:
+        if wanted.name in answered:
+            continue
+        answered.add(wanted.name)
+        try:
+            body.topics.append(create_one(broker, request, wanted, times[wanted.name]))
+        except Refused as refused:
+            body.topics.append(refusal(wanted.name, refused))
+    # RESPOND
+    yield Respond(request, body)
+
+
+def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> Struct:
+    """One topic; raises Refused."""
+    # VALIDATE
+    if times > 1:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    topic = plan_topic(
+        broker,
+        wanted.name,
+        wanted.num_partitions,
+        wanted.replication_factor,
+        {row.partition_index: row.broker_ids for row in wanted.assignments},
+        {config.name: config.value for config in wanted.configs},
+    )
+    # DEDUPLICATE: a name that exists was refused above.
+    # APPLY
+    if not request.body.validate_only:
+        publish_topic(broker, topic)
+    return acceptance(broker, topic)
+
+
+def acceptance(broker: Broker, topic: NewTopic) -> Struct:
+    """What was made, or would have been."""
+    image = TopicImage(topic.name, topic.topic_id, {}, dict(topic.configs))
+    return RESPONSE.struct(
+        "CreatableTopicResult",
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_message=None,
+        num_partitions=len(topic.assignments),
+        replication_factor=len(topic.assignments[0]),
+        configs=[
+            RESPONSE.struct(
+                "CreatableTopicConfigs",
+                name=entry.key.name,
+                value=entry.value,
+                read_only=False,
+                config_source=entry.source,
+            )
+            for entry in topic_entries(broker, image)
+        ],
+    )
+
+
+def refusal(name: str, refused: Refused) -> Struct:
+    """A topic that was not made, and why."""
+    return RESPONSE.struct(
+        "CreatableTopicResult",
+        name=name,
+        error_code=refused.code,
+        error_message=refused.message,
+        configs=[],
+    )

@@ -1,0 +1,79 @@
+"""DeleteTopics (API key 20). Spec: DeleteTopicsRequest.json; KIP-4, KIP-322 (delete.topic.enable),
+KIP-516 (topic ids since v6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.topic_changes import delete_topic
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
+
+RESPONSE = definition("DeleteTopicsResponse")
+REQUEST = definition("DeleteTopicsRequest")
+
+
+def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Delete the topics that can be deleted; each gets its own answer."""
+    body = RESPONSE.new()
+    wanted_topics = wanted_in(request)
+    times = Counter((topic.name, topic.topic_id) for topic in wanted_topics)
+    for wanted in {(topic.name, topic.topic_id): topic for topic in wanted_topics}.values():
+        answer = RESPONSE.struct(
+            "DeletableTopicResult", name=wanted.name, topic_id=wanted.topic_id
+        )  # fmt: skip
+        try:
+            topic = checked(broker, request, wanted, times[wanted.name, wanted.topic_id])
+            answer.name, answer.topic_id = topic.name, topic.topic_id
+            # DEDUPLICATE: a topic that is gone is unknown.
+            # APPLY
+            delete_topic(broker, topic)
+        except Refused as refused:
+            answer.error_code, answer.error_message = refused.code, refused.message
+        body.responses.append(answer)
+    # RESPOND
+    yield Respond(request, body)
+
+
+def wanted_in(request: Request) -> list[Struct]:
+    """The topics of a request, in the form of version 6 (KIP-516)."""
+    if request.api_version >= 6:
+        topics: list[Struct] = request.body.topics
+        return topics
+    return [REQUEST.struct("DeleteTopicState", name=name) for name in request.body.topic_names]
+
+
+def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> TopicImage:
+    """The topic to delete; raises Refused."""
+    # VALIDATE
+    if not broker.config.flag("delete.topic.enable"):
+        # [Modified in v3: KIP-322]
+        raise Refused(
+            ErrorCode.TOPIC_DELETION_DISABLED
+            if request.api_version >= 3
+            else ErrorCode.INVALID_REQUEST
+        )
+    by_id = wanted.topic_id != ZERO_UUID
+    if by_id and wanted.name is not None:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id."
+        )
+    if not by_id and wanted.name is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    if times > 1:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name or id.")
+    topic = broker.image.topic_of(wanted.name, wanted.topic_id)
+    if topic is None:
+        raise Refused(
+            ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "This server does not host this topic ID."
+            if by_id
+            else "This server does not host this topic-partition.",
+        )
+    return topic

@@ -1,0 +1,182 @@
+"""Fetch (API key 1). Spec: FetchRequest.json; KIP-74 (size limits), KIP-98 (read_committed),
+KIP-227 (sessions), KIP-320 (leader epochs), KIP-516 (topic ids since v13), KIP-595 (divergence).
+
+Not modelled: aborted transactions (there are none), followers, rack-aware replica selection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.fetch_sessions import FetchContext, Row, Wanted
+from reference_impl.core.log.partition_log import OffsetOutOfRange
+from reference_impl.core.parking import PartitionKey
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("FetchResponse")
+READ_COMMITTED = 1
+UNDEFINED_EPOCH = -1
+ZSTD_SINCE = 10
+
+
+def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Read what consumers may see; wait for more where that was asked for."""
+    # VALIDATE
+    try:
+        context = broker.fetch_sessions.context(
+            request, broker.now_ms, lambda: int.from_bytes(broker.random_bytes(4), "big") >> 1
+        )
+    except Refused as refused:
+        yield Respond(request, RESPONSE.new(error_code=refused.code))
+        return
+    # DEDUPLICATE: reading changes nothing.
+    # APPLY: nothing.
+    # RESPOND: now, or when there is enough to read, or when the client's patience ends.
+    fetch = PendingFetch(broker, request, context)
+    body = fetch.answer(expired=request.body.max_wait_ms <= 0 or not context.wanted)
+    if body is not None:
+        yield Respond(request, body)
+    else:
+        yield from broker.parking.park(fetch, request.body.max_wait_ms)
+
+
+@dataclass(slots=True)
+class Reading:
+    """One attempt: a row for each partition, and whether it may not wait."""
+
+    bytes_left: int
+    rows: list[Row] = field(default_factory=list)
+    bytes_read: int = 0
+    must_answer: bool = False
+
+
+class PendingFetch:
+    """A fetch under way; each attempt reads again from the start."""
+
+    def __init__(self, broker: Broker, request: Request, context: FetchContext) -> None:
+        self.request = request
+        self._broker = broker
+        self._context = context
+        most = broker.config.number("fetch.max.bytes")  # KIP-541
+        self._max_bytes = min(request.body.max_bytes, most)
+        self._min_bytes = min(request.body.min_bytes, self._max_bytes)
+
+    def watched(self) -> tuple[PartitionKey, ...]:
+        """Parked: an append to one of these may complete it."""
+        keys = []
+        for wanted in self._context.wanted:
+            topic = self._broker.image.topic_of(wanted.topic, wanted.topic_id)
+            if topic is not None:
+                keys.append((topic.name, wanted.params.partition))
+        return tuple(keys)
+
+    def answer(self, *, expired: bool) -> Struct | None:
+        """The answer when there is enough, when an error must be told, or when time is up."""
+        reading = self._read()
+        if not (expired or reading.must_answer or reading.bytes_read >= self._min_bytes):
+            return None
+        session_id, rows = self._context.to_send(reading.rows)
+        body = RESPONSE.new(session_id=session_id)
+        topic: Struct | None = None
+        for wanted, row in rows:
+            if topic is None or (topic.topic, topic.topic_id) != (wanted.topic, wanted.topic_id):
+                topic = RESPONSE.struct(
+                    "FetchableTopicResponse", topic=wanted.topic, topic_id=wanted.topic_id
+                )
+                body.responses.append(topic)
+            topic.partitions.append(row)
+        return body
+
+    def _read(self) -> Reading:
+        reading = Reading(self._max_bytes)
+        for wanted in self._context.wanted:
+            try:
+                row = self._read_one(wanted, reading)
+            except Refused as refused:
+                row = refusal(wanted.params.partition, refused.code)
+                reading.must_answer = True
+            reading.rows.append((wanted, row))
+        return reading
+
+    def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
+        """The row of one partition; raises Refused."""
+        params, isolation = wanted.params, self.request.body.isolation_level
+        partition = self._broker.led_partition(wanted.topic, wanted.topic_id, params.partition)
+        partition.check_leader_epoch(params.current_leader_epoch)
+        check_reader(self.request, partition)
+        row = RESPONSE.struct(
+            "PartitionData",
+            partition_index=params.partition,
+            high_watermark=partition.high_watermark,
+            last_stable_offset=partition.log.last_stable_offset,
+            log_start_offset=partition.log.log_start_offset,
+            aborted_transactions=[] if isolation == READ_COMMITTED else None,
+            records=b"",
+        )
+        diverging = divergence(partition, params)
+        if diverging is not None:
+            row.diverging_epoch = diverging
+            reading.must_answer = True
+            return row
+        row.records = read(
+            partition,
+            params.fetch_offset,
+            min(params.partition_max_bytes, reading.bytes_left),
+            partition.readable_end(isolation),
+            # KIP-74: the first batch of all comes whole, however small the limits, so that a
+            # consumer gets past it.
+            at_least_one=reading.bytes_read == 0,
+        )
+        reading.bytes_read += len(row.records)
+        reading.bytes_left = max(0, reading.bytes_left - len(row.records))
+        return row
+
+
+def read(
+    partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
+) -> bytes:
+    """Whole batches, from the one that contains `offset`, below `end`; raises Refused."""
+    try:
+        result = partition.log.read(offset, max_bytes, end, at_least_one=at_least_one)
+    except OffsetOutOfRange as error:
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from None
+    except StorageError as error:
+        raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+    return result.records
+
+
+def check_reader(request: Request, partition: Partition) -> None:
+    """Who may not read, or not in this version; raises Refused."""
+    replica_id = max(request.body.replica_id, request.body.replica_state.replica_id)
+    if replica_id >= 0 and replica_id not in partition.state.replicas:
+        raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    # [New in v10: KIP-110]
+    if request.api_version < ZSTD_SINCE and partition.config.compression_type == "zstd":
+        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
+def divergence(partition: Partition, params: Struct) -> Struct | None:
+    """Where the reader's history left ours (KIP-595; Partition.java, readRecords)."""
+    # [New in v12: KIP-595]
+    if params.last_fetched_epoch < 0:
+        return None
+    epoch, end_offset = partition.log.end_offset_for_epoch(params.last_fetched_epoch)
+    if epoch == UNDEFINED_EPOCH:
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch < params.last_fetched_epoch or end_offset < params.fetch_offset:
+        return RESPONSE.struct("EpochEndOffset", epoch=epoch, end_offset=end_offset)
+    return None
+
+
+def refusal(index: int, code: ErrorCode) -> Struct:
+    """A partition that cannot be read; every offset is unknown."""
+    return RESPONSE.struct(
+        "PartitionData", partition_index=index, error_code=code, high_watermark=-1, records=b""
+    )

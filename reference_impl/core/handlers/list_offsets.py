@@ -1,0 +1,108 @@
+"""ListOffsets (API key 2). Spec: KIP-79 (by timestamp), KIP-98 (isolation), KIP-320 (leader
+epochs), KIP-734 (-3), KIP-405, KIP-1005 and KIP-1023 (tiered storage, of which there is none)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
+
+RESPONSE = definition("ListOffsetsResponse")
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
+SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+"""First version of the request that knows each (KafkaApis.isListOffsetsTimestampUnsupported)."""
+
+Found = tuple[int, int, int]
+"""(timestamp, offset, leader epoch); -1 for what there is not."""
+NOTHING: Found = (-1, -1, -1)
+
+
+def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Translate timestamps, real and symbolic, into offsets."""
+    times = Counter(
+        (topic.name, partition.partition_index)
+        for topic in request.body.topics
+        for partition in topic.partitions
+    )
+    body = RESPONSE.new()
+    for topic in request.body.topics:
+        answer = RESPONSE.struct("ListOffsetsTopicResponse", name=topic.name)
+        body.topics.append(answer)
+        for wanted in topic.partitions:
+            row = RESPONSE.struct(
+                "ListOffsetsPartitionResponse", partition_index=wanted.partition_index
+            )
+            answer.partitions.append(row)
+            try:
+                if times[topic.name, wanted.partition_index] > 1:
+                    raise Refused(ErrorCode.INVALID_REQUEST)
+                found = find_one(broker, request, topic.name, wanted)
+                row.timestamp, row.offset, row.leader_epoch = found
+            except Refused as refused:
+                row.error_code = refused.code
+    # RESPOND
+    yield Respond(request, body)
+
+
+def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Found:
+    """One partition; raises Refused."""
+    # VALIDATE
+    partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
+    partition.check_leader_epoch(wanted.current_leader_epoch)
+    if wanted.timestamp < 0 and (
+        wanted.timestamp < EARLIEST_PENDING_UPLOAD
+        or request.api_version < SINCE.get(wanted.timestamp, 0)
+    ):
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION)
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    end = partition.readable_end(request.body.isolation_level)
+    symbolic = SYMBOLIC.get(wanted.timestamp)
+    if symbolic is not None:
+        return symbolic(partition, end)
+    by_time = partition.log.offset_for_timestamp(wanted.timestamp)
+    return below(by_time, end)
+
+
+def latest(partition: Partition, end: int) -> Found:
+    """What consumers would read next."""
+    return -1, end, partition.leader_epoch
+
+
+def earliest(partition: Partition, end: int) -> Found:
+    """The first offset that can be read, with the epoch it was written in."""
+    start = partition.log.log_start_offset
+    epoch = partition.log.leader_epochs.epoch_of(start)
+    return -1, start, -1 if epoch is None else epoch
+
+
+def newest(partition: Partition, end: int) -> Found:
+    """The first record with the greatest timestamp (KIP-734)."""
+    return below(partition.log.offset_of_max_timestamp(), end)
+
+
+def none_tiered(partition: Partition, end: int) -> Found:
+    """There is no tiered storage."""
+    return NOTHING
+
+
+def below(found: Found | None, end: int) -> Found:
+    """A record that consumers cannot see yet is not there (Partition.fetchOffsetForTimestamp)."""
+    return NOTHING if found is None or found[1] >= end else found
+
+
+SYMBOLIC: dict[int, Callable[[Partition, int], Found]] = {
+    LATEST: latest,
+    EARLIEST: earliest,
+    MAX_TIMESTAMP: newest,
+    EARLIEST_LOCAL: earliest,
+    LATEST_TIERED: none_tiered,
+    EARLIEST_PENDING_UPLOAD: none_tiered,
+}

@@ -1,0 +1,127 @@
+"""Metadata (API key 3). Spec: MetadataRequest.json; KIP-78 (cluster id), KIP-320 (leader epoch),
+KIP-430 (authorized operations), KIP-516 (topic ids since v10, questions by id since v12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.controller.topic_changes import create_topic
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.handlers.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from reference_impl.core.refused import Refused
+from reference_impl.core.topic_names import is_internal, problem_with
+from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
+
+RESPONSE = definition("MetadataResponse")
+
+
+def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Describe brokers and topics; make a topic that is asked for, where that is allowed."""
+    # VALIDATE and APPLY (auto-creation) happen for each topic on its own.
+    # DEDUPLICATE: a topic named twice is described once.
+    body = RESPONSE.new(cluster_id=broker.cluster_id, controller_id=broker.node_id)
+    body.brokers = [
+        RESPONSE.struct(
+            "MetadataResponseBroker",
+            node_id=broker.node_id,
+            host=broker.advertised.host,
+            port=broker.advertised.port,
+            rack=broker.config.text("broker.rack") or None,
+        )
+    ]
+    body.topics = list(topics_of(broker, request))
+    if request.body.include_topic_authorized_operations:
+        for topic in body.topics:
+            if topic.error_code == ErrorCode.NONE:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
+    if request.body.include_cluster_authorized_operations:
+        body.cluster_authorized_operations = CLUSTER_OPERATIONS
+    # RESPOND
+    yield Respond(request, body)
+
+
+def topics_of(broker: Broker, request: Request) -> Iterator[Struct]:
+    """The answer for every topic asked for."""
+    wanted = request.body.topics
+    # In version 0 an empty list means all topics; later null does.
+    if wanted is None or (request.api_version == 0 and not wanted):
+        for topic in list(broker.image.topics.values()):
+            yield described(topic)
+        return
+    # [Modified in v12: KIP-516]
+    if request.api_version in (10, 11) and any(
+        topic.name is None or topic.topic_id != ZERO_UUID for topic in wanted
+    ):
+        for topic in wanted:
+            yield refusal(topic.name or "", topic.topic_id, ErrorCode.INVALID_REQUEST)
+        return
+    seen = set()
+    for topic in wanted:
+        by_id = topic.topic_id != ZERO_UUID
+        key = topic.topic_id if by_id else topic.name
+        if key in seen:
+            continue
+        seen.add(key)
+        yield of_id(broker, topic) if by_id else of_name(broker, request, topic.name or "")
+
+
+def of_id(broker: Broker, wanted: Struct) -> Struct:
+    """A topic asked for by its id."""
+    topic = broker.image.topics_by_id.get(wanted.topic_id)
+    if topic is None:
+        return refusal(None, wanted.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+    return described(topic)
+
+
+def of_name(broker: Broker, request: Request, name: str) -> Struct:
+    """A topic asked for by its name."""
+    topic = broker.image.topics.get(name)
+    if topic is not None:
+        return described(topic)
+    if problem_with(name) is not None:
+        return refusal(name, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    may_create = request.api_version < 4 or request.body.allow_auto_topic_creation
+    if may_create and broker.config.flag("auto.create.topics.enable"):
+        try:
+            create_topic(broker, name)
+        except Refused as refused:
+            return refusal(name, ZERO_UUID, refused.code)
+    # Kafka creates in the background and asks the client to come again; so do we, although the
+    # topic is there already: no client should depend on less (AutoTopicCreationManager.java).
+    return refusal(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def described(topic: TopicImage) -> Struct:
+    """A topic and its partitions."""
+    return RESPONSE.struct(
+        "MetadataResponseTopic",
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic.name),
+        partitions=[
+            RESPONSE.struct(
+                "MetadataResponsePartition",
+                partition_index=index,
+                leader_id=state.leader,
+                leader_epoch=state.leader_epoch,
+                replica_nodes=list(state.replicas),
+                isr_nodes=list(state.isr),
+            )
+            for index, state in sorted(topic.partitions.items())
+        ],
+    )
+
+
+def refusal(name: str | None, topic_id: object, code: ErrorCode) -> Struct:
+    """A topic that cannot be described, and why."""
+    return RESPONSE.struct(
+        "MetadataResponseTopic",
+        error_code=code,
+        name=name,
+        topic_id=topic_id,
+        is_internal=name is not None and is_internal(name),
+    )

@@ -1,0 +1,173 @@
+"""Produce (API key 0). Spec: ProduceRequest.json; KIP-98 (idempotence), KIP-467 (record errors),
+KIP-516 (topic ids since v13), KIP-951 (leader in the answer). Not modelled: transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import CloseConnection, Effect, Release, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.parking import PartitionKey
+from reference_impl.core.partition import Appended, Partition
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.core.topic_names import is_internal
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("ProduceResponse")
+ACKS = (-1, 0, 1)
+
+
+def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Append the batches of one request to the partitions which this broker leads."""
+    pending = PendingProduce(broker, request)
+    for topic in request.body.topic_data:
+        answers = pending.add_topic(topic)
+        for wanted in topic.partition_data:
+            try:
+                partition, appended = append_one(broker, request, topic, wanted)
+            except Refused as refused:
+                answers.append(refusal(wanted.index, refused))
+                pending.refused = pending.refused or refused
+            else:
+                answers.append(acceptance(wanted.index, appended))
+                pending.appended.append((partition, appended.last_offset))
+                broker.parking.note_change(partition.topic, partition.index)
+    # RESPOND: never (acks=0), now, or when the ISR of every partition has its last record.
+    if request.body.acks == 0:
+        yield from release(request, pending.refused)
+    elif (body := pending.answer(expired=False)) is not None:
+        yield Respond(request, body)
+    else:
+        yield from broker.parking.park(pending, request.body.timeout_ms)
+
+
+def append_one(
+    broker: Broker, request: Request, topic: Struct, wanted: Struct
+) -> tuple[Partition, Appended]:
+    """One batch into one partition; raises Refused."""
+    # VALIDATE
+    partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
+    if request.body.acks not in ACKS:
+        raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
+    if is_internal(partition.topic):
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "Cannot append to an internal topic.")
+    broker.rules.check_enough_replicas(partition, request.body.acks)
+    batch = broker.rules.validated_batch(
+        partition, wanted.records, request.api_version, broker.now_ms
+    )
+    check_not_transactional(request, batch.header.is_transactional)
+    # DEDUPLICATE (KIP-98): a retry gets the first answer, not a second copy.
+    first = broker.rules.duplicate_of(partition, batch)
+    if first is not None:
+        return partition, first
+    broker.rules.check_sequence(partition, batch)
+    # APPLY
+    try:
+        return partition, broker.rules.append(partition, batch, broker.now_ms)
+    except StorageError as error:
+        partition.offline = str(error)  # what the disk holds now is known only after recovery
+        raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+
+
+def check_not_transactional(request: Request, is_transactional: bool) -> None:
+    """There is no transaction coordinator here, so no transaction can be open for the batch."""
+    if not is_transactional:
+        return
+    if request.body.transactional_id is None:
+        raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    # [Modified in v11: KIP-890]
+    if request.api_version >= 11:
+        raise Refused(ErrorCode.TRANSACTION_ABORTABLE)
+    raise Refused(
+        ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction"
+    )  # fmt: skip
+
+
+class PendingProduce:
+    """The answer under way, and the records that the ISR must have before it may be given."""
+
+    def __init__(self, broker: Broker, request: Request) -> None:
+        self.request = request
+        self.appended: list[tuple[Partition, int]] = []
+        self.refused: Refused | None = None
+        self._rules = broker.rules
+        self._body = RESPONSE.new()
+
+    def add_topic(self, topic: Struct) -> list[Struct]:
+        """Begin the answer for a topic; partitions are to be added to the list."""
+        answer = RESPONSE.struct(
+            "TopicProduceResponse", name=topic.name, topic_id=topic.topic_id
+        )  # fmt: skip
+        self._body.responses.append(answer)
+        partitions: list[Struct] = answer.partition_responses
+        return partitions
+
+    def watched(self) -> tuple[PartitionKey, ...]:
+        """Parked: a high watermark that moves may complete it."""
+        return tuple((partition.topic, partition.index) for partition, _ in self.appended)
+
+    def answer(self, *, expired: bool) -> Struct | None:
+        """Parked: the answer once every record is where `acks` wants it.
+
+        When the time is up REQUEST_TIMED_OUT says that nobody knows: the records are in the log
+        and may still be committed (DelayedProduce.java).
+        """
+        acks = self.request.body.acks
+        late = {
+            (partition.topic, partition.topic_id, partition.index)
+            for partition, last_offset in self.appended
+            if not self._rules.may_acknowledge(partition, acks, last_offset)
+        }
+        if late and not expired:
+            return None
+        for topic in self._body.responses:
+            for answer in topic.partition_responses:
+                names = {(name, index) for name, _, index in late}
+                ids = {(topic_id, index) for _, topic_id, index in late}
+                if (topic.name, answer.index) in names or (topic.topic_id, answer.index) in ids:
+                    answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+        return self._body
+
+
+def acceptance(index: int, appended: Appended) -> Struct:
+    """The batch is in the log, at these offsets."""
+    return RESPONSE.struct(
+        "PartitionProduceResponse",
+        index=index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.log_append_time_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+
+
+def refusal(index: int, refused: Refused) -> Struct:
+    """The batch is not in the log, and why."""
+    errors = [
+        RESPONSE.struct(
+            "BatchIndexAndErrorMessage",
+            batch_index=error.batch_index,
+            batch_index_error_message=error.message,
+        )
+        for error in refused.record_errors
+    ]
+    return RESPONSE.struct(
+        "PartitionProduceResponse",
+        index=index,
+        error_code=refused.code,
+        base_offset=-1,
+        record_errors=errors,
+        error_message=refused.message,
+    )
+
+
+def release(request: Request, refused: Refused | None) -> Iterator[Effect]:
+    """acks=0 has no answer; the only way to tell of an error is to close the connection.
+
+    Source: KafkaApis.java, sendResponseCallback of Produce.
+    """
+    if refused is None:
+        yield Release(request)
+    else:
+        yield CloseConnection(request.connection, f"Produce with acks=0 failed: {refused}")

@@ -1,0 +1,105 @@
+"""The door of the core: `step(event)` returns what the host must do, in order.
+
+A host (the TCP server, the simulator) makes one Node over a Storage, steps it through Started, then
+through whatever happens. A crash is simply: no more steps, and a new Node over the same disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reference_impl.core import parking
+from reference_impl.core.api import Api
+from reference_impl.core.broker import Broker
+from reference_impl.core.broker_configs import BrokerConfig, Endpoint
+from reference_impl.core.effects import CloseConnection, Effect
+from reference_impl.core.events import (
+    ConnectionClosed,
+    Event,
+    Request,
+    RequestArrived,
+    Started,
+    Stopping,
+    TimerFired,
+)
+from reference_impl.core.groups import coordinator
+from reference_impl.core.handlers import HANDLERS
+from reference_impl.core.rules import Rules
+from reference_impl.core.storage import Storage
+from reference_impl.wire import API_NAMES, ApiKey
+
+
+class Node:
+    """One broker, from its start to its end."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        storage: Storage,
+        directory: str,
+        advertised: Endpoint,
+        rules: Rules | None = None,
+        apis: Mapping[int, Api] = HANDLERS,
+    ) -> None:
+        self.config = config
+        self.storage = storage
+        self.directory = directory
+        self.advertised = advertised
+        self.rules = rules or Rules()
+        self.apis = apis
+        self._broker: Broker | None = None
+
+    @property
+    def broker(self) -> Broker:
+        """The state behind the door; there is none before Started."""
+        if self._broker is None:
+            raise RuntimeError("the node has not started: step it through Started first")
+        return self._broker
+
+    def step(self, event: Event) -> tuple[Effect, ...]:
+        """Let one thing happen. The tuple is complete: no handler is left half run."""
+        if isinstance(event, Started):
+            self._broker = Broker(
+                self.config,
+                self.storage,
+                self.directory,
+                self.advertised,
+                self.rules,
+                self.apis,
+                event,
+            )
+        else:
+            self.broker.enter(event)
+        return tuple(self._effects(event))
+
+    def _effects(self, event: Event) -> Iterator[Effect]:
+        broker = self.broker
+        match event:
+            case Started():
+                yield from broker.groups.start()
+            case RequestArrived(request=request):
+                yield from self._request(request)
+            case ConnectionClosed(connection=connection):
+                yield from broker.parking.drop(connection)
+            case TimerFired(key=key) if key[0] == parking.TIMER:
+                yield from broker.parking.expire(key)
+            case TimerFired(key=key) if key[0] == coordinator.TIMER:
+                yield from broker.groups.timer_fired(key)
+            case Stopping():
+                yield from broker.stop()
+            case _:
+                raise ValueError(f"a node does not know what to do with {event}")
+        yield from broker.parking.answer_ready()
+
+    def _request(self, request: Request) -> Iterator[Effect]:
+        api = self.apis.get(request.api_key)
+        # An ApiVersions of any version is answered, so that the client can choose another (KIP-35).
+        if api is None or not (
+            api.serves(request.api_version) or request.api_key == ApiKey.API_VERSIONS
+        ):
+            name = API_NAMES.get(request.api_key, str(request.api_key))
+            yield CloseConnection(
+                request.connection, f"{name} version {request.api_version} is not served"
+            )
+            return
+        yield from api.handle(self.broker, request)

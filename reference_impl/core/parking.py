@@ -1,0 +1,93 @@
+"""Requests that wait: a Fetch for data, a Produce for replicas.
+
+Source: DelayedOperationPurgatory.java, DelayedFetch.java, DelayedProduce.java. A connection has one
+request in flight, so the connection is the name of what waits. A parked request watches partitions;
+each time one of them changes it is asked whether it can be answered now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from reference_impl.core.effects import CancelTimer, Effect, Respond, SetTimer
+from reference_impl.core.events import Request, TimerKey
+from reference_impl.wire import Struct
+
+PartitionKey = tuple[str, int]
+"""Topic name and partition index."""
+TIMER = "parked"
+
+
+class Parked(Protocol):
+    """A request that waits."""
+
+    request: Request
+
+    def watched(self) -> tuple[PartitionKey, ...]:
+        """The partitions whose change may complete it."""
+
+    def answer(self, *, expired: bool) -> Struct | None:
+        """The answer, if it can be given now; when its time has run out it must be given."""
+
+
+class Parking:
+    """All requests that wait, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._parked: dict[int, Parked] = {}
+        self._watchers: dict[PartitionKey, dict[int, None]] = {}
+        self._changed: dict[PartitionKey, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    def park(self, parked: Parked, timeout_ms: int) -> Iterator[Effect]:
+        """Let a request wait, no longer than this."""
+        connection = parked.request.connection
+        self._parked[connection] = parked
+        for key in parked.watched():
+            self._watchers.setdefault(key, {})[connection] = None
+        yield SetTimer((TIMER, connection), timeout_ms)
+
+    def note_change(self, topic: str, index: int) -> None:
+        """A partition has more to read, has moved its high watermark, or is gone."""
+        if (topic, index) in self._watchers:
+            self._changed[topic, index] = None
+
+    def answer_ready(self) -> Iterator[Effect]:
+        """Answer whatever the noted changes completed."""
+        while self._changed:
+            changed, self._changed = self._changed, {}
+            waiting = {c: None for key in changed for c in self._watchers.get(key, ())}
+            for connection in waiting:
+                parked = self._parked[connection]
+                body = parked.answer(expired=False)
+                if body is not None:
+                    self._forget(connection)
+                    yield CancelTimer((TIMER, connection))
+                    yield Respond(parked.request, body)
+
+    def expire(self, key: TimerKey) -> Iterator[Effect]:
+        """The time of one request has run out: answer with what there is."""
+        connection = int(key[1])
+        parked = self._parked.get(connection)
+        if parked is not None:
+            self._forget(connection)
+            body = parked.answer(expired=True)
+            if body is not None:
+                yield Respond(parked.request, body)
+
+    def drop(self, connection: int) -> Iterator[Effect]:
+        """The client is gone: nothing waits for it any more."""
+        if connection in self._parked:
+            self._forget(connection)
+            yield CancelTimer((TIMER, connection))
+
+    def _forget(self, connection: int) -> None:
+        for key in self._parked.pop(connection).watched():
+            watchers = self._watchers.get(key)
+            if watchers is not None:
+                watchers.pop(connection, None)
+                if not watchers:
+                    del self._watchers[key]

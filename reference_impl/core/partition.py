@@ -1,0 +1,80 @@
+"""One partition as its leader sees it: a log, who leads, who follows, and what is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.controller.metadata_image import PartitionImage
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a batch went, or where it lies since the first time (KIP-98)."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+
+class Partition:
+    """A replica that leads. `state` is the controller's word on who leads and who is in sync."""
+
+    def __init__(
+        self, topic: str, index: int, topic_id: UUID, state: PartitionImage, log: PartitionLog
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.topic_id = topic_id
+        self.state = state
+        self.log = log
+        self.offline: str | None = None
+        """Why the disk cannot be trusted any more; None while all is well."""
+
+    @property
+    def leader_epoch(self) -> int:
+        """Which leadership this is; every batch carries it (KIP-101)."""
+        return self.state.leader_epoch
+
+    @property
+    def config(self) -> LogConfig:
+        """The configuration in force."""
+        return self.log.config
+
+    @property
+    def high_watermark(self) -> int:
+        """The first offset which is not committed; consumers see only what is below."""
+        return self.log.high_watermark
+
+    def readable_end(self, isolation_level: int) -> int:
+        """Where a consumer's view ends: high watermark, or last stable offset (KIP-98)."""
+        return self.log.last_stable_offset if isolation_level == 1 else self.log.high_watermark
+
+    def append(self, batch: ValidatedBatch, now_ms: int) -> Appended:
+        """Write one batch at the end of the log, under the current leader epoch."""
+        result = self.log.append(batch.data, [batch.header], self.leader_epoch, now_ms)
+        self.advance_high_watermark()
+        return Appended(
+            result.base_offset,
+            result.last_offset,
+            batch.log_append_time_ms,
+            self.log.log_start_offset,
+        )
+
+    def advance_high_watermark(self) -> None:
+        """HW = the smallest log end offset of the ISR (design#replication); ours is alone in it."""
+        self.log.high_watermark = self.log.log_end_offset
+
+    def check_leader_epoch(self, current: int) -> None:
+        """KIP-320: the client's idea of the leadership must be ours; -1 means it has none."""
+        if current in (-1, self.leader_epoch):
+            return
+        if current < self.leader_epoch:
+            raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
+        raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH)

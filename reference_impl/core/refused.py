@@ -1,0 +1,30 @@
+"""How a handler says no: an error code of the protocol, raised where the reason is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference_impl.wire import ErrorCode
+
+
+@dataclass(frozen=True)
+class RecordError:
+    """Which record of a batch is wrong, and why (ProduceResponse.BatchIndexAndErrorMessage)."""
+
+    batch_index: int
+    message: str
+
+
+class Refused(Exception):
+    """A request, or one part of it, that gets an error code for an answer."""
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str | None = None,
+        record_errors: tuple[RecordError, ...] = (),
+    ) -> None:
+        super().__init__(code.name if message is None else f"{code.name}: {message}")
+        self.code = code
+        self.message = message
+        self.record_errors = record_errors

@@ -1,0 +1,93 @@
+"""The partitions which this broker holds: opened, made and deleted as the metadata says.
+
+Source: ReplicaManager.java, LogManager.java. A partition whose disk failed stays in the table,
+offline, and says so in every answer; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+
+class Replicas:
+    """Partition objects by (topic, index)."""
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        topic_defaults: dict[str, str],
+        restore_producer_state: Callable[[], bool],
+    ) -> None:
+        self.directory = directory
+        self.topic_defaults = topic_defaults
+        self._restore_producer_state = restore_producer_state
+        self._by_name: dict[tuple[str, int], Partition] = {}
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(list(self._by_name.values()))
+
+    def config_of(self, topic: TopicImage) -> LogConfig:
+        """Its own overrides over the broker's defaults."""
+        return LogConfig.from_configs({**self.topic_defaults, **topic.configs})
+
+    def open_topic(self, topic: TopicImage, now_ms: int) -> None:
+        """Open, or make, the logs of a topic that are not open yet, and begin to lead them."""
+        for index, state in sorted(topic.partitions.items()):
+            if (topic.name, index) in self._by_name:
+                continue
+            log = self.directory.open_log(
+                topic.name,
+                index,
+                topic.topic_id,
+                self.config_of(topic),
+                now_ms,
+                restore_producer_state=self._restore_producer_state(),
+            )
+            # Partition.makeLeader: the epoch begins here, even if nothing is ever written in it.
+            log.leader_epochs.assign(state.leader_epoch, log.log_end_offset)
+            partition = Partition(topic.name, index, topic.topic_id, state, log)
+            partition.advance_high_watermark()
+            self._by_name[topic.name, index] = partition
+
+    def delete_topic(self, topic: TopicImage) -> None:
+        """Close and remove the logs of a topic that is gone."""
+        for index in sorted(topic.partitions):
+            if self._by_name.pop((topic.name, index), None) is not None:
+                self.directory.delete_log(topic.name, index)
+
+    def get(self, topic: str, index: int) -> Partition | None:
+        """A partition, whatever its state."""
+        return self._by_name.get((topic, index))
+
+    def led(self, image: MetadataImage, name: str, topic_id: UUID, index: int) -> Partition:
+        """The partition, which this broker leads; raises Refused with the reason if it does not.
+
+        `name` is empty where the version speaks in topic ids (KIP-516).
+        """
+        if not name:
+            topic = image.topics_by_id.get(topic_id)
+            if topic is None:
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+            name = topic.name
+        partition = self._by_name.get((name, index))
+        if partition is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.offline is not None:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, partition.offline)
+        return partition
+
+    def reconfigure(self, topic: TopicImage) -> None:
+        """Put the current configuration of a topic in force."""
+        config = self.config_of(topic)
+        for index in sorted(topic.partitions):
+            partition = self._by_name.get((topic.name, index))
+            if partition is not None:
+                partition.log.config = config

@@ -1,0 +1,153 @@
+"""One node between the core and the world: it turns time and chance into events, and performs
+effects.
+
+Everything runs in one thread: while `deliver` is at work nothing else happens, so the order of the
+effects is the order in which the world sees them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from reference_impl.core.effects import (
+    CancelTimer,
+    CloseConnection,
+    Effect,
+    Release,
+    Report,
+    Respond,
+    SetTimer,
+)
+from reference_impl.core.events import (
+    ConnectionClosed,
+    Request,
+    RequestArrived,
+    Started,
+    Stopping,
+    TimerFired,
+    TimerKey,
+)
+from reference_impl.core.node import Node
+from reference_impl.core.storage import StorageError
+from reference_impl.wire import encode_response
+
+log = logging.getLogger("reference_impl.host")
+
+
+class Answerable(Protocol):
+    """A connection as the node sees it."""
+
+    def answer(self, data: bytes | None) -> None:
+        """Send the answer to the request in flight (None: there is none), and go on."""
+
+    def drop(self, reason: str) -> None:
+        """Close, and say why in the log."""
+
+
+class NodeHost:
+    """Steps one node; owns its timers and knows its connections."""
+
+    def __init__(self, node: Node, on_fatal: Callable[[str], None]) -> None:
+        self.node = node
+        self.connections: dict[int, Answerable] = {}
+        self._on_fatal = on_fatal
+        self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._perform: dict[type[Effect], Callable[[Any], None]] = {
+            Respond: self._respond,
+            Release: self._release,
+            CloseConnection: self._close_connection,
+            SetTimer: self._set_timer,
+            CancelTimer: self._cancel_timer,
+            Report: self._report,
+        }
+
+    def start(self) -> None:
+        """Open the data directory; raises what the core raises."""
+        self._apply(self.node.step(Started(now_ms(), entropy())))
+
+    def stop(self) -> None:
+        """Make the disk complete. No event may follow."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._apply(self.node.step(Stopping(now_ms(), entropy())))
+
+    def request_arrived(self, request: Request) -> None:
+        """Deliver a request; an error inside the broker costs its connection, not the broker."""
+        try:
+            self._apply(self.node.step(RequestArrived(now_ms(), entropy(), request)))
+        except StorageError as error:
+            self._on_fatal(f"the broker cannot go on without its disk: {error}")
+        except Exception:
+            log.exception(
+                "API %s version %s: the broker failed; the connection is closed",
+                request.api_key,
+                request.api_version,
+            )
+            self._close_connection(CloseConnection(request.connection, "internal error"))
+
+    def connection_closed(self, connection: int) -> None:
+        """Tell the core that nobody waits for answers there any more."""
+        if self.connections.pop(connection, None) is not None:
+            self._apply(self.node.step(ConnectionClosed(now_ms(), entropy(), connection)))
+
+    def _apply(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            self._perform[type(effect)](effect)
+
+    def _respond(self, effect: Respond) -> None:
+        connection = self.connections.get(effect.request.connection)
+        if connection is None:
+            return  # it was closed while its request waited
+        request = effect.request
+        version = request.api_version if effect.version is None else effect.version
+        connection.answer(
+            encode_response(request.api_key, version, request.correlation_id, effect.body)
+        )
+
+    def _release(self, effect: Release) -> None:
+        connection = self.connections.get(effect.request.connection)
+        if connection is not None:
+            connection.answer(None)
+
+    def _close_connection(self, effect: CloseConnection) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None:
+            connection.drop(effect.reason)
+
+    def _set_timer(self, effect: SetTimer) -> None:
+        running = self._timers.pop(effect.key, None)
+        if running is not None:
+            running.cancel()
+        loop = asyncio.get_running_loop()
+        self._timers[effect.key] = loop.call_later(effect.delay_ms / 1000, self._fire, effect.key)
+
+    def _cancel_timer(self, effect: CancelTimer) -> None:
+        running = self._timers.pop(effect.key, None)
+        if running is not None:
+            running.cancel()
+
+    def _fire(self, key: TimerKey) -> None:
+        del self._timers[key]
+        try:
+            self._apply(self.node.step(TimerFired(now_ms(), entropy(), key)))
+        except StorageError as error:
+            self._on_fatal(f"the broker cannot go on without its disk: {error}")
+
+    def _report(self, effect: Report) -> None:
+        log.warning("%s", effect.sentence)
+
+
+def now_ms() -> int:
+    """The wall clock, for timestamps; periods are measured by the event loop's own clock."""
+    return time.time_ns() // 1_000_000
+
+
+def entropy() -> bytes:
+    """What the core may draw ids from during one event."""
+    return os.urandom(16)

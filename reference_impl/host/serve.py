@@ -1,0 +1,220 @@
+"""`touchstone serve`: run the reference broker in this process until a signal ends it.
+
+Prints exactly one line on standard output, `ready host:port`, once it serves; everything else goes
+to standard error. Exit status: 0 after a clean stop, 2 when it could not start, 1 when it had to
+give up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import logging
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reference_impl.bugs import BUGS
+from reference_impl.core.broker_configs import BrokerConfig, Endpoint
+from reference_impl.core.config_keys import BadConfig
+from reference_impl.core.data_directory import WrongDirectory
+from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.log.checkpoints import BadCheckpoint
+from reference_impl.core.node import Node
+from reference_impl.core.rules import Rules
+from reference_impl.core.storage import StorageError
+from reference_impl.host.disk import Disk
+from reference_impl.host.lock import DirectoryLock, DirectoryLocked
+from reference_impl.host.node import NodeHost
+from reference_impl.host.server import Server
+from reference_impl.wire import Malformed
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
+FAILED, USAGE = 1, 2
+CANNOT_START = (
+    BadConfig,
+    BadCheckpoint,
+    CorruptLog,
+    DirectoryLocked,
+    Malformed,
+    OSError,
+    StorageError,
+    WrongDirectory,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the command line decides."""
+
+    config: BrokerConfig
+    listener: Endpoint
+    directory: Path
+    bug: str | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `serve`."""
+    parser.add_argument(
+        "--nodes", type=int, default=1, metavar="N", help="how many brokers (default: 1)"
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="PORT", help="client port (default: 9092; 0 takes a free one)"
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="data directory (default: a temporary one, named on stderr)"
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a broker configuration by Kafka's own name; repeatable",
+    )
+    parser.add_argument("--bug", metavar="NAME", help=f"plant a bug: {', '.join(sorted(BUGS))}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; the exit status."""
+    parser = argparse.ArgumentParser(prog="touchstone serve", description=__doc__)
+    add_arguments(parser)
+    arguments = parser.parse_args(argv)
+    return run(arguments)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """What `main` does once the options of `add_arguments` are parsed."""
+    try:
+        config = parse_pairs(arguments.config)
+    except BadConfig as error:
+        return _refuse(str(error))
+    return serve(arguments.nodes, arguments.port, arguments.data, config, arguments.bug)
+
+
+def serve(
+    nodes: int = 1,
+    port: int | None = None,
+    data: str | None = None,
+    config: Mapping[str, str] | None = None,
+    bug: str | None = None,
+) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    try:
+        plan = make_plan(nodes, port, data, config or {}, bug)
+        return asyncio.run(_serve(plan))
+    except CANNOT_START as error:
+        return _refuse(_sentence(error))
+    except KeyboardInterrupt:
+        return 0
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """key=value, as --config takes it; a later one wins."""
+    found = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise BadConfig(f"--config {pair}: write it as KEY=VALUE, for example num.partitions=3")
+        found[key.strip()] = value
+    return found
+
+
+def make_plan(
+    nodes: int, port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
+) -> Plan:
+    """Check the options against each other; raises BadConfig."""
+    if nodes != 1:
+        raise BadConfig(
+            f"--nodes {nodes}: a cluster of several nodes is not served yet; use --nodes 1"
+        )
+    if bug is not None and bug not in BUGS:
+        raise BadConfig(f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BUGS))}")
+    if port is not None and not 0 <= port <= 65535:
+        raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
+    broker = BrokerConfig.of(config)
+    if "listeners" in config:
+        listener = broker.listener()
+        if port is not None and port != listener.port:
+            raise BadConfig(
+                f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
+            )
+    else:
+        listener = Endpoint(DEFAULT_HOST, DEFAULT_PORT if port is None else port)
+    return Plan(broker, listener, _directory(data, config), bug)
+
+
+def _directory(data: str | None, config: Mapping[str, str]) -> Path:
+    wanted = config.get("log.dirs") or config.get("log.dir")
+    if data is not None and wanted is not None and data != wanted:
+        raise BadConfig(f"--data {data} contradicts log.dirs={wanted}: give only one of them")
+    chosen = data or wanted
+    if chosen is None:
+        chosen = tempfile.mkdtemp(prefix="touchstone-")
+        print(f"no --data given: the data is in {chosen}", file=sys.stderr)
+    elif "," in chosen:
+        raise BadConfig(f"log.dirs={chosen}: this broker has one data directory; give one")
+    return Path(chosen)
+
+
+async def _serve(plan: Plan) -> int:
+    """From an empty process to a stopped one; raises what CANNOT_START lists."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[str | None] = loop.create_future()
+
+    def end(failure: str | None) -> None:
+        if not ended.done():
+            ended.set_result(failure)
+
+    lock = DirectoryLock(plan.directory)
+    server = Server(plan.config)
+    try:
+        # The port comes first, since the node advertises it; nobody is let in before it is up.
+        port = await server.listen(plan.listener.host, plan.listener.port)
+        host = NodeHost(make_node(plan, port), end)
+        host.start()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end, None)
+        await server.accept(host)
+        print(f"ready {host.node.advertised.host}:{host.node.advertised.port}", flush=True)
+        failure = await ended
+        await server.close()
+        if failure is not None:
+            print(f"touchstone serve: {failure}", file=sys.stderr)
+            return FAILED
+        host.stop()
+        return 0
+    finally:
+        lock.release()
+
+
+def make_node(plan: Plan, port: int) -> Node:
+    """The node over its data directory, correct or with the bug that was asked for."""
+    given = plan.config.advertised()
+    advertised = Endpoint(
+        (given.host if given else plan.listener.host) or "localhost",
+        given.port if given and given.port else port,
+    )
+    node_class, rules = (Node, Rules()) if plan.bug is None else BUGS[plan.bug].parts()
+    return node_class(plan.config, Disk(), str(plan.directory), advertised, rules)
+
+
+def _sentence(error: BaseException) -> str:
+    """One sentence, also for what the operating system refuses."""
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return (
+            f"the port is in use ({error.strerror}): stop whatever listens there, or give another"
+            " --port, or 0 for a free one"
+        )
+    return str(error)
+
+
+def _refuse(sentence: str) -> int:
+    print(f"touchstone serve: {sentence}", file=sys.stderr)
+    return USAGE

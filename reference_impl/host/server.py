@@ -1,0 +1,230 @@
+"""TCP: bytes in, one request at a time to the node, its answers out in the same order.
+
+Source: SocketServer.java (a channel is muted while a request of it is processed), NetworkReceive
+(size limits). A frame that cannot be read closes its own connection and no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from itertools import count
+from typing import cast
+
+from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.events import Request
+from reference_impl.host.node import NodeHost
+from reference_impl.wire import (
+    API_NAMES,
+    ApiKey,
+    FrameReader,
+    Malformed,
+    RequestHeader,
+    Struct,
+    decode_request_header,
+    request_definition,
+)
+
+log = logging.getLogger("reference_impl.host")
+SWEEPS_PER_IDLE_PERIOD = 4
+
+
+class Server:
+    """The listener of one node, and its connections."""
+
+    host: NodeHost
+    """Set by `accept`: the node can be made only once the port that it advertises is known."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.max_frame_bytes = config.number("socket.request.max.bytes")
+        self._idle_ms = config.number("connections.max.idle.ms")
+        self._ids = count(1)
+        self._connections: set[Connection] = set()
+        self._listener: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    async def listen(self, address: str, port: int) -> int:
+        """Bind, without accepting yet; the port, if 0 was asked for. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: Connection(self, next(self._ids)),
+            address or None,
+            port,
+            start_serving=False,
+            reuse_address=True,
+            backlog=1024,
+        )
+        return cast(int, self._listener.sockets[0].getsockname()[1])
+
+    async def accept(self, host: NodeHost) -> None:
+        """Begin to serve this node."""
+        assert self._listener is not None
+        self.host = host
+        await self._listener.start_serving()
+        self._sweep()
+
+    async def close(self) -> None:
+        """Stop listening and drop every connection."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._listener is not None:
+            self._listener.close()
+        for connection in list(self._connections):
+            connection.abandon()
+
+    def joined(self, connection: Connection) -> None:
+        """A client has connected."""
+        self._connections.add(connection)
+        self.host.connections[connection.id] = connection
+
+    def left(self, connection: Connection) -> None:
+        """A client is gone."""
+        self._connections.discard(connection)
+        self.host.connection_closed(connection.id)
+
+    def _sweep(self) -> None:
+        """Close what has been idle for connections.max.idle.ms."""
+        if self._idle_ms < 0:
+            return
+        loop = asyncio.get_running_loop()
+        idle_s = self._idle_ms / 1000
+        for connection in list(self._connections):
+            if connection.is_idle and loop.time() - connection.last_used_s > idle_s:
+                connection.drop(f"idle for more than {self._idle_ms} ms")
+        self._sweeper = loop.call_later(idle_s / SWEEPS_PER_IDLE_PERIOD, self._sweep)
+
+
+class Connection(asyncio.Protocol):
+    """One client. At most one of its requests is with the node at any time."""
+
+    def __init__(self, server: Server, connection_id: int) -> None:
+        self.id = connection_id
+        self._server = server
+        self._reader = FrameReader(server.max_frame_bytes)
+        self._frames: deque[bytearray] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._client_host = ""
+        self._in_flight = False
+        self._is_slow_reader = False
+        self._is_pumping = False
+        self._is_paused = False
+        self._broken: str | None = None
+        self.last_used_s = self._loop.time()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing of this client is being worked on."""
+        return not self._in_flight and not self._frames
+
+    # --- asyncio.Protocol ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._client_host = f"/{peer[0]}" if peer else ""  # InetAddress.toString, as Kafka shows it
+        self._server.joined(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._frames.clear()
+        self._server.left(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.last_used_s = self._loop.time()
+        try:
+            self._frames.extend(self._reader.feed(data))
+        except Malformed as error:
+            self._broken = str(error)  # what came before it is still answered
+        self._pump()
+
+    def pause_writing(self) -> None:
+        self._is_slow_reader = True
+
+    def resume_writing(self) -> None:
+        self._is_slow_reader = False
+        self._pump()
+
+    # --- Answerable ---------------------------------------------------------------------------
+
+    def answer(self, data: bytes | None) -> None:
+        self._in_flight = False
+        self.last_used_s = self._loop.time()
+        if data is not None and self._transport is not None:
+            self._transport.write(data)
+        self._pump()
+
+    def drop(self, reason: str) -> None:
+        log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
+        self._frames.clear()
+        if self._transport is not None:
+            self._transport.close()
+
+    def abandon(self) -> None:
+        """Close at once; whatever was not sent is lost."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # --- one request after the other ----------------------------------------------------------
+
+    def _pump(self) -> None:
+        """Hand over the next request, unless one is in flight or the client does not read."""
+        if self._is_pumping:
+            return  # answered while it was handed over: the loop below goes on
+        self._is_pumping = True
+        try:
+            while self._frames and not self._in_flight and not self._is_slow_reader:
+                self._hand_over(self._frames.popleft())
+        finally:
+            self._is_pumping = False
+        if self._broken is not None and self.is_idle:
+            self.drop(self._broken)
+        self._pause_or_resume()
+
+    def _pause_or_resume(self) -> None:
+        """Read no further while requests wait here: that is what holds a pipelining client."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if bool(self._frames) != self._is_paused:
+            self._is_paused = bool(self._frames)
+            if self._is_paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def _hand_over(self, frame: bytearray) -> None:
+        try:
+            header, start = decode_request_header(frame)
+            body = self._decode_body(header, frame, start)
+        except Malformed as error:
+            self.drop(str(error))
+            return
+        if body is None:
+            name = API_NAMES.get(header.api_key, str(header.api_key))
+            self.drop(f"{name} version {header.api_version} is not served")
+            return
+        self._in_flight = True
+        self._server.host.request_arrived(
+            Request(
+                self.id,
+                header.api_key,
+                header.api_version,
+                header.correlation_id,
+                header.client_id,
+                self._client_host,
+                body,
+            )
+        )
+
+    def _decode_body(self, header: RequestHeader, frame: bytearray, start: int) -> Struct | None:
+        """The body, or None if this API or version is not served."""
+        api = self._server.host.node.apis.get(header.api_key)
+        if api is not None and api.serves(header.api_version):
+            definition = request_definition(header.api_key)
+            # Bytes after the body are tolerated, as Kafka does (RequestContext.parseRequest).
+            return definition.decode_prefix(memoryview(frame)[start:], header.api_version)[0]
+        if header.api_key == ApiKey.API_VERSIONS:
+            # Whatever the body of an unknown version is, the answer does not depend on it.
+            return request_definition(header.api_key).new()
+        return None
