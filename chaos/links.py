@@ -25,6 +25,7 @@ from toxiproxy.api import APIConsumer
 from chaos import processes
 from chaos.caches import executable
 from chaos.faults import How
+from chaos.ports import is_free
 
 API_TIMEOUT_S = 10.0
 START_TIMEOUT_S = 20.0
@@ -72,7 +73,9 @@ class Links:
 
     @classmethod
     def start(cls, api: Address, log: Path) -> Links:
-        """Start a server. Raises LinkError, also when the address is taken (`is_taken`)."""
+        """Start a server. Raises LinkError."""
+        if not is_free(*api):  # toxiproxy does not end when it cannot bind
+            raise LinkError(f"toxiproxy cannot listen at {joined(api)}: the address is in use")
         command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
         child = processes.start(command, name="toxiproxy", log=log)
         links = cls(api, child)
@@ -98,6 +101,10 @@ class Links:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._links)
+
+    def link(self, name: str) -> Link:
+        """One link by its name."""
+        return self._links[name]
 
     def is_troubled(self, name: str) -> bool:
         """Has this link a fault now?"""
@@ -181,7 +188,6 @@ class Links:
         )
 
     def _is_up(self) -> bool:
-        # Another server may own the address: ours is up only if it is the one still running.
         try:
             with socket.create_connection(self._api, timeout=1):
                 pass
