@@ -1,7 +1,15 @@
-"""Planted bugs, by name: one file each, overriding one decision of a correct broker."""
+"""Planted bugs, by name: one file each, overriding one decision of a correct broker.
+
+They are the proof that the judges work: each says what it breaks and what must catch it.
+"""
 
 from __future__ import annotations
 
+from reference_impl.bugs.acknowledge_before_append import AcknowledgeBeforeAppend, LateNode
 from reference_impl.bugs.bug import Bug
+from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
 
-BUGS: dict[str, Bug] = {}
+BUGS: dict[str, Bug] = {
+    "acknowledge-before-append": Bug(AcknowledgeBeforeAppend, LateNode),
+    "forget-producer-state-on-restart": Bug(ForgetProducerStateOnRestart),
+}

@@ -1,0 +1,92 @@
+"""A broker answers Produce, and appends up to 200 ms later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, SetTimer
+from reference_impl.core.events import Event, Stopping, TimerFired, TimerKey
+from reference_impl.core.node import Node
+from reference_impl.core.partition import Appended, Partition
+from reference_impl.core.rules import Rules
+from reference_impl.wire import NO_TIMESTAMP
+
+TIMER: TimerKey = ("late-append",)
+DELAY_MS = 200
+
+
+class AcknowledgeBeforeAppend(Rules):
+    """Real-world kin: a write-back cache in front of the log, lost with the process.
+
+    Breaks:     an acknowledged record survives `kill -9` (design#replication: what is acknowledged
+                is in the log).
+    Caught by:  workload appends, nemesis kill, checkers lost_writes and inconsistent_offsets.
+    Within:     one run of 30 seconds.
+
+    Without a crash nothing is wrong but a delay: the batch gets the offset which was promised,
+    since the next batch of its partition goes in after it.
+    """
+
+    def __init__(self) -> None:
+        self._late: dict[tuple[str, int], tuple[Partition, ValidatedBatch, int]] = {}
+
+    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> Appended:
+        """Promise what the append would have done, and put it off."""
+        self._late[partition.topic, partition.index] = (partition, batch, now_ms)
+        base_offset = partition.log.log_end_offset
+        return Appended(
+            base_offset,
+            base_offset + batch.header.last_offset_delta,
+            batch.log_append_time_ms or NO_TIMESTAMP,
+            partition.log.log_start_offset,
+        )
+
+    def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
+        """The high watermark cannot be asked: it does not know of the batch yet."""
+        return True
+
+    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> Appended | None:
+        """Before another batch of the partition is judged, the one before it goes in."""
+        late = self._late.pop((partition.topic, partition.index), None)
+        if late is not None:
+            super().append(*late)
+        return super().duplicate_of(partition, batch)
+
+    @property
+    def has_late(self) -> bool:
+        """Whether something was promised that is not in a log."""
+        return bool(self._late)
+
+    def append_all(self, broker: Broker) -> None:
+        """Keep every promise."""
+        late, self._late = self._late, {}
+        for partition, batch, now_ms in late.values():
+            if broker.replicas.get(partition.topic, partition.index) is partition:
+                super().append(partition, batch, now_ms)
+                broker.parking.note_change(partition.topic, partition.index)
+
+
+class LateNode(Node):
+    """A node that looks after what its rules put off."""
+
+    _timer_runs = False
+
+    def step(self, event: Event) -> tuple[Effect, ...]:
+        return tuple(self._late_effects(event))
+
+    def _late_effects(self, event: Event) -> Iterator[Effect]:
+        rules = self.rules
+        assert isinstance(rules, AcknowledgeBeforeAppend)
+        if isinstance(event, TimerFired) and event.key == TIMER:
+            self._timer_runs = False
+            rules.append_all(self.broker)
+            yield from self.broker.parking.answer_ready()
+            return
+        if isinstance(event, Stopping):
+            rules.append_all(self.broker)
+        yield from super().step(event)
+        if rules.has_late and not self._timer_runs:
+            self._timer_runs = True
+            yield SetTimer(TIMER, DELAY_MS)

@@ -1,0 +1,20 @@
+"""A restarted broker does not know any more which batches it has."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+
+class ForgetProducerStateOnRestart(Rules):
+    """Real-world kin: brokers which keep the state of idempotent producers in memory only.
+
+    Breaks:     a batch sent again is answered, not appended twice (KIP-98), if a restart lies
+                between the first time and the second.
+    Caught by:  workload appends, nemesis kill (which holds back answers before the kill, so that
+                clients must send again after it), checker duplicates.
+    Within:     one run of 30 seconds.
+    """
+
+    def restores_producer_state(self) -> bool:
+        """The log is recovered, what the producers have sent is not."""
+        return False
