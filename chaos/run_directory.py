@@ -136,6 +136,7 @@ def first_facts(
         "interrupted": False,
         "recovered": None,
         "problems": [],
+        "notes": [],
         "counts": {},
     }
 

@@ -29,6 +29,7 @@ from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
 from chaos.faults import Heal
 from chaos.interrupts import Interrupts
+from chaos.listing import nemesis_named, workload_named
 from chaos.progress import Progress
 from chaos.protocols import (
     ClientFactory,
@@ -41,9 +42,11 @@ from chaos.protocols import (
 )
 from chaos.recorder import HistoryRecorder, RecorderError
 from chaos.run_directory import RATE, RunDirectoryError, Scenario
+from chaos.targets import parse_target
 from chaos.workers import Shared, Storm, Throttle, act, read_finally
 
 TOPICS_TIMEOUT_S = 60.0
+WARM_UP_TIMEOUT_S = 30.0
 RECOVERY_TIMEOUT_S = 90.0
 JOIN_TIMEOUT_S = 60.0
 JOIN_INTERRUPTED_S = 15.0
@@ -51,17 +54,21 @@ LOOK_EVERY_S = 0.2
 REPLICAS_MAX = 3
 
 
-class RunError(RuntimeError):
+class RunError(TargetError):
     """The run could not be made: one sentence, and what to do."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run left behind. problems: sentences that whoever judges must show."""
+    """What a run left behind.
+
+    problems: why no verdict of VALID can rest on it.  notes: what else a reader should know.
+    """
 
     directory: Path
     counts: Mapping[str, Any]
     problems: tuple[str, ...]
+    notes: tuple[str, ...]
     interrupted: bool
     recovered: bool
     reproduce: str
@@ -91,9 +98,9 @@ class Tools:
 
 
 def run(
-    target: Target,
-    workload: Workload,
-    nemesis: Nemesis,
+    target: Target | str,
+    workload: Workload | str,
+    nemesis: Nemesis | str,
     *,
     nodes: int,
     seconds: float,
@@ -108,8 +115,12 @@ def run(
 ) -> RunResult:
     """Make one run; see the head of this file. Raises TargetError or RunError, one sentence each.
 
-    `bug` is noted only: the target was made with it.
+    Target, workload and nemesis may be given by name. `bug` is planted where the target is given
+    by name; otherwise the target was made with it, and it is noted only.
     """
+    target = parse_target(target, bug) if isinstance(target, str) else target
+    workload = workload_named(workload) if isinstance(workload, str) else workload
+    nemesis = nemesis_named(nemesis) if isinstance(nemesis, str) else nemesis
     check_able(target, nemesis, nodes)
     if seconds <= 0 or rate <= 0 or nodes < 1:
         raise RunError("seconds, rate and nodes must be above zero; choose others")
@@ -206,6 +217,7 @@ class _Run:
             self.directory,
             self.facts["counts"],
             tuple(self.shared.problems),
+            tuple(self.shared.notes),
             self.interrupted,
             self.recovered,
             self.scenario.command(),
@@ -240,11 +252,21 @@ class _Run:
         for process in range(self.workload.processes):
             arguments = (self.shared, self.workload, process, self.factory)
             self._start_thread(f"process {process}", act, *arguments)
+        self._warm_up()
         self._start_thread("nemesis", self.storm.rage)
         began = time.monotonic()
         while (elapsed := time.monotonic() - began) < self.scenario.seconds:
             self._check_recorder()
             self.progress.update(self._line(elapsed))
+            self.shared.stop.wait(LOOK_EVERY_S)
+
+    def _warm_up(self) -> None:
+        """Wait for the first acknowledgement: a cold broker needs seconds for it, and faults
+        against clients that have not begun would show nothing."""
+        deadline = time.monotonic() + WARM_UP_TIMEOUT_S
+        while not self.recorder.counts.records_acknowledged and time.monotonic() < deadline:
+            self._check_recorder()
+            self.progress.update("waiting for the first acknowledgement")
             self.shared.stop.wait(LOOK_EVERY_S)
 
     def heal(self) -> None:
@@ -306,9 +328,12 @@ class _Run:
         counts = asdict(self.recorder.counts)
         if not counts["records_acknowledged"] and not self.interrupted:
             self.shared.problem("no record was acknowledged: the run shows nothing")
+        if self.nemesis.faults and self.storm and not self.storm.struck and not self.interrupted:
+            self.shared.problem("no fault struck anything: the run shows nothing of the nemesis")
         self.facts |= {
             "counts": counts,
             "problems": list(self.shared.problems),
+            "notes": list(self.shared.notes),
             "interrupted": self.interrupted,
             "recovered": self.recovered,
             "ended": run_directory.utc_now(),
@@ -319,7 +344,7 @@ class _Run:
         try:
             action()
         except Exception as error:
-            self.shared.problem(f"could not {what}: {error}")
+            self.shared.note(f"could not {what}: {error}")
 
     def _start_thread(self, name: str, work: Callable[..., None], *arguments: Any) -> None:
         def guarded() -> None:
@@ -339,7 +364,7 @@ class _Run:
             thread.join(max(0.0, deadline - time.monotonic()))
         for thread in self.threads:
             if thread.is_alive():
-                self.shared.problem(f"{thread.name} did not end; its last operation is unknown")
+                self.shared.note(f"{thread.name} did not end; its last operation is unknown")
         self.threads = [thread for thread in self.threads if thread.is_alive()]
 
     def _check_recorder(self) -> None:

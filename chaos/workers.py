@@ -72,10 +72,17 @@ class Shared:
     txns: Iterator[int] = field(default_factory=lambda: count(1))
     problems: list[str] = field(default_factory=list)
 
+    notes: list[str] = field(default_factory=list)
+
     def problem(self, sentence: str) -> None:
-        """Note what a reader of the verdict must know; the same sentence once."""
+        """Why this run cannot end in VALID; the same sentence once."""
         if sentence not in self.problems:
             self.problems.append(sentence)
+
+    def note(self, sentence: str) -> None:
+        """What a reader of the verdict should know, though it takes nothing from it."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
 
 class Actor:
@@ -178,7 +185,7 @@ class Actor:
             if self.perform(Begin()).outcome is Outcome.OK:
                 self.perform(Abort())
             elif time.monotonic() > deadline:
-                self.shared.problem(
+                self.shared.note(
                     f"process {self.process} could not end its last transaction within "
                     f"{SETTLE_TIMEOUT_S:.0f} s of the heal"
                 )
@@ -225,6 +232,8 @@ class Storm:
         self._shared = shared
         self._nemesis = nemesis
         self._cluster = cluster
+        self.struck = 0
+        """Faults which struck a node."""
         self.current = "-"
         """What is going on, for the progress line."""
 
@@ -249,8 +258,9 @@ class Storm:
             performed = self._cluster.perform(fault)
         except TargetError as error:
             performed = Performed(fault, (), str(error))
-            self._shared.problem(f"{fault.name} was not performed: {error}")
+            self._shared.note(f"{fault.name} was not performed: {error}")
         self._shared.recorder.nemesis(performed, began, time.monotonic_ns())
+        self.struck += bool(performed.nodes) and not isinstance(fault, Heal)
         struck = ",".join(map(str, performed.nodes))
         self.current = "-" if isinstance(fault, Heal) else f"{fault.name} {struck}".strip()
 
@@ -258,7 +268,7 @@ class Storm:
         deadline = time.monotonic() + BACK_TIMEOUT_S
         while not self._shared.stop.is_set() and not self._cluster.alive():
             if time.monotonic() > deadline:
-                self._shared.problem(
+                self._shared.note(
                     f"a node was not back {BACK_TIMEOUT_S:.0f} s after a heal; see its log"
                 )
                 return

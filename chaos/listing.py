@@ -1,0 +1,97 @@
+"""Workloads, nemeses and targets by name, and the tables that say what goes with what."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from chaos.faults import FAULTS, Heal
+from chaos.nemeses import NEMESES
+from chaos.protocols import Nemesis, Target, TargetError, Workload
+from chaos.targets import TARGETS, parse_target
+from chaos.workloads import WORKLOADS
+
+T = TypeVar("T")
+
+
+def workload_named(name: str) -> Workload:
+    """The workload of that name; TargetError tells which there are."""
+    return _named("workload", name, WORKLOADS)
+
+
+def nemesis_named(name: str) -> Nemesis:
+    """The nemesis of that name; TargetError tells which there are."""
+    return _named("nemesis", name, NEMESES)
+
+
+def _named(kind: str, name: str, table: Mapping[str, T]) -> T:
+    if name in table:
+        return table[name]
+    nearest = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
+    hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    raise TargetError(f"unknown {kind} {name!r}{hint}; use one of {', '.join(table)}")
+
+
+def targets() -> dict[str, Target]:
+    """Every target that can be started here, in its default version."""
+    return {name: parse_target(name) for name in TARGETS}
+
+
+def able(target: Target, nemesis: Nemesis) -> bool:
+    """Can this target perform every fault of this nemesis?"""
+    return nemesis.faults <= target.faults
+
+
+def list_markdown() -> str:
+    """Three tables: workload and judges, nemesis and target, fault and target."""
+    all_targets = targets()
+    workloads = [
+        (f"`{w.name}`", _first_line(w), ", ".join(f"`{judge}`" for judge in w.judged_by))
+        for w in WORKLOADS.values()
+    ]
+    nemeses = [
+        (f"`{n.name}`", _first_line(n), *(_mark(able(t, n)) for t in all_targets.values()))
+        for n in NEMESES.values()
+    ]
+    faults = [
+        (f"`{fault.__name__}`", *(_mark(fault in t.faults) for t in all_targets.values()))
+        for fault in FAULTS.values()
+        if fault is not Heal
+    ]
+    return "\n\n".join(
+        (
+            _table(("workload", "does", "judged by"), workloads),
+            _table(("nemesis", "does", *all_targets), nemeses),
+            _table(("fault", *all_targets), faults),
+        )
+    )
+
+
+def list_text() -> str:
+    """The same, shorter, for a terminal."""
+    all_targets = targets()
+    lines = ["workloads"]
+    lines += [f"  {w.name:<18} {_first_line(w)}" for w in WORKLOADS.values()]
+    lines += ["", "nemeses (and the targets that can)"]
+    for n in NEMESES.values():
+        names = ", ".join(name for name, target in all_targets.items() if able(target, n))
+        lines.append(f"  {n.name:<18} {_first_line(n)} [{names or 'none'}]")
+    lines += ["", "targets (and their faults)"]
+    for name, target in all_targets.items():
+        faults = ", ".join(f.__name__ for f in FAULTS.values() if f in target.faults)
+        lines.append(f"  {name:<18} {faults or 'none'}")
+    return "\n".join(lines)
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _mark(yes: bool) -> str:
+    return "yes" if yes else "–"
+
+
+def _first_line(thing: object) -> str:
+    return (type(thing).__doc__ or "").strip().splitlines()[0]
