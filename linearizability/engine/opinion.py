@@ -20,19 +20,18 @@ MAX_ANOMALIES = 100
 """As many of one checker are kept in a verdict, the first by place and operations."""
 
 ANOMALY, JUDGED, NEED, ERROR = "anomaly", "judged", "need", "error"
-ROWS: pl.Schema = pl.Schema(
-    {
-        "checker": pl.String,  # or the name of a need
-        "row": pl.String,  # ANOMALY, JUDGED, NEED or ERROR
-        "kind": pl.String,
-        "op_ids": pl.List(pl.Int64),
-        "message": pl.String,
-        "blame": pl.String,
-        "place": pl.String,  # JSON: the columns that say where
-        "checked": pl.Int64,
-        "anomalies": pl.Int64,
-    }
-)
+_COLUMNS: dict[str, Any] = {
+    "checker": pl.String,  # or the name of a need
+    "row": pl.String,  # ANOMALY, JUDGED, NEED or ERROR
+    "kind": pl.String,
+    "op_ids": pl.List(pl.Int64),
+    "message": pl.String,
+    "blame": pl.String,
+    "place": pl.String,  # JSON: the columns that say where
+    "checked": pl.Int64,
+    "anomalies": pl.Int64,
+}
+ROWS = pl.Schema(_COLUMNS)
 """What `judge` answers: anomalies (the first MAX_ANOMALIES of each checker), and counts."""
 
 _DESCRIPTION = ("kind", "op_ids", "message", "blame")

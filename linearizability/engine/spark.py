@@ -116,7 +116,7 @@ def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: in
     )
     output = {column: _SPARK_TYPES[dtype] for column, dtype in ROWS.items()}
     answer = apply(rows, scope.columns, buckets, kernel, output).toArrow()
-    return pl.DataFrame(pl.from_arrow(answer)).match_schema(ROWS)
+    return pl.DataFrame(pl.from_arrow(answer)).cast(ROWS)
 
 
 def apply(

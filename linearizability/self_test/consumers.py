@@ -1,0 +1,130 @@
+"""Consumers of the model: assigned from the beginning, or positioned by a group; and final reads.
+
+Every change of positions begins a new session, as the history's format demands.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.partition import Partition
+from linearizability.self_test.world import RAW, TOPIC, Actor, Row, Steps, World
+
+COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
+
+
+class Consumer:
+    """One consumer process with its positions."""
+
+    def __init__(self, world: World, group: str | None) -> None:
+        self.world = world
+        self.process = next(world.processes)
+        self.group = group
+        self.isolation = world.rng.choice([COMMITTED, COMMITTED, UNCOMMITTED])
+        self.session = 0
+        self.positions: dict[int, int] = {}
+        self.committed: dict[int, int] = {}
+
+    def assign(self, rng: Random) -> None:
+        """Positions anew: from the beginning, or from what the group has committed."""
+        self.session += 1
+        number = rng.randint(1, len(self.world.partitions))
+        chosen = rng.sample(self.world.partitions, number)
+        known = self.committed if self.group else {}
+        self.positions = {p.number: max(known.get(p.number, 0), p.start) for p in chosen}
+
+    def operation(self) -> Row:
+        return self.world.invoke(self.process) | {
+            "session": self.session, "group": self.group, "isolation": self.isolation,
+        }  # fmt: skip
+
+    def fetch(self, records_max: int) -> list[Row]:
+        """Rows of what is there; the positions move past what is not given too."""
+        rows: list[Row] = []
+        numbers = list(self.positions)
+        self.world.rng.shuffle(numbers)
+        for number in numbers:
+            partition = self.world.partitions[number]
+            for offset, entry in partition.readable(
+                self.positions[number], self.isolation == COMMITTED
+            ):
+                if len(rows) >= records_max:
+                    return rows
+                self.positions[number] = offset + 1
+                if entry.control is None:
+                    rows.append(self.world.poll_row(partition, offset, entry, "confluent"))
+        return rows
+
+
+def consumer(world: World) -> Actor:
+    rng = world.rng
+    reader = Consumer(world, rng.choice([None, None, "group"]))
+    while True:
+        reader.assign(rng)
+        operation = reader.operation()
+        world.write(
+            operation,
+            [
+                {"f": F.ASSIGN.value, "type": "ok", "topic": TOPIC, "partition": n}
+                for n in reader.positions
+            ],
+        )
+        for _ in range(rng.randint(1, 30)):
+            for _ in range(rng.randint(0, 5)):
+                yield
+            good = yield from poll(world, reader)
+            if not good:
+                break
+        yield
+
+
+def poll(world: World, reader: Consumer) -> Steps:
+    """One poll; whether it went well. What a failed one delivered is delivered nevertheless."""
+    rng = world.rng
+    operation = reader.operation()
+    yield
+    rows = reader.fetch(rng.randint(1, 8))
+    yield
+    failed = rng.random() < 0.05
+    for row in rows:
+        row["type"] = "info" if failed else "ok"
+    if rng.random() < 0.5 and not failed:
+        reader.committed |= reader.positions
+    empty = {"f": F.POLL.value, "type": "info" if failed else "ok"}
+    world.write(operation, rows or [empty])
+    return not failed
+
+
+def read_everything(world: World, *, raw: bool, isolation: str) -> None:
+    """The final phase: each partition from log start to its end; sometimes it does not get there.
+
+    Raw: batch headers and control records too, also those of aborted transactions.
+    """
+    rng = world.rng
+    reader = next(world.processes)
+    for partition in world.partitions:
+        complete = rng.random() < 0.8
+        operation = world.invoke(reader) | {
+            "session": partition.number, "isolation": isolation, "client": "confluent",
+        }  # fmt: skip
+        committed_only = isolation == COMMITTED
+        entries = partition.readable(partition.start, committed_only)
+        if not complete:
+            entries = entries[: rng.randint(0, len(entries))]
+        client = RAW if raw else "confluent"
+        rows = [
+            world.poll_row(partition, offset, entry, client)
+            for offset, entry in entries
+            if raw or entry.control is None
+        ]
+        world.write(operation | {"client": client}, [*rows, _whole(partition, complete)])
+
+
+def _whole(partition: Partition, complete: bool) -> Row:
+    row = {"f": F.READ_ALL.value, "topic": TOPIC, "topic_id": "id", "partition": partition.number}
+    if not complete:
+        return row | {"type": "info"}
+    return row | {
+        "type": "ok", "log_start": partition.start, "high_watermark": partition.high_watermark,
+    }  # fmt: skip

@@ -1,0 +1,68 @@
+"""Valid histories: what clients of a correct Kafka may see, one history per seed.
+
+A few producers (plain and transactional) and consumers take turns at random over one to three
+replicated partitions whose leaders change; then a final phase reads everything, or some of it, or
+nothing. Whatever comes out must be judged valid: the model breaks no guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from linearizability.history import frame
+from linearizability.self_test.consumers import COMMITTED, UNCOMMITTED, consumer, read_everything
+from linearizability.self_test.producers import plain_producer, transactional_producer
+from linearizability.self_test.world import Row, World
+
+TURNS = 1500
+NUMBERS_APART = 1_000_000
+"""How far the operations (values, transactions, processes) of joined histories lie apart."""
+
+
+def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
+    """The rows of the history of this seed, sorted by operation."""
+    world = World(seed)
+    rng = world.rng
+    world.actors += [plain_producer(world) for _ in range(rng.randint(0, 2))]
+    world.actors += [transactional_producer(world) for _ in range(rng.randint(0, 2))]
+    world.actors += [consumer(world) for _ in range(rng.randint(1, 3))]
+    world.actors += [world.replication() for _ in range(2)]
+    world.run(rng.randint(turns // 3, turns))
+    if rng.random() < 0.7:
+        _final_phase(world)
+    world.end()
+    return sorted(world.rows, key=lambda row: (row["op_id"], row["record_index"]))
+
+
+def _final_phase(world: World) -> None:
+    rng = world.rng
+    world.settle()
+    if rng.random() < 0.5:
+        for partition in world.partitions:
+            partition.start = rng.randint(0, min(3, partition.last_stable_offset))
+    if rng.random() < 0.8:
+        read_everything(world, raw=True, isolation=UNCOMMITTED)
+    elif any(partition.start for partition in world.partitions):
+        for partition in world.partitions:  # nobody would be told: nothing was deleted then
+            partition.start = 0
+    if rng.random() < 0.5:
+        read_everything(world, raw=False, isolation=rng.choice([COMMITTED, UNCOMMITTED]))
+
+
+def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
+    """Many small histories as one large: each with a topic, processes and numbers of its own."""
+    rows: list[Row] = []
+    for number, history in enumerate(histories):
+        shift = number * NUMBERS_APART
+        for row in history:
+            moved = dict(row)
+            for column in ("op_id", "value", "txn", "producer_id"):
+                if moved.get(column) is not None and moved[column] >= 0:
+                    moved[column] += shift
+            moved["process"] += number * 1000
+            if moved.get("topic") is not None:
+                moved["topic"] = f"{moved['topic']}-{number}"
+            rows.append(moved)
+    return frame(rows)

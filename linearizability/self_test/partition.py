@@ -1,0 +1,94 @@
+"""A replicated partition, exactly: a log, a high watermark, open transactions, truncation.
+
+What the model keeps: records at or above the high watermark may vanish when the leader changes;
+an acknowledgement under acks=all is given below it only; a read_committed reader is given what is
+below the last stable offset, without the records of aborted transactions; a marker counts once it
+is replicated itself (ProducerStateManager, unreplicated transactions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+
+@dataclass
+class Entry:
+    """One record of the log. `aborted` is decided when its marker is replicated."""
+
+    value: int | None
+    control: str | None = None
+    producer_id: int = -1
+    producer_epoch: int = -1
+    sequence: int = -1
+    leader_epoch: int = 0
+    transactional: bool = False
+    aborted: bool = False
+    begins_batch: bool = False
+
+
+@dataclass
+class Partition:
+    number: int
+    log: list[Entry] = field(default_factory=list)
+    start: int = 0
+    high_watermark: int = 0
+    leader_epoch: int = 0
+    open: dict[int, int] = field(default_factory=dict)
+    """Producer id -> offset of the first record of its open transaction."""
+
+    @property
+    def last_stable_offset(self) -> int:
+        return min([self.high_watermark, *self.open.values()])
+
+    def append(self, entries: list[Entry]) -> int:
+        """The offset of the first entry."""
+        base = len(self.log)
+        for entry in entries:
+            entry.leader_epoch = self.leader_epoch
+            entry.begins_batch = entry is entries[0]
+            if entry.transactional and entry.control is None:
+                self.open.setdefault(entry.producer_id, len(self.log))
+            self.log.append(entry)
+        return base
+
+    def holds(self, offset: int, entry: Entry) -> bool:
+        return offset < len(self.log) and self.log[offset] is entry
+
+    def find(self, producer_id: int, epoch: int, sequence: int) -> int | None:
+        """Where an idempotent record lies already (KIP-98: a retry is answered, not appended)."""
+        wanted = (producer_id, epoch, sequence)
+        for offset in range(len(self.log) - 1, -1, -1):
+            entry = self.log[offset]
+            if (entry.producer_id, entry.producer_epoch, entry.sequence) == wanted:
+                return offset
+        return None
+
+    def replicate(self, rng: Random) -> None:
+        if self.high_watermark < len(self.log):
+            self.high_watermark = rng.choice(self._ends_of_batches()[1:])
+
+    def _ends_of_batches(self) -> list[int]:
+        """Batches are whole everywhere: where a follower's log may end, from the high watermark."""
+        tail = range(self.high_watermark, len(self.log))
+        return [o for o in tail if self.log[o].begins_batch] + [len(self.log)]
+
+    def change_leader(self, rng: Random) -> None:
+        """The new leader has all below the high watermark, and maybe some of what is above."""
+        del self.log[rng.choice(self._ends_of_batches()) :]
+        self.leader_epoch += 1
+        self.open = {p: first for p, first in self.open.items() if first < len(self.log)}
+
+    def end_transaction(self, producer_id: int, marker: str) -> None:
+        """The replicated marker takes effect."""
+        first = self.open.pop(producer_id, None)
+        if first is not None and marker == "abort":
+            for entry in self.log[first:]:
+                if entry.producer_id == producer_id and entry.control is None:
+                    entry.aborted = True
+
+    def readable(self, position: int, committed_only: bool) -> list[tuple[int, Entry]]:
+        """What a consumer at this position may be given now, control records included."""
+        end = self.last_stable_offset if committed_only else self.high_watermark
+        entries = [(o, self.log[o]) for o in range(max(position, self.start), end)]
+        return [(o, e) for o, e in entries if not (committed_only and e.aborted)]

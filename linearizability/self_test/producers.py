@@ -1,0 +1,200 @@
+"""Producers of the model: idempotent or not, with any acks, with or without transactions.
+
+Requests and answers get lost, retries are deduplicated by sequence (or not, without idempotence),
+a request may arrive after its client gave up, a client may die in the middle of a transaction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from linearizability.history import F
+from linearizability.self_test.partition import Entry, Partition
+from linearizability.self_test.world import Actor, Row, Steps, World
+
+
+@dataclass
+class Producer:
+    """What a client and the broker know of one producer."""
+
+    process: int
+    acks: int
+    idempotent: bool
+    producer_id: int
+    epoch: int = 0
+    sequences: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    unfinished_markers: int = 0
+    txn: int | None = None
+
+    def entries(self, partition: Partition, values: list[int]) -> list[Entry]:
+        if not self.idempotent:
+            return [Entry(value) for value in values]
+        first = self.sequences[partition.number]
+        self.sequences[partition.number] += len(values)
+        return [
+            Entry(v, None, self.producer_id, self.epoch, first + n, 0, self.txn is not None)
+            for n, v in enumerate(values)
+        ]
+
+
+def plain_producer(world: World) -> Actor:
+    rng = world.rng
+    acks, idempotent = rng.choice([(-1, True), (-1, True), (-1, False), (1, False), (0, False)])
+    producer = Producer(next(world.processes), acks, idempotent, next(world.producer_ids))
+    while True:
+        outcome, values, partition = yield from send(world, producer)
+        if outcome == "info" and rng.random() < 0.2:
+            yield from send(world, producer, partition, values)  # the workload itself repeats it
+        yield
+
+
+def send(
+    world: World, producer: Producer, partition: Partition | None = None,
+    values: list[int] | None = None,
+) -> Steps:  # fmt: skip
+    """One send operation; returns its outcome, values and partition."""
+    rng = world.rng
+    partition = partition or rng.choice(world.partitions)
+    values = values or [next(world.values) for _ in range(rng.randint(1, 3))]
+    operation = world.invoke(producer.process)
+    shared: Row = {
+        "acks": producer.acks, "idempotent": producer.idempotent, "txn": producer.txn,
+        "type": "info", "offset": None,
+    }  # fmt: skip
+    rows = [world.send_row(partition, value) | shared for value in values]
+    world.under_way[operation["op_id"]] = operation, rows
+    yield
+    outcome, base = yield from _produce(world, producer, partition, values)
+    del world.under_way[operation["op_id"]]
+    for n, row in enumerate(rows):
+        row["type"] = outcome
+        row["offset"] = base + n if outcome == "ok" and base is not None else None
+    world.write(operation, rows, completed=outcome != "info" or rng.random() < 0.5)
+    return outcome, values, partition
+
+
+def _produce(world: World, producer: Producer, partition: Partition, values: list[int]) -> Steps:
+    """(outcome, base offset) of a batch, over up to three attempts."""
+    rng = world.rng
+    entries = producer.entries(partition, values)
+    reached = False
+    for _ in range(rng.randint(1, 3)):
+        yield
+        if rng.random() < 0.1:
+            continue  # the request is lost
+        reached = True
+        base = _append(producer, partition, entries)
+        entries = partition.log[base : base + len(entries)]
+        last = base + len(entries) - 1
+        if producer.acks == 0:
+            return "ok", None
+        patience = rng.randint(5, 60)
+        while producer.acks == -1 and patience and partition.high_watermark <= last:
+            patience -= 1
+            yield
+            if not partition.holds(last, entries[-1]):
+                break  # the leader changed and the batch is gone: the client tries again
+        acknowledged = producer.acks == 1 or (
+            partition.high_watermark > last and partition.holds(last, entries[-1])
+        )
+        if acknowledged and rng.random() < 0.9:
+            return "ok", base
+    if not reached and rng.random() < 0.5:
+        return "fail", None
+    if producer.txn is None and rng.random() < 0.3:
+        world.actors.append(_late(world, producer, partition, entries))
+    return "info", None
+
+
+def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> int:
+    """The broker's side. Without idempotence every attempt is a new copy."""
+    if producer.idempotent:
+        first = entries[0]
+        known = partition.find(first.producer_id, first.producer_epoch, first.sequence)
+        if known is not None:
+            return known
+    copies = [Entry(**vars(entry)) for entry in entries]
+    return partition.append(copies)
+
+
+def _late(world: World, producer: Producer, partition: Partition, entries: list[Entry]) -> Actor:
+    """A request that was under way when its client gave up."""
+    for _ in range(world.rng.randint(1, 100)):
+        yield
+    _append(producer, partition, entries)
+
+
+# --- transactions ---------------------------------------------------------------------------------
+
+
+def transactional_producer(world: World) -> Actor:
+    rng = world.rng
+    producer = Producer(next(world.processes), -1, True, next(world.producer_ids))
+    while True:
+        while producer.unfinished_markers:
+            yield  # CONCURRENT_TRANSACTIONS until the markers of the last one are written
+        producer.txn = next(world.transactions)
+        world.write(world.invoke(producer.process), [_row(producer, F.BEGIN, "ok")])
+        touched: dict[int, Partition] = {}
+        good = True
+        for _ in range(rng.randint(1, 4)):
+            outcome, _, partition = yield from send(world, producer)
+            touched[partition.number] = partition
+            good = good and outcome == "ok"
+        yield from _end(world, producer, list(touched.values()), good)
+        if rng.random() < 0.1:
+            producer.process = next(world.processes)
+        yield
+
+
+def _end(world: World, producer: Producer, touched: list[Partition], good: bool) -> Steps:
+    rng = world.rng
+    if rng.random() < 0.1:  # the client dies; the coordinator aborts by time-out, or not in time
+        if rng.random() < 0.9:
+            _decide(world, producer, touched, "abort")
+        else:
+            producer.unfinished_markers = 1  # a hanging transaction blocks this producer for good
+        return
+    wanted = F.COMMIT if good and rng.random() < 0.75 else F.ABORT
+    while True:
+        operation = world.invoke(producer.process)
+        yield
+        takes_effect = rng.random() < 0.9
+        if takes_effect:  # EndTxn is answered before the markers are written
+            _decide(world, producer, touched, wanted.value)
+        answered = takes_effect and rng.random() < 0.85
+        for _ in range(rng.randint(0, 3)):
+            yield
+        # A fenced or timed-out commit may have happened, whatever its error says.
+        outcome = "ok" if answered else rng.choice(["info", "fail"])
+        world.write(operation, [_row(producer, wanted, outcome)])
+        if takes_effect:
+            return
+        wanted = F.ABORT
+
+
+def _row(producer: Producer, f: F, outcome: str) -> Row:
+    return {"f": f.value, "type": outcome, "txn": producer.txn}
+
+
+def _decide(world: World, producer: Producer, touched: list[Partition], end: str) -> None:
+    epoch = producer.epoch + world.rng.choice([0, 1])
+    producer.epoch = epoch
+    for partition in touched:
+        producer.unfinished_markers += 1
+        world.actors.append(_marker(producer, partition, end, epoch))
+
+
+def _marker(producer: Producer, partition: Partition, end: str, epoch: int) -> Actor:
+    """Write the marker until it is replicated."""
+    while True:
+        marker = Entry(None, end, producer.producer_id, epoch, -1, 0, True)
+        offset = partition.append([marker])
+        while partition.holds(offset, marker) and partition.high_watermark <= offset:
+            yield
+        if partition.holds(offset, marker):
+            partition.end_transaction(producer.producer_id, end)
+            producer.unfinished_markers -= 1
+            return
+        yield

@@ -1,0 +1,115 @@
+"""The stage of the model: a clock, partitions, actors taking turns at random, and the rows written.
+
+An actor is a generator; each `yield` is a moment at which anybody else may act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from itertools import count
+from random import Random
+from typing import Any
+
+from linearizability.history import F
+from linearizability.self_test.partition import Entry, Partition
+
+Actor = Iterator[None]
+Steps = Generator[None, None, Any]
+Row = dict[str, Any]
+
+TOPIC = "model"
+RAW = "raw"
+
+
+class World:
+    """Everything random comes from one seed, so a seed is a history."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(f"{seed}:model")
+        self.partitions = [Partition(n) for n in range(self.rng.randint(1, 3))]
+        self.rows: list[Row] = []
+        self.actors: list[Actor] = []
+        self.now_ns = 0
+        self.final = False
+        self.values = count(1)
+        self.processes = count()
+        self.producer_ids = count(1000)
+        self.transactions = count(1)
+        self._operations = count()
+        self.under_way: dict[int, tuple[Row, list[Row]]] = {}
+        """Sends invoked and not completed: the recorder writes them as unknown at the end."""
+        # A recorder may know the topic's id always, never, or for reads alone.
+        self.topic_id_of_sends = self.rng.choice([None, "id"])
+        self.topic_id_of_reads = self.rng.choice([self.topic_id_of_sends, "id"])
+
+    # --- time and turns -------------------------------------------------------------------------
+
+    def tick(self) -> int:
+        self.now_ns += self.rng.randint(1, 1000)
+        return self.now_ns
+
+    def run(self, turns: int) -> None:
+        for _ in range(turns):
+            if not self.actors:
+                return
+            actor = self.rng.choice(self.actors)
+            try:
+                next(actor)
+            except StopIteration:
+                self.actors.remove(actor)
+
+    def replication(self) -> Actor:
+        """High watermarks rise; now and then a leader changes and its tail may vanish."""
+        while True:
+            partition = self.rng.choice(self.partitions)
+            if self.rng.random() < 0.04:
+                partition.change_leader(self.rng)
+            elif self.rng.random() < 0.7:
+                partition.replicate(self.rng)
+            yield
+
+    def end(self) -> None:
+        """Write what never completed."""
+        for operation, rows in self.under_way.values():
+            self.write(operation, rows, completed=False)
+
+    def settle(self) -> None:
+        """The final phase: everything is replicated, and outstanding markers are written."""
+        self.final = True
+        for partition in self.partitions:
+            partition.high_watermark = len(partition.log)
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def invoke(self, process: int) -> Row:
+        """The start of an operation: what all its rows share."""
+        return {
+            "op_id": next(self._operations), "process": process, "session": 0,
+            "t_invoke_ns": self.tick(), "final": self.final,
+        }  # fmt: skip
+
+    def write(self, operation: Row, rows: list[Row], completed: bool = True) -> None:
+        """The end of an operation; one row at least."""
+        ended = self.tick() if completed else None
+        for index, row in enumerate(rows):
+            self.rows.append({"record_index": index, "t_complete_ns": ended, **operation, **row})
+
+    def send_row(self, partition: Partition, value: int) -> Row:
+        return {
+            "f": F.SEND.value, "topic": TOPIC, "topic_id": self.topic_id_of_sends,
+            "partition": partition.number, "value": value,
+        }  # fmt: skip
+
+    def poll_row(self, partition: Partition, offset: int, entry: Entry, client: str) -> Row:
+        row = {
+            "f": F.POLL.value, "topic": TOPIC, "topic_id": self.topic_id_of_reads,
+            "partition": partition.number, "offset": offset, "value": entry.value,
+            "client": client, "type": "ok",
+        }  # fmt: skip
+        if client == RAW:
+            row |= {
+                "control": entry.control, "producer_id": entry.producer_id,
+                "producer_epoch": entry.producer_epoch, "sequence": entry.sequence,
+                "leader_epoch": entry.leader_epoch,
+            }  # fmt: skip
+        return row
