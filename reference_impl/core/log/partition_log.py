@@ -426,6 +426,10 @@ class PartitionLog:
         partition.
         """
         self._segments.close()
-        doomed = f"{self.directory}.{self.topic_id.hex}-delete"
+        parent, _, name = self.directory.rpartition("/")
+        topic, partition = name.rsplit("-", 1)
+        suffix = f"-{partition}.{self.topic_id.hex}-delete"
+        # LocalLog.logDeleteDirName: a name has at most 255 bytes, a topic may have 249.
+        doomed = f"{parent}/{topic[: 255 - len(suffix)]}{suffix}"
         self._storage.rename(self.directory, doomed)
         self._storage.delete_tree(doomed)
