@@ -173,6 +173,10 @@ class MemoryStorage:
         """Overwrite bytes in place, as a failing disk does."""
         self._content(path).data[position : position + len(data)] = data
 
+    def paths(self) -> list[str]:
+        """Every file, sorted."""
+        return sorted(self._files)
+
     def charge(self, path: str, size: int) -> None:
         """Refuse a write that the disk has no room for."""
         if self.capacity_bytes is None:

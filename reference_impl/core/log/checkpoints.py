@@ -35,6 +35,8 @@ def encode_lines(lines: Iterable[str]) -> bytes:
 
 def decode_lines(path: str, data: bytes, fields: int) -> list[list[str]]:
     """The fields of each line; BadCheckpoint names the line that is wrong."""
+    if not data.endswith(b"\n"):
+        raise BadCheckpoint(path, "its last line is not complete")
     lines = data.decode(errors="replace").split("\n")
     if lines[0] != "0":
         raise BadCheckpoint(path, f"line 1 should be the version 0, but is {lines[0]!r}")
@@ -70,15 +72,17 @@ def write_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, 
 def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
     """The topic id in `partition.metadata`.
 
-    None where there is no file, or an empty one: it is written without a sync, so a loss of
-    power may empty it, and the controller's metadata knows the id anyway.
+    None where there is no file, or a part of one: it is written without a sync, so a loss of power
+    may empty it, and the controller's metadata knows the id anyway.
     """
     path = f"{directory}/{PARTITION_METADATA_FILE}"
-    if not storage.exists(path) or not (data := storage.read_file(path)):
+    if not storage.exists(path):
         return None
-    found = dict(
-        line.split(": ", 1) for line in data.decode(errors="replace").splitlines() if ": " in line
-    )
+    data = storage.read_file(path)
+    if not data.endswith(b"\n") or data.count(b"\n") < 2:
+        return None
+    lines = data.decode(errors="replace").splitlines()
+    found = dict(line.split(": ", 1) for line in lines if ": " in line)
     if found.get("version") != "0":
         raise BadCheckpoint(path, "line 1 should be `version: 0`")
     try:

@@ -53,14 +53,17 @@ def test_partition_metadata_holds_the_topic_id_as_kafka_prints_it(storage: Memor
     assert read_topic_id(storage, "data/orders-0") == topic_id
 
 
-def test_an_empty_partition_metadata_is_as_good_as_none(storage: MemoryStorage) -> None:
+@pytest.mark.parametrize("length", range(44))
+def test_a_torn_partition_metadata_is_as_good_as_none(storage: MemoryStorage, length: int) -> None:
     write_topic_id(storage, "data/orders-0", uuid.uuid4())
-    storage.crash()
-    assert storage.read_file("data/orders-0/partition.metadata") == b""
+    storage.crash(kept=lambda path, synced, size: length)
+    assert len(storage.read_file("data/orders-0/partition.metadata")) == length
     assert read_topic_id(storage, "data/orders-0") is None
 
 
-@pytest.mark.parametrize("content", [b"version: 1\n", b"version: 0\ntopic_id: short\n", b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"version: 1\nx\n", b"version: 0\ntopic_id: short\n", b"\xff\n\n"]
+)
 def test_a_bad_partition_metadata_is_refused(storage: MemoryStorage, content: bytes) -> None:
     storage.write_atomically("data/orders-0/partition.metadata", content)
     with pytest.raises(BadCheckpoint, match=r"partition\.metadata"):
