@@ -7,11 +7,13 @@ come from `schemas/kafka-VERSION.json` (see `schemas/derive.py` for their form).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from reference_impl.wire.primitives import ZERO_UUID
+from reference_impl.wire.straight import make_init
 
 VERSION_MAX = 0x7FFF
 
@@ -42,6 +44,8 @@ class Struct:
     _constants: tuple[tuple[str, Any], ...] = ()
     _factories: tuple[tuple[str, Callable[[], Any]], ...] = ()
     _names: tuple[str, ...] = ()
+    _values: Callable[[Struct], Any] = staticmethod(lambda _: ())
+    """All fields at once, to compare them."""
     unknown_tags: dict[int, bytes] | None
 
     if TYPE_CHECKING:
@@ -51,25 +55,22 @@ class Struct:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, /, **fields: Any) -> None:
-        self.unknown_tags = None
-        for name, value in self._constants:
-            setattr(self, name, value)
-        for name, factory in self._factories:
-            if name not in fields:
-                setattr(self, name, factory())
-        for name, value in fields.items():
-            if name not in self._names and name != "unknown_tags":
-                raise TypeError(
-                    f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._names)}"
-                )
-            setattr(self, name, value)
+        # Each class has its own, made by `make_init`; this one is for the type checker.
+        self.refuse(fields)
+
+    def refuse(self, unknown: Iterable[str]) -> NoReturn:
+        """Say which field there is not."""
+        raise TypeError(
+            f"{type(self).__name__} has no field {next(iter(unknown))!r};"
+            f" it has {', '.join(self._names)}"
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Struct)
             and type(other).__name__ == type(self).__name__
             and other._names == self._names
-            and all(getattr(self, name) == getattr(other, name) for name in self._names)
+            and self._values(self) == self._values(other)
             and (self.unknown_tags or None) == (other.unknown_tags or None)
         )
 
@@ -158,12 +159,15 @@ def struct_type(
         else:
             constants.append((field.name, value))
     names = tuple(field.name for field in fields)
-    namespace = {
+    namespace: dict[str, Any] = {
         "__slots__": names,
         "_names": names,
+        "__init__": make_init(names, constants, factories),
         "_constants": tuple(constants),
         "_factories": tuple(factories),
     }
+    if names:
+        namespace["_values"] = staticmethod(attrgetter(*names))
     known[name] = StructType(name, fields, type(name, (Struct,), namespace))
     return known[name]
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from reference_impl.wire.fields import Field, Struct, StructType
 from reference_impl.wire.primitives import FIXED, length_codec, uvarint
-from reference_impl.wire.schema import TAGS, Definition, compile_field
+from reference_impl.wire.schema import Definition, compile_field
+from reference_impl.wire.straight import TAGS
 
 
 @dataclass(frozen=True, slots=True)

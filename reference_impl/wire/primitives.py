@@ -36,6 +36,7 @@ FORMATS = {
     "uint32": "I",
     "int64": "q",
     "float64": "d",
+    "bool": "?",  # any byte but 0 is true, as in Java's reader
 }
 
 
@@ -64,14 +65,6 @@ def fixed(letter: str) -> Codec:
         out.append(pack(value))
 
     return Codec(read, write, size, letter)
-
-
-def _read_bool(buffer: memoryview, position: int) -> tuple[bool, int]:
-    return buffer[position] != 0, position + 1
-
-
-def _write_bool(out: list[Any], value: bool) -> None:
-    out.append(b"\1" if value else b"\0")
 
 
 @lru_cache(4096)
@@ -108,10 +101,13 @@ def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
             raise Malformed("unsigned varint is longer than 5 bytes")
 
 
+_SMALL = tuple(bytes((value,)) for value in range(0x80))
+
+
 def uvarint(value: int) -> bytes:
     """The bytes of an unsigned varint."""
-    if value < 0x80:
-        return bytes((value,))
+    if 0 <= value < 0x80:
+        return _SMALL[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -121,16 +117,18 @@ def uvarint(value: int) -> bytes:
 
 
 def _read_compact_length(buffer: memoryview, position: int) -> tuple[int, int]:
+    length = buffer[position]
+    if length < 0x80:  # nearly always, and this is the hottest line of all
+        return length - 1, position + 1
     length, position = read_uvarint(buffer, position)
     return length - 1, position
 
 
 def _write_compact_length(out: list[Any], length: int) -> None:
-    out.append(uvarint(length + 1))
+    out.append(_SMALL[length + 1] if length < 0x7F else uvarint(length + 1))
 
 
 FIXED = {name: fixed(letter) for name, letter in FORMATS.items()}
-FIXED["bool"] = Codec(_read_bool, _write_bool, 1)
 FIXED["uuid"] = Codec(_read_uuid, _write_uuid, 16)
 COMPACT_LENGTH = Codec(_read_compact_length, _write_compact_length, 1)
 

@@ -1,8 +1,8 @@
 """The codec: one reader and one writer per (message, version), compiled from its field table.
 
 Source: MessageDataGenerator.java (order and form of fields), KIP-482 (tagged fields).
-Compilation happens on first use and yields closures, so that a version costs nothing until it is
-spoken and no field is looked up twice.
+Compilation happens on first use, so that a version costs nothing until it is spoken: primitives
+are closures, structs are straight-line code (`straight.py`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from reference_impl.wire.primitives import (
     string,
     uvarint,
 )
+from reference_impl.wire.straight import make_reader, make_writer
 
 if TYPE_CHECKING:
     from reference_impl.wire.pieces import Piece
 
 __all__ = ["Definition", "Malformed", "Struct", "compile_field", "compile_struct"]
 
-TAGS = "tagged_fields"  # what a path calls the section of KIP-482
-Known = tuple[str, Reader, Writer, Any]  # of a tagged field: name, reader, writer, default
+Known = tuple[str, Reader, Writer, Any]
+"""Of a tagged field: name, reader, writer, default."""
 
 
 class Definition:
@@ -170,65 +171,18 @@ def compile_struct(struct: StructType, version: int, flexible: bool) -> Codec:
             plain.append((field.name, compile_field(field, version, flexible)))
         else:
             absent.append(field)
+    missing = {field.name for field in absent}
     return Codec(
-        _struct_reader(struct, plain, absent, tags_reader(tagged) if flexible else None),
-        _struct_writer(plain, tags_writer(tagged) if flexible else None),
+        make_reader(
+            struct.cls,
+            plain,
+            [row for row in struct.cls._constants if row[0] in missing],
+            [row for row in struct.cls._factories if row[0] in missing],
+            tags_reader(tagged) if flexible else None,
+        ),
+        make_writer(plain, tags_writer(tagged) if flexible else None),
         sum(codec.min_size for _, codec in plain) + flexible,
     )
-
-
-def _struct_reader(
-    struct: StructType,
-    plain: list[tuple[str, Codec]],
-    absent: list[Field],
-    read_tags: Callable[[memoryview, int, Struct], int] | None,
-) -> Reader:
-    cls, new = struct.cls, struct.cls.__new__
-    missing = {field.name for field in absent}
-    constants = [row for row in cls._constants if row[0] in missing]
-    factories = [row for row in cls._factories if row[0] in missing]
-    reads = [(name, codec.read) for name, codec in plain]
-
-    def read(buffer: memoryview, position: int) -> tuple[Struct, int]:
-        message = new(cls)
-        message.unknown_tags = None
-        for name, value in constants:
-            setattr(message, name, value)
-        for name, factory in factories:
-            setattr(message, name, factory())
-        name = TAGS
-        try:
-            for name, read_field in reads:
-                value, position = read_field(buffer, position)
-                setattr(message, name, value)
-            if read_tags is not None:
-                name = TAGS
-                position = read_tags(buffer, position, message)
-        except READ_ERRORS as error:
-            raise unreadable(error, name) from None
-        return message, position
-
-    return read
-
-
-def _struct_writer(
-    plain: list[tuple[str, Codec]], write_tags: Callable[[list[Any], Struct], None] | None
-) -> Writer:
-    writes = [(name, codec.write) for name, codec in plain]
-
-    def write(out: list[Any], message: Struct) -> None:
-        name, value = TAGS, None
-        try:
-            for name, write_field in writes:
-                value = getattr(message, name)
-                write_field(out, value)
-            if write_tags is not None:
-                name, value = TAGS, message.unknown_tags
-                write_tags(out, message)
-        except WRITE_ERRORS as error:
-            raise unwritable(error, name, value) from None
-
-    return write
 
 
 def tags_reader(tagged: dict[int, Known]) -> Callable[[memoryview, int, Struct], int]:
