@@ -1,0 +1,192 @@
+"""The idempotent producer: ids, epochs, sequences (KIP-98)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.case import case, expect, expect_that
+from conformance.examination import Examined
+from conformance.wire import Topic, Wire, batch, eventually
+from reference_impl.wire import ErrorCode, Struct
+
+V2 = (3, 13)
+OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def init_producer_id(wire: Wire, version: int | None = None) -> Struct:
+    """The answer to InitProducerId, once the broker has ids to give.
+
+    A broker that has just started answers COORDINATOR_LOAD_IN_PROGRESS (14) until the controller
+    has given it a block of ids (class RPCProducerIdManager; seen on Apache Kafka 4.3.1).
+    """
+    answer = eventually(
+        lambda: wire.call("InitProducerId", version, transactional_id=None,
+                          transaction_timeout_ms=60_000),
+        lambda a: a.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        "InitProducerId is served",
+    )  # fmt: skip
+    expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
+    return answer  # type: ignore[no-any-return]
+
+
+@dataclass
+class Producer:
+    """An idempotent producer of one partition, whose every header field a case chooses."""
+
+    wire: Wire
+    topic: Topic
+    version: int
+    producer_id: int
+    epoch: int = 0
+
+    @staticmethod
+    def new(wire: Wire, version: int) -> Producer:
+        answer = init_producer_id(wire)
+        return Producer(wire, wire.create_topic(), version, answer.producer_id)
+
+    def send(self, sequence: int, count: int = 1, epoch: int | None = None) -> Struct:
+        """`count` records from `sequence` on."""
+        values = [b"%d" % (sequence + n) for n in range(count)]
+        records = batch(*values, producer_id=self.producer_id, base_sequence=sequence,
+                        producer_epoch=self.epoch if epoch is None else epoch)  # fmt: skip
+        return self.wire.produce(self.topic, records.encode(), self.version)
+
+    def accept(self, sequence: int, count: int = 1, epoch: int | None = None) -> int:
+        """Send what must be accepted; the base offset."""
+        answer = self.send(sequence, count, epoch)
+        expect(answer.error_code, ErrorCode.NONE, f"error for sequence {sequence}")
+        return int(answer.base_offset)
+
+    def refuse(
+        self, code: ErrorCode, sequence: int, count: int = 1, epoch: int | None = None
+    ) -> None:
+        """Send what must be refused, and not appended."""
+        end = self.wire.end_offset(self.topic)
+        answer = self.send(sequence, count, epoch)
+        expect(answer.error_code, code, f"error for sequence {sequence}")
+        expect(self.wire.end_offset(self.topic), end, "end offset afterwards")
+
+
+@case("IDEM-01", "InitProducerId", spec="KIP-98, InitProducerId; KIP-730")
+def test_each_call_gives_a_new_producer_id(wire: Wire, version: int) -> None:
+    """InitProducerId without transactional id gives a producer id of its own to each caller, with
+    epoch 0."""
+    answers = [init_producer_id(wire, version) for _ in range(3)]
+    expect([a.producer_epoch for a in answers], [0, 0, 0], "epochs")
+    ids = [a.producer_id for a in answers]
+    expect_that(len(set(ids)) == 3 and min(ids) >= 0, "producer ids", "distinct, >= 0", ids)
+
+
+@case("IDEM-02", "Produce", versions=V2, spec="KIP-98, Idempotent Producer Guarantees")
+def test_sequences_that_follow_each_other_are_appended(wire: Wire, version: int) -> None:
+    """Batches whose sequences follow each other from 0 are appended one after another."""
+    producer = Producer.new(wire, version)
+    bases = [producer.accept(0, 2), producer.accept(2, 3), producer.accept(5)]
+    expect(bases, [0, 2, 5], "base offsets")
+
+
+@case("IDEM-03", "Produce", versions=V2, spec="KIP-98, Idempotent Producer Guarantees; "
+      "ProducerStateEntry.findDuplicateBatch")  # fmt: skip
+def test_a_retried_batch_returns_the_first_offset(wire: Wire, version: int) -> None:
+    """A batch sent again (same producer id, epoch, sequence) is answered with its first offset,
+    not appended twice."""
+    producer = Producer.new(wire, version)
+    producer.accept(0)
+    first = producer.accept(1, 2)
+    again = producer.accept(1, 2)
+    expect(again, first, "base offset of the retry")
+    expect(wire.values(producer.topic), [b"0", b"1", b"2"], "records")
+
+
+@case("IDEM-04", "Produce", versions=V2, spec="ProducerStateEntry, NUM_BATCHES_TO_RETAIN")
+def test_each_of_the_last_five_batches_can_be_retried(wire: Wire, version: int) -> None:
+    """The last five batches are all known: a retry of any gets its own first offset."""
+    producer = Producer.new(wire, version)
+    offsets = [producer.accept(n) for n in range(6)]
+    again = [producer.accept(n) for n in range(1, 6)]
+    expect(again, offsets[1:], "base offsets of the retries")
+    expect(wire.end_offset(producer.topic), 6, "end offset")
+
+
+@case("IDEM-05", "Produce", versions=V2, spec="class ProducerAppendInfo", priority="P1")
+def test_an_older_batch_is_not_appended_again(wire: Wire, version: int) -> None:
+    """A retry of the sixth-last batch is no longer known as one: OUT_OF_ORDER_SEQUENCE_NUMBER
+    (45), and never a second append."""
+    producer = Producer.new(wire, version)
+    for n in range(6):
+        producer.accept(n)
+    producer.refuse(OUT_OF_ORDER, 0)
+
+
+@case("IDEM-06", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence")
+def test_a_gap_in_the_sequence_is_refused(wire: Wire, version: int) -> None:
+    """A sequence that does not follow the last one gets OUT_OF_ORDER_SEQUENCE_NUMBER (45), and the
+    right one is still accepted afterwards."""
+    producer = Producer.new(wire, version)
+    producer.accept(0, 3)
+    producer.refuse(OUT_OF_ORDER, 5)
+    expect(producer.accept(3), 3, "base offset of the right sequence")
+
+
+@case("IDEM-07", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence", priority="P1")
+def test_an_overlapping_range_is_refused(wire: Wire, version: int) -> None:
+    """A batch that overlaps an earlier one without being it gets
+    OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
+    producer = Producer.new(wire, version)
+    producer.accept(0, 3)
+    producer.refuse(OUT_OF_ORDER, 1, 4)
+
+
+@case("IDEM-08", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence", priority="P1")
+def test_an_unknown_producer_may_begin_anywhere(wire: Wire, version: int) -> None:
+    """The first batch of a producer of which the partition knows nothing may have any sequence."""
+    producer = Producer.new(wire, version)
+    expect(producer.accept(17), 0, "base offset")
+    expect(producer.accept(18), 1, "base offset of the next")
+
+
+@case("IDEM-09", "Produce", versions=V2, spec="KIP-360; ProducerAppendInfo.checkProducerEpoch")
+def test_an_older_epoch_is_fenced(wire: Wire, version: int) -> None:
+    """A batch of an older epoch than the partition has seen gets INVALID_PRODUCER_EPOCH (47)."""
+    producer = Producer.new(wire, version)
+    producer.accept(0, epoch=1)
+    producer.refuse(ErrorCode.INVALID_PRODUCER_EPOCH, 1, epoch=0)
+
+
+@case("IDEM-10", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence", priority="P1")
+def test_a_new_epoch_begins_at_sequence_zero(wire: Wire, version: int) -> None:
+    """A new epoch must begin with sequence 0: otherwise OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
+    producer = Producer.new(wire, version)
+    producer.accept(0)
+    producer.refuse(OUT_OF_ORDER, 1, epoch=1)
+    expect(producer.accept(0, epoch=1), 1, "base offset of the new epoch's first batch")
+
+
+@case("IDEM-12", "Produce", versions=V2, spec="ProducerAppendInfo.inSequence", priority="P1")
+def test_the_sequence_wraps_to_zero(wire: Wire, version: int) -> None:
+    """Behind sequence 2147483647 comes 0."""
+    producer = Producer.new(wire, version)
+    producer.accept(2**31 - 2, 2)
+    expect(producer.accept(0), 2, "base offset behind the wrap")
+    producer.refuse(OUT_OF_ORDER, 2)
+
+
+@case("IDEM-14", "Produce", versions=V2, spec="class ProducerStateManager", priority="P1",
+      requires=["restart"])  # fmt: skip
+def test_a_retry_is_known_after_a_restart(wire: Wire, version: int, examined: Examined) -> None:
+    """After kill -9 and restart a retry of the last batch is still answered with its first offset,
+    not appended twice."""
+    producer = Producer.new(wire, version)
+    producer.accept(0)
+    first = producer.accept(1, 2)
+    examined.kill_and_restart()
+    wire.forget_connections()
+    wire.wait_for_topic(producer.topic.name, 1)
+    answer = eventually(
+        lambda: producer.send(1, 2),
+        lambda a: a.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                                       ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        "the partition has a leader again",
+    )  # fmt: skip
+    expect((answer.error_code, answer.base_offset), (ErrorCode.NONE, first), "(error, base offset)")
+    expect(wire.end_offset(producer.topic), 3, "end offset")

@@ -1,0 +1,91 @@
+"""Produce: unknown partitions, several partitions, pipelining, other people's topics."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from conformance.case import case, expect
+from conformance.wire import Topic, Wire, batch, part, request
+from reference_impl.wire import ErrorCode, Struct
+
+
+def to_partitions(topic: Topic, contents: dict[int, bytes], acks: int = -1) -> Struct:
+    """A produce request to several partitions of one topic."""
+    data = [
+        part("Produce", "PartitionProduceData", index=index, records=records)
+        for index, records in contents.items()
+    ]
+    entry = part("Produce", "TopicProduceData", name=topic.name, topic_id=topic.id,
+                 partition_data=data)  # fmt: skip
+    return request("Produce", acks=acks, timeout_ms=20_000, topic_data=[entry])
+
+
+@case("PROD-06", "Produce", versions=(3, 12), spec="class KafkaApis, handleProduceRequest")
+def test_an_unknown_topic_is_refused_and_not_created(wire: Wire, version: int) -> None:
+    """Produce to an unknown topic gets UNKNOWN_TOPIC_OR_PARTITION (3); it never creates it."""
+    nowhere = Topic(wire.new_name("missing"), uuid.UUID(int=0), 1)
+    body = wire.produce_request(nowhere, batch(b"a").encode())
+    answer = wire.bootstrap.call("Produce", version, body).responses[0].partition_responses[0]
+    expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
+    expect(wire.topic_metadata(nowhere.name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+           "Metadata afterwards")  # fmt: skip
+
+
+@pytest.mark.parametrize("index", [1, -1, 2**31 - 1], ids="partition={}".format)
+@case("PROD-06", "Produce", versions=(3, 13), spec="class KafkaApis, handleProduceRequest")
+def test_an_unknown_partition_is_refused(wire: Wire, version: int, index: int) -> None:
+    """A partition that the topic does not have, also a negative one, gets
+    UNKNOWN_TOPIC_OR_PARTITION (3)."""
+    topic = wire.create_topic()
+    body = to_partitions(topic, {index: batch(b"a").encode()})
+    answer = wire.bootstrap.call("Produce", version, body).responses[0].partition_responses[0]
+    expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
+
+
+@case("PROD-08", "Produce", versions=(13, 13), spec="KIP-516, Produce", priority="P1")
+def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
+    """From v13 on topics are named by id; one that does not exist gets UNKNOWN_TOPIC_ID (100)."""
+    nowhere = Topic("", uuid.uuid4(), 1)
+    body = wire.produce_request(nowhere, batch(b"a").encode())
+    answer = wire.bootstrap.call("Produce", version, body).responses[0].partition_responses[0]
+    expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_ID, "error")
+
+
+@case("PROD-09", "Produce", versions=(3, 13), spec="ProduceResponse.json, PartitionResponses")
+def test_partitions_of_one_request_succeed_and_fail_alone(wire: Wire, version: int) -> None:
+    """A request with a good and an unknown partition writes the good one and refuses the other."""
+    topic = wire.create_topic(partitions=2)
+    body = to_partitions(topic, {0: batch(b"a").encode(), 7: batch(b"b").encode(),
+                                 1: batch(b"c").encode()})  # fmt: skip
+    answer = wire.bootstrap.call("Produce", version, body).responses[0]
+    errors = {p.index: p.error_code for p in answer.partition_responses}
+    expect(errors, {0: 0, 7: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 1: 0}, "errors")
+    expect((wire.values(topic), wire.values(topic, partition=1)), ([b"a"], [b"c"]), "records")
+
+
+@case("PROD-21", "Produce", versions=(3, 13), spec="class SocketServer, one request a channel",
+      priority="P1")  # fmt: skip
+def test_pipelined_batches_are_appended_in_order(wire: Wire, version: int) -> None:
+    """Five produce requests sent at once on one connection get increasing base offsets in the
+    order of sending."""
+    topic = wire.create_topic()
+    connection = wire.connect()
+    for number in range(5):
+        body = wire.produce_request(topic, batch(b"%d" % number, b"x").encode(), acks=1)
+        connection.send("Produce", version, body)
+    bases = [
+        connection.receive("Produce", version)[1].responses[0].partition_responses[0].base_offset
+        for _ in range(5)
+    ]
+    expect(bases, [0, 2, 4, 6, 8], "base offsets")
+
+
+@case("PROD-23", "Produce", versions=(3, 13), spec="RequestUtils.hasTransactionalRecords",
+      priority="P1")  # fmt: skip
+def test_a_transactional_id_does_not_matter_to_plain_batches(wire: Wire, version: int) -> None:
+    """A request that carries a transactional id and plain batches is an ordinary produce."""
+    topic = wire.create_topic()
+    answer = wire.produce(topic, batch(b"a").encode(), version, transactional_id=wire.new_name())
+    expect((answer.error_code, answer.base_offset), (ErrorCode.NONE, 0), "(error, base offset)")
