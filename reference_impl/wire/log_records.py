@@ -107,7 +107,12 @@ def decode_metadata_record(data: Bytes) -> tuple[int, Struct]:
 
 @lru_cache(None)
 def _metadata_types() -> dict[int, str]:
-    return {row["api_key"]: name for name, row in table().items() if row["type"] == "metadata"}
+    # Tiered storage numbers the records of its own topic (KIP-405) from 0 as well.
+    return {
+        row["api_key"]: name
+        for name, row in table().items()
+        if row["type"] == "metadata" and not name.startswith("Remote")
+    }
 
 
 def _int16(data: Bytes, what: str) -> int:

@@ -106,6 +106,13 @@ def test_a_metadata_record_which_is_none_says_why(raw: str, problem: str) -> Non
         decode_metadata_record(bytes.fromhex(raw))
 
 
+@pytest.mark.parametrize("name", ["RegisterBrokerRecord", "UnregisterBrokerRecord", "TopicRecord"])
+def test_tiered_storage_records_are_not_mistaken_for_metadata_records(name: str) -> None:
+    """Both number their types from 0, in topics of their own."""
+    record = definition(name).new()
+    assert decode_metadata_record(encode_metadata_record(record))[1] == record
+
+
 def test_only_metadata_records_go_into_the_metadata_log() -> None:
     with pytest.raises(Malformed, match="OffsetCommitKey is not a metadata record"):
         encode_metadata_record(definition("OffsetCommitKey").new())
