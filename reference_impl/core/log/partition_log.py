@@ -396,8 +396,8 @@ class PartitionLog:
         if self._failure is not None:
             raise self._failure
         try:
+            self.leader_epochs.save(sync=True)
             if self.recovery_point < self._log_end_offset:
-                self.leader_epochs.save(sync=True)
                 self._segments.sync_from(self.recovery_point)
             if not self._directory_is_synced:
                 self._storage.sync_directory(self.directory)

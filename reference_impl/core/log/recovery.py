@@ -80,6 +80,9 @@ def load(opening: Opening) -> Loaded:
         loaded.segments = [_new_segment(opening, opening.log_start_offset)]
         loaded.log_end_offset = opening.log_start_offset
     epochs.truncate_from_end(loaded.log_end_offset)
+    epochs.truncate_from_start(max(opening.log_start_offset, loaded.segments[0].base_offset))
+    if not epochs_known:
+        epochs.save(sync=False)
     return loaded
 
 

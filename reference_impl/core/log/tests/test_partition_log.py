@@ -38,7 +38,7 @@ def storage() -> MemoryStorage:
     return MemoryStorage()
 
 
-# -- appending -----------------------------------------------------------------------------------
+# -- appending ---------------------------------------------------------------------------------
 
 
 def test_offsets_start_at_zero_and_are_dense(storage: MemoryStorage) -> None:
@@ -111,7 +111,7 @@ def test_a_disk_that_fills_up_at_the_index_leaves_the_log_as_it_was(
     assert values(open_log(storage)) == [b"0", b"1", b"2"]
 
 
-# -- rolling -------------------------------------------------------------------------------------
+# -- rolling -----------------------------------------------------------------------------------
 
 
 def test_a_segment_closes_before_the_append_that_does_not_fit(storage: MemoryStorage) -> None:
@@ -152,7 +152,7 @@ def test_a_closed_segment_is_synced_and_its_time_index_ends_with_the_newest(
     assert last == (2).to_bytes(8, "big") + (2).to_bytes(4, "big")
 
 
-# -- reading -------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("max_bytes", [1, ONE, 3 * ONE + 5, 10_000])
@@ -212,7 +212,7 @@ def test_replay_gives_every_batch_from_the_one_with_the_offset(storage: MemorySt
     assert [header_of(bytes(data)).base_offset for data in log.batches(4)] == [4, 5, 6, 7, 8]
 
 
-# -- time ----------------------------------------------------------------------------------------
+# -- time --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", Compression)
@@ -250,7 +250,7 @@ def test_an_empty_log_has_no_time(storage: MemoryStorage) -> None:
     assert log.offset_of_max_timestamp() is None
 
 
-# -- watermarks ----------------------------------------------------------------------------------
+# -- watermarks --------------------------------------------------------------------------------
 
 
 def test_an_append_does_not_move_the_high_watermark(storage: MemoryStorage) -> None:
@@ -272,7 +272,7 @@ def test_the_last_stable_offset_stands_at_an_open_transaction(storage: MemorySto
     assert log.last_stable_offset == 5
 
 
-# -- cutting -------------------------------------------------------------------------------------
+# -- cutting -----------------------------------------------------------------------------------
 
 
 def test_deleted_records_are_out_of_range_and_whole_segments_go(storage: MemoryStorage) -> None:
@@ -338,7 +338,7 @@ def test_a_deleted_partition_leaves_nothing(storage: MemoryStorage) -> None:
     assert storage.list(DATA) == []
 
 
-# -- flushing ------------------------------------------------------------------------------------
+# -- flushing ----------------------------------------------------------------------------------
 
 
 def test_flush_messages_syncs_after_so_many_records(storage: MemoryStorage) -> None:

@@ -186,7 +186,7 @@ def test_overlapping_segments_are_refused(storage: MemoryStorage) -> None:
         open_log(storage)
 
 
-# -- producers -----------------------------------------------------------------------------------
+# -- producers ---------------------------------------------------------------------------------
 
 
 def sent(sequence: int) -> bytearray:

@@ -1,0 +1,101 @@
+"""The data directory: its checkpoints, the clean-shutdown file, deletion."""
+
+import pytest
+
+from reference_impl.core.log.checkpoints import BadCheckpoint
+from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.tests.helpers import TOPIC_ID, append, batch, values
+from reference_impl.core.storage import MemoryStorage
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    return MemoryStorage()
+
+
+def opened(storage: MemoryStorage, partition: int = 0) -> tuple[LogDirectory, PartitionLog]:
+    directory = LogDirectory(storage, "data")
+    log = directory.open_log("orders", partition, TOPIC_ID, LogConfig(), 0)
+    return directory, log
+
+
+def test_a_clean_shutdown_is_remembered_once(storage: MemoryStorage) -> None:
+    directory, log = opened(storage)
+    assert not directory.clean_shutdown, "there was no shutdown yet"
+    append(log, batch(b"a", b"b"))
+    directory.close(broker_epoch=5)
+    assert storage.read_file("data/.kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":5}'
+    directory, log = opened(storage)
+    assert directory.clean_shutdown
+    assert (log.log_end_offset, log.high_watermark, log.recovery_point) == (2, 2, 2)
+    assert not storage.exists("data/.kafka_cleanshutdown")
+    assert not opened(storage)[0].clean_shutdown
+
+
+def test_everything_appended_survives_a_loss_of_power_after_a_clean_shutdown(
+    storage: MemoryStorage,
+) -> None:
+    directory, log = opened(storage)
+    append(log, batch(b"a", b"b"))
+    directory.close()
+    storage.crash()
+    assert values(opened(storage)[1]) == [b"a", b"b"]
+
+
+def test_the_checkpoints_have_kafkas_bytes(storage: MemoryStorage) -> None:
+    directory, log = opened(storage)
+    append(log, batch(b"a", b"b", b"c"))
+    log.flush()
+    append(log, batch(b"d"))
+    log.delete_records_before(2)
+    directory.checkpoint()
+    assert storage.read_file("data/recovery-point-offset-checkpoint") == b"0\n1\norders 0 3\n"
+    assert storage.read_file("data/replication-offset-checkpoint") == b"0\n1\norders 0 4\n"
+    assert storage.read_file("data/log-start-offset-checkpoint") == b"0\n1\norders 0 2\n"
+
+
+def test_a_start_takes_up_log_start_and_high_watermark(storage: MemoryStorage) -> None:
+    directory, log = opened(storage)
+    append(log, batch(b"a"))
+    append(log, batch(b"b"))
+    log.delete_records_before(1)
+    directory.checkpoint()
+    storage.kill()
+    _, log = opened(storage)
+    assert (log.log_start_offset, log.high_watermark) == (1, 2)
+
+
+def test_partitions_that_were_not_opened_keep_their_lines(storage: MemoryStorage) -> None:
+    directory, log = opened(storage, partition=1)
+    append(log, batch(b"a"))
+    directory.close()
+    directory, _ = opened(storage, partition=0)
+    directory.checkpoint()
+    content = storage.read_file("data/replication-offset-checkpoint")
+    assert content == b"0\n2\norders 1 1\norders 0 0\n"
+
+
+def test_a_deleted_partition_leaves_no_line_and_no_file(storage: MemoryStorage) -> None:
+    directory, log = opened(storage)
+    append(log, batch(b"a"))
+    directory.checkpoint()
+    directory.delete_log("orders", 0)
+    assert storage.read_file("data/recovery-point-offset-checkpoint") == b"0\n0\n"
+    assert not any("orders" in path for path in storage.paths())
+
+
+def test_a_deletion_that_a_crash_cut_short_is_finished(storage: MemoryStorage) -> None:
+    storage.make_directory("data/orders-0.0123-delete")
+    storage.open("data/orders-0.0123-delete/x.log", create=True)
+    LogDirectory(storage, "data")
+    assert storage.list("data") == []
+
+
+def test_a_damaged_checkpoint_refuses_the_start_by_name(storage: MemoryStorage) -> None:
+    directory, _ = opened(storage)
+    directory.checkpoint()
+    storage.write_atomically("data/recovery-point-offset-checkpoint", b"0\n2\norders 0 1\n")
+    with pytest.raises(BadCheckpoint, match="data/recovery-point-offset-checkpoint: it promises 2"):
+        opened(storage)
