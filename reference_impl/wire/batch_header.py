@@ -147,9 +147,14 @@ def batches(
         position = end
 
 
+def checksum(covered: Buffer) -> int:
+    """CRC-32C of what the CRC of a batch covers: everything from its attributes on."""
+    return int(crc32c(covered))
+
+
 def crc_of(buffer: Buffer, start: int, end: int) -> int:
     """CRC-32C of the batch between start and end."""
-    return int(crc32c(memoryview(buffer)[start + _CRC_FROM : end]))
+    return checksum(memoryview(buffer)[start + _CRC_FROM : end])
 
 
 def check_crc(buffer: Buffer, start: int, end: int) -> None:

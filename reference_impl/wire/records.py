@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
 from typing import Self
@@ -26,6 +26,7 @@ from reference_impl.wire.batch_header import (
     assign_offset_and_epoch,
     batches,
     check_crc,
+    checksum,
     compression_of,
     crc_of,
     patched,
@@ -78,13 +79,10 @@ class Record:
 
     value: bytes | None
     key: bytes | None = None
-    headers: Sequence[Header] = ()
+    headers: Sequence[Header] = field(default_factory=list)
     offset_delta: int = BY_POSITION
     timestamp_delta: int = 0
     attributes: int = 0
-
-    def __post_init__(self) -> None:
-        self.headers = list(self.headers)
 
 
 @lru_cache(1 << 14)
@@ -170,27 +168,40 @@ def _read_record(buffer: bytes, position: int) -> tuple[Record, int]:
     offset_delta, position = read_varint(buffer, position)
     key, position = _read_sized(buffer, position, end)
     value, position = _read_sized(buffer, position, end)
-    count, position = read_varint(buffer, position)
-    if count < 0 or count > end - position:
-        raise CorruptRecord(f"{count} headers cannot be in a record of {size} bytes")
     headers: list[Header] = []
-    for _ in range(count):
-        name, position = _read_sized(buffer, position, end)
-        if name is None:
-            raise CorruptRecord("a header key is null")
-        header_value, position = _read_sized(buffer, position, end)
-        headers.append((_header_key(name), header_value))
+    if buffer[position] == 0:
+        position += 1
+    else:
+        position = _read_headers(buffer, position, end, headers)
     if position != end:
         raise CorruptRecord(f"size {size} is not what the record takes")
     return Record(value, key, headers, offset_delta, timestamp_delta, attributes), end
 
 
+def _read_headers(buffer: bytes, position: int, limit: int, headers: list[Header]) -> int:
+    count, position = read_varint(buffer, position)
+    if not 0 <= count <= limit - position:
+        raise CorruptRecord(f"{count} headers cannot be in the {limit - position} bytes left")
+    for _ in range(count):
+        name, position = _read_sized(buffer, position, limit)
+        if name is None:
+            raise CorruptRecord("a header key is null")
+        value, position = _read_sized(buffer, position, limit)
+        headers.append((_header_key(name), value))
+    return position
+
+
 def _read_sized(buffer: bytes, position: int, limit: int) -> tuple[bytes | None, int]:
-    size, position = read_varint(buffer, position)
+    byte = buffer[position]
+    if byte == 1:
+        return None, position + 1
+    if byte < 0x80 and not byte & 1:  # the short ones, without a call
+        size = byte >> 1
+        position += 1
+    else:
+        size, position = read_varint(buffer, position)
     if size < 0:
-        if size != -1:
-            raise CorruptRecord(f"negative length {size}")
-        return None, position
+        raise CorruptRecord(f"negative length {size}")
     end = position + size
     if end > limit:
         raise CorruptRecord(f"length {size} runs past the end of the record")
@@ -276,9 +287,7 @@ class RecordBatch:
         )
         length = HEADER_BYTES - LOG_OVERHEAD - _TAIL.size + len(tail)
         start = (self.base_offset, length, self.partition_leader_epoch, MAGIC)
-        head = _START.pack(*start, 0)
-        crc = crc_of(head + tail, 0, len(head) + len(tail))
-        return _START.pack(*start, crc) + tail
+        return _START.pack(*start, checksum(tail)) + tail
 
     @classmethod
     def decode(

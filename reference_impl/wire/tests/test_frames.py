@@ -52,6 +52,15 @@ def test_a_request_with_header_version_2_is_these_bytes() -> None:
     assert decode_request(API_VERSIONS_3[4:]) == (RequestHeader(18, 3, -1, None), body)
 
 
+def test_a_version_which_kafka_4_removed_is_spoken_from_the_older_table() -> None:
+    body = definition("ProduceRequest", "3.9.1").new(acks=1, timeout_ms=5)
+    frame = encode_request(ApiKey.PRODUCE, 2, 1, "me", body)
+    assert frame[-10:] == bytes.fromhex("0001 00000005 00000000")
+    assert decode_request(frame[4:]) == (RequestHeader(0, 2, 1, "me"), body)
+    with pytest.raises(Malformed, match="version 2 is not one of 3 to 13"):
+        decode_request(frame[4:], "4.3.1")
+
+
 def test_unknown_tags_in_a_header_are_skipped() -> None:
     # Tag 100 with 2 bytes, tag 101 with none (KIP-482).
     frame = API_VERSIONS_3[4:].replace(

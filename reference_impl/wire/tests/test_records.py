@@ -188,7 +188,7 @@ def test_a_batch_which_contradicts_itself_says_where(fields: dict[str, int], pro
         ("8080808080 00", r"records\[0\]: varint is too long"),
         ("0e 00 00 00 03 02 76 00", r"records\[0\]: negative length -2"),
         ("0e 00 00 00 01 10 76 00", r"records\[0\]: length 8 runs past the end of the record"),
-        ("0e 00 00 00 01 02 76 08", r"records\[0\]: 4 headers cannot be in a record of 7 bytes"),
+        ("0e 00 00 00 01 02 76 08", r"records\[0\]: 4 headers cannot be in the 0 bytes left"),
         ("0e 00 00 00 01 02 76 01", r"records\[0\]: -1 headers"),
         ("12 00 00 00 01 02 76 02 01 01", r"records\[0\]: a header key is null"),
         ("10 00 00 00 01 02 76 00 00", r"records\[0\]: size 8 is not what the record takes"),

@@ -202,6 +202,16 @@ def test_values_which_a_field_cannot_hold_are_refused_with_their_path() -> None:
         PRODUCE.encode(message, 9)
 
 
+def test_a_number_out_of_range_is_found_among_its_neighbours() -> None:
+    of = definition("ProduceResponse")
+    partition = of.struct("PartitionProduceResponse", base_offset=5, log_append_time_ms=1 << 63)
+    topic = of.struct("TopicProduceResponse", partition_responses=[partition])
+    with pytest.raises(
+        Malformed, match=r"\[0\]\.log_append_time_ms: cannot write 9223372036854775808"
+    ):
+        of.encode(of.new(responses=[topic]), 8)
+
+
 def test_unknown_fields_and_structs_are_refused_by_name() -> None:
     with pytest.raises(TypeError, match="ProduceRequest has no field 'ack'; it has"):
         PRODUCE.new(ack=1)
