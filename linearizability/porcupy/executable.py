@@ -86,8 +86,10 @@ def check_by_executable(
         html.write_text(drawing)
     if problem is None and not done:
         problem = "the search ended without an answer"
+    # A later line of the same key says more: it replaces the earlier.
+    partitions = {line["key"]: _partition(line) for line in lines}
     return combine(
-        [_partition(line) for line in lines], problem, html if drawing is not None else None
+        partitions.values(), problem, html if drawing is not None else None
     )
 
 

@@ -190,9 +190,9 @@ class _Log:
         self.offset_of: dict[int, int] = {}
 
     def learn(self, row: _Row) -> None:
+        if row.first < 0:
+            raise _RefutedError(f"an operation names offset {row.first}", row.first, row.number)
         for offset, value in enumerate(row.op.vals, row.first):
-            if offset < 0:
-                raise _RefutedError(f"value {value} is at offset {offset}", offset, row.number)
             other = self.value_at.setdefault(offset, value)
             if other != value:
                 raise _RefutedError(

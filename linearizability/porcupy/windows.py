@@ -25,6 +25,8 @@ TILE_APPENDS = 500
 """Appends in one window of a whole partition: a search takes O(n²) memory."""
 DRAWN_APPENDS = 60
 DRAWN_POLLS = 40
+DRAWN_POLLS_AT_ONCE = 6
+"""To explain a contradiction, porcupine tries concurrent polls in every order."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,20 @@ def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operatio
     others = placed.filter(~pl.col("involved")).unique("offset", keep="first", maintain_order=True)
     others = others.join(involved, on="offset", how="anti")
     chosen = pl.concat([involved, others]).sort(nearest).head(DRAWN_APPENDS)
-    around = polled.sort(nearest).head(DRAWN_POLLS)
+    around = _not_crowded(polled.sort(nearest).head(4 * DRAWN_POLLS)).head(DRAWN_POLLS)
     return _labelled(chosen, around, logs.start_ns)
+
+
+def _not_crowded(polled: pl.DataFrame) -> pl.DataFrame:
+    """The first of them, leaving out what would be too much at once."""
+    kept: list[tuple[int, int]] = []
+    keep = []
+    for lo, hi, involved in polled.select("lo", "hi", "involved").iter_rows():
+        at_once = sum(other_lo <= hi and lo <= other_hi for other_lo, other_hi in kept)
+        keep.append(involved or at_once < DRAWN_POLLS_AT_ONCE)
+        if keep[-1]:
+            kept.append((lo, hi))
+    return polled.filter(pl.Series(keep, dtype=pl.Boolean))
 
 
 def _labelled(placed: pl.DataFrame, polled: pl.DataFrame, start_ns: int) -> Operations:

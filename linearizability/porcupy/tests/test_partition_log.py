@@ -78,6 +78,19 @@ def test_a_broken_partition_is_confirmed_and_its_window_drawn(tmp_path: Path) ->
     assert 2 < broken.searched <= 100
 
 
+@pytest.mark.needs("porcupine")
+def test_many_polls_at_once_do_not_keep_porcupine_from_an_answer(tmp_path: Path) -> None:
+    rows = _broken(100)
+    for n in range(60):
+        times = {"t_invoke_ns": 4_000 + n, "t_complete_ns": 12_000 + n}
+        poll = {"f": "poll", "topic": "t", "partition": 0, "offset": 2 * n, "value": n}
+        rows.append({"op_id": 1_000 + n, "process": n} | poll | times)
+    frame = history.frame(rows).lazy()
+    (result,) = judge_partition_logs(frame, html_dir=tmp_path, timeout_s=20)
+    assert (result.verdict, result.porcupine) == (Validity.INVALID, Validity.INVALID)
+    assert result.html is not None
+
+
 def test_without_confirmation_only_the_kernel_judges() -> None:
     frame = history.frame([*_broken(50), *_orderly(50, topic="fine")]).lazy()
     results = {r.topic: r for r in judge_partition_logs(frame, confirm=False)}

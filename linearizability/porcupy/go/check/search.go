@@ -16,6 +16,9 @@ import (
 // itself, and drawn: the explanation takes O(n²) memory and nobody reads a larger drawing.
 const detailLimit = 2000
 
+// explainFor bounds the time of one attempt to explain.
+const explainFor = 2 * time.Second
+
 // Line is the verdict on one partition, written as one line of JSON.
 type Line struct {
 	Key        int64   `json:"key"`
@@ -46,46 +49,36 @@ func Partitions(ops []models.Op) [][]*models.Op {
 	return groups
 }
 
-// Partition searches one partition until the deadline; draw asks for a drawing if it is invalid.
-func Partition(model models.Model, ops []*models.Op, request Request,
-	deadline time.Time, draw bool) (line Line) {
+// Partition searches one partition until the deadline. What it prepared is for Explain.
+func Partition(model models.Model, ops []*models.Op, deadline time.Time) (Line, models.Prepared) {
 	started := time.Now()
-	line = Line{Key: ops[0].Key, Operations: len(ops), Order: []int{}, Blocked: []int{}}
-	defer func() {
-		line.Micros = time.Since(started).Microseconds()
-	}()
+	line := Line{Key: ops[0].Key, Operations: len(ops), Order: []int{}, Blocked: []int{}}
 	prepared, err := model.Prepare(ops)
 	if err != nil {
 		line.Verdict, line.Message = "unknown", err.Error()
-		return line
+	} else if prepared.Refutation != "" {
+		line.Verdict, line.Message = "invalid", prepared.Refutation
+	} else {
+		line.Verdict, line.Message = search(model, operations(prepared.Ops), deadline)
 	}
-	line.Verdict, line.Message = "invalid", prepared.Refutation
-	history := operations(prepared.Ops)
-	if prepared.Refutation == "" {
-		result, late := search(model, history, deadline)
-		line.Verdict = result
-		if late {
-			line.Message = "no answer within the time limit"
-		}
-	}
-	if line.Verdict == "invalid" {
-		explain(&line, model, history, request, deadline, draw)
-	}
-	return line
+	line.Micros = time.Since(started).Microseconds()
+	return line, prepared
 }
 
-func search(model models.Model, history []porcupine.Operation, deadline time.Time) (string, bool) {
-	left := time.Until(deadline)
-	if left <= 0 {
-		return "unknown", true
+// search gives the verdict, and why it is unknown if it is.
+func search(model models.Model, history []porcupine.Operation,
+	deadline time.Time) (string, string) {
+	result := porcupine.Unknown
+	if left := time.Until(deadline); left > 0 {
+		result = porcupine.CheckOperationsTimeout(model.Porcupine, history, left)
 	}
-	switch porcupine.CheckOperationsTimeout(model.Porcupine, history, left) {
+	switch result {
 	case porcupine.Ok:
-		return "valid", false
+		return "valid", ""
 	case porcupine.Illegal:
-		return "invalid", false
+		return "invalid", ""
 	default:
-		return "unknown", true
+		return "unknown", "no answer within the time limit"
 	}
 }
 
@@ -108,35 +101,44 @@ func operations(ops []*models.Op) []porcupine.Operation {
 	return history
 }
 
-// explain searches again, keeping the longest orders found, and draws.
-func explain(line *Line, model models.Model, history []porcupine.Operation,
+// Explain searches an invalid partition again, keeping the longest orders found, and draws it if
+// asked. It takes more memory than the search: write down the verdict before.
+func Explain(line *Line, model models.Model, prepared models.Prepared,
 	request Request, deadline time.Time, draw bool) {
-	if len(history) > detailLimit {
+	if len(prepared.Ops) > detailLimit || len(prepared.Shown) > detailLimit {
 		line.Message += fmt.Sprintf(" (not explained or drawn: more than %d operations)", detailLimit)
 		return
 	}
-	left := time.Until(deadline)
-	if left <= 0 {
-		line.Message += " (no time left to explain it)"
+	// What is shown may take far longer to search than what was searched.
+	for _, ops := range [][]*models.Op{prepared.Shown, prepared.Ops} {
+		left := min(time.Until(deadline), explainFor)
+		if ops == nil || left <= 0 {
+			continue
+		}
+		history := operations(ops)
+		result, info := porcupine.CheckOperationsVerbose(model.Porcupine, history, left)
+		if result == porcupine.Unknown {
+			continue
+		}
+		line.Order, line.Blocked = stuckAt(history, longest(info))
+		if draw {
+			line.Html = drawing(line, model, info, request)
+		}
 		return
 	}
-	result, info := porcupine.CheckOperationsVerbose(model.Porcupine, history, left)
-	if result == porcupine.Unknown {
-		line.Message += " (no time left to explain it)"
-		return
-	}
-	line.Order, line.Blocked = stuckAt(history, longest(info))
-	if !draw {
-		return
-	}
+	line.Message += " (no time left to explain it)"
+}
+
+func drawing(line *Line, model models.Model, info porcupine.LinearizationInfo,
+	request Request) *string {
 	info.AddAnnotations(annotations(request.Annotations))
 	var page bytes.Buffer
 	if err := porcupine.Visualize(model.Porcupine, info, &page); err != nil {
 		line.Message += " (cannot be drawn: " + err.Error() + ")"
-		return
+		return nil
 	}
 	text := page.String()
-	line.Html = &text
+	return &text
 }
 
 func longest(info porcupine.LinearizationInfo) []int {

@@ -32,9 +32,19 @@ type Op struct {
 
 // Prepared is what a model makes of the operations of one partition before the search.
 type Prepared struct {
-	Ops []*Op
-	// Refutation is not empty if no order can explain the operations, whatever their times.
+	// Ops are searched. Shown, unless nil, are drawn and explained instead; their verdict is the
+	// same.
+	Ops, Shown []*Op
+	// Refutation is not empty if no order can explain the operations.
 	Refutation string
+}
+
+// add enters one operation as it is shown and, unless nil, as it is searched.
+func (p *Prepared) add(shown, searched *Op) {
+	p.Shown = append(p.Shown, shown)
+	if searched != nil {
+		p.Ops = append(p.Ops, searched)
+	}
 }
 
 // Model is one sequential specification.

@@ -87,7 +87,7 @@ func prepareLog(ops []*Op) (Prepared, error) {
 	ops = withoutUnknownReads(ops, isRead)
 	refutation := log.learn(ops)
 	if refutation != "" {
-		return Prepared{Ops: ops, Refutation: refutation}, nil
+		return Prepared{Ops: ops, Shown: ops, Refutation: refutation}, nil
 	}
 	return log.pin(ops)
 }
@@ -97,6 +97,9 @@ func (log theLog) learn(ops []*Op) string {
 	for _, op := range ops {
 		if op.Status == Unknown {
 			continue
+		}
+		if first(op) < 0 {
+			return fmt.Sprintf("operation %d names offset %d", op.Index, first(op))
 		}
 		for i, value := range op.Vals {
 			if problem := log.enter(first(op)+int64(i), value); problem != "" {
@@ -149,43 +152,80 @@ func (log theLog) pin(ops []*Op) (Prepared, error) {
 	for _, op := range pinned {
 		for i, value := range op.Vals {
 			if problem := log.enter(op.C+int64(i), value); problem != "" {
-				return Prepared{Ops: ops, Refutation: problem}, nil
+				return Prepared{Ops: ops, Shown: ops, Refutation: problem}, nil
 			}
 		}
 	}
 	return log.withDeadlines(ops, pinned), nil
 }
 
-// withDeadlines builds the final list; a pinned append ends with the first operation to return
-// that proves a log longer than its offset.
+// withDeadlines builds the final lists.
+//
+// A known append ends, at the latest, with the first operation to return that proves a log longer
+// than its offset. That says all that a read with b = 0 can say, so the search goes without those
+// reads: it need not try them in every order.
 func (log theLog) withDeadlines(ops []*Op, pinned map[*Op]*Op) Prepared {
+	until := deadlines(ops)
+	prepared := Prepared{}
+	gap, hasGap := log.gap(ops, pinned)
+	if hasGap && !hasUnplaced(ops, pinned) {
+		prepared.Refutation = fmt.Sprintf("nothing was appended at offset %d", gap)
+		hasGap = false
+	}
+	for _, op := range ops {
+		known := op
+		if op.Kind == LogAppend && op.Status == Unknown {
+			known = pinned[op]
+		}
+		switch {
+		case known == nil && !hasGap:
+			continue
+		case known == nil:
+			prepared.add(op, op)
+		case known.Kind == LogRead && known.B == 0 && !hasGap:
+			prepared.add(known, nil)
+		case known.Kind == LogRead:
+			prepared.add(known, known)
+		default:
+			bounded := *known
+			bounded.Return = min(known.Return, until(known.C))
+			if bounded.Return < bounded.Call {
+				prepared.Refutation = fmt.Sprintf("the log reached past offset %d before the "+
+					"append of what is there was called", known.C)
+			}
+			prepared.add(known, &bounded)
+		}
+	}
+	return prepared
+}
+
+// gap is the lowest offset below the highest spoken of where nobody knows what stands, if any.
+func (log theLog) gap(ops []*Op, pinned map[*Op]*Op) (int64, bool) {
 	highest := int64(0)
 	for _, op := range ops {
+		if known := pinned[op]; known != nil {
+			op = known
+		}
 		if op.Status != Unknown {
 			highest = max(highest, first(op)+int64(len(op.Vals)))
 		}
 	}
-	for _, op := range pinned {
-		highest = max(highest, first(op)+int64(len(op.Vals)))
-	}
-	hasGap := int64(len(log.value)) < highest
-	until := deadlines(ops)
-	kept := make([]*Op, 0, len(ops))
-	for _, op := range ops {
-		if op.Kind != LogAppend || op.Status != Unknown {
-			kept = append(kept, op)
-		} else if known := pinned[op]; known != nil {
-			known.Return = until(known.C)
-			if known.Return < known.Call {
-				return Prepared{Ops: ops, Refutation: fmt.Sprintf("the log reached past offset %d "+
-					"before the append of what is there was called", known.C)}
-			}
-			kept = append(kept, known)
-		} else if hasGap {
-			kept = append(kept, op)
+	for offset := int64(0); offset < highest; offset++ {
+		if _, known := log.value[offset]; !known {
+			return offset, true
 		}
 	}
-	return Prepared{Ops: kept}
+	return 0, false
+}
+
+// hasUnplaced is whether an append of unknown outcome was seen nowhere.
+func hasUnplaced(ops []*Op, pinned map[*Op]*Op) bool {
+	for _, op := range ops {
+		if op.Kind == LogAppend && op.Status == Unknown && pinned[op] == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // deadlines answers: when, at the latest, was the record at this offset in the log?
@@ -193,10 +233,11 @@ func deadlines(ops []*Op) func(offset int64) int64 {
 	type proof struct{ last, at int64 }
 	var proofs []proof
 	for _, op := range ops {
-		if op.Status == Unknown || len(op.Vals) == 0 {
-			continue
+		// A read of nothing at offset a proves a log as long as a.
+		last := first(op) + int64(len(op.Vals)) - 1
+		if op.Status != Unknown && last >= 0 {
+			proofs = append(proofs, proof{last, op.Return})
 		}
-		proofs = append(proofs, proof{first(op) + int64(len(op.Vals)) - 1, op.Return})
 	}
 	sort.Slice(proofs, func(i, j int) bool { return proofs[i].last < proofs[j].last })
 	earliest := Never

@@ -66,7 +66,14 @@ func judge(model models.Model, ops []models.Op, request check.Request) error {
 	deadline := time.Now().Add(time.Duration(request.TimeoutMs) * time.Millisecond)
 	drawn := false
 	for _, partition := range check.Partitions(ops) {
-		line := check.Partition(model, partition, request, deadline, request.Html && !drawn)
+		line, prepared := check.Partition(model, partition, deadline)
+		if err := out.Encode(line); err != nil {
+			return err
+		}
+		if line.Verdict != "invalid" {
+			continue
+		}
+		check.Explain(&line, model, prepared, request, deadline, request.Html && !drawn)
 		drawn = drawn || line.Html != nil
 		if err := out.Encode(line); err != nil {
 			return err
