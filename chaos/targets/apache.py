@@ -211,8 +211,10 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
             f"Kafka's StorageTool did not end within {FORMAT_TIMEOUT_S} s; is this machine busy?"
         ) from error
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise TargetError(f"Kafka's StorageTool refuses the configuration: {' '.join(said[-2:])}")
+        # A usage error is a line; a bad setting is an exception with its stack below.
+        said = [line for line in (done.stderr or done.stdout).splitlines() if line[:1] not in "\t"]
+        why = said[-1].rpartition("Exception: ")[2] if said else f"status {done.returncode}"
+        raise TargetError(f"Kafka refuses the configuration: {why}")
     for member in members[1:]:
         data = directory / "data" / str(member.number)
         data.mkdir(parents=True)

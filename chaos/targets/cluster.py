@@ -213,6 +213,10 @@ class LocalCluster:
                 if self.links is not None:
                     self.links.stop()
 
+    def members(self) -> Sequence[LocalNode]:
+        """The nodes, in the order of their numbers."""
+        return list(self._members.values())
+
     # --- what roles.resolve asks ------------------------------------------------------------------
 
     def reachable(self) -> Sequence[int]:

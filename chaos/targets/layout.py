@@ -9,7 +9,7 @@ every directed link can be cut alone, without root. N is claimed per cluster: se
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from chaos.links import Address, Link
@@ -37,7 +37,7 @@ class Layout:
     """The addresses of a cluster. network is None where nothing is proxied."""
 
     nodes: int
-    ports: dict[str, tuple[int, ...]]
+    ports: Mapping[str, tuple[int, ...]]
     """Listener -> the port of each node."""
     network: int | None = None
     claim: socket.socket | None = None

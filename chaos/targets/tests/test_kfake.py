@@ -1,0 +1,91 @@
+"""kfake: a child process that can be killed, and that some requests kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.faults import CutLink, Heal, Kill, Pause
+from chaos.protocols import Cluster, TargetError
+from chaos.targets import parse_target
+from reference_impl.wire.frames import encode_request
+from reference_impl.wire.messages import request_definition
+
+pytestmark = pytest.mark.needs("kfake")
+WAIT_S = 30.0
+
+
+@pytest.fixture
+def kfake(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = parse_target("kfake").start(tmp_path)
+    yield cluster
+    cluster.stop()
+
+
+def test_it_starts_and_stops_and_stops_again(kfake: Cluster, tmp_path: Path) -> None:
+    assert kfake.alive()
+    kfake.collect(tmp_path / "kept")
+    assert (tmp_path / "kept" / "1" / "node.log").read_text().startswith("ready ")
+    kfake.stop()
+    kfake.stop()
+    assert not kfake.alive()
+
+
+def test_a_request_that_kills_it_is_noticed_and_it_is_restarted(kfake: Cluster) -> None:
+    """Catalogue WIRE-08: an unknown api key is a nil dereference."""
+    host, port = kfake.bootstrap.split(":")
+    body = request_definition(18).new()
+    request = bytearray(encode_request(18, 0, 1, "c", body))
+    request[4:6] = (999).to_bytes(2, "big")
+    with socket.create_connection((host, int(port)), timeout=WAIT_S) as connection:
+        connection.sendall(request)
+        assert connection.recv(1) == b""
+    assert not kfake.alive()
+    kfake.restart()
+    assert kfake.alive()
+
+
+def test_killed_and_paused_nodes_come_back_by_heal(kfake: Cluster) -> None:
+    assert kfake.perform(Kill("random")).nodes == (1,)
+    again = kfake.perform(Kill(1))
+    assert (again.nodes, again.note) == ((), "no such node runs")
+    assert kfake.perform(Heal()).nodes == (1,)
+    kfake.restart()
+    assert kfake.perform(Pause("controller")).nodes == (1,)
+    assert not kfake.alive()
+    assert kfake.perform(Heal()).nodes == (1,)
+    assert kfake.alive()
+
+
+def test_a_fault_it_cannot_is_refused_in_a_sentence(kfake: Cluster) -> None:
+    with pytest.raises(TargetError, match="target 'kfake' cannot CutLink; it can: Heal, Kill, P"):
+        kfake.perform(CutLink(1, 2))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_told_to_stop(number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "chaos.targets", "kfake"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy())
+    assert process.stdout is not None
+    word, address = process.stdout.readline().split()
+    assert word == "ready"
+    process.send_signal(number)
+    assert process.wait(WAIT_S) == 0
+    host, port = address.split(":")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=WAIT_S)
+
+
+def test_the_command_refuses_an_unknown_target_with_status_2() -> None:
+    command = [sys.executable, "-m", "chaos.targets", "kfak"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("chaos: unknown target 'kfak' (did you mean 'kfake'?)")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,125 @@
+"""Roles are resolved when the fault strikes, by the best informed node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from chaos.faults import Node
+from chaos.protocols import TargetError
+from chaos.targets import probe, roles
+from chaos.targets.probe import Address, NoAnswer, PartitionView
+
+
+class ThreeNodes:
+    """Node n answers at port n with what `views` holds for it."""
+
+    nodes = 3
+    lowest_broker_id = 1
+
+    def __init__(self, views: dict[int, PartitionView | None], up: Sequence[int] = (1, 2, 3)):
+        self.focus: tuple[str, int] | None = ("t", 0)
+        self.rng = Random(7)
+        self.up = up
+        self.views = views
+
+    def reachable(self) -> Sequence[int]:
+        return self.up
+
+    def direct(self, node: int) -> Address:
+        return "127.0.0.1", node
+
+    def controller(self) -> int | None:
+        return 2
+
+    def answer(
+        self, address: Address, topic: str, index: int, timeout_s: float
+    ) -> PartitionView | None:
+        assert (topic, index) == self.focus
+        if address[1] not in self.views:
+            raise NoAnswer("nobody there")
+        return self.views[address[1]]
+
+
+def resolve(cluster: ThreeNodes, node: Node, monkeypatch: pytest.MonkeyPatch) -> tuple[int, ...]:
+    monkeypatch.setattr(probe, "partition", cluster.answer)
+    return roles.resolve(node, cluster)
+
+
+OLD = PartitionView(leader=1, leader_epoch=4, replicas=(1, 2, 3))
+NEW = PartitionView(leader=3, leader_epoch=5, replicas=(1, 2, 3))
+
+
+def test_the_leader_is_that_of_the_highest_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Node 1 is cut off and still believes that it leads."""
+    assert resolve(ThreeNodes({1: OLD, 2: NEW, 3: NEW}), "leader", monkeypatch) == (3,)
+
+
+def test_nodes_that_do_not_answer_or_do_not_know_are_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert resolve(ThreeNodes({2: None, 3: NEW}), "leader", monkeypatch) == (3,)
+
+
+def test_nobody_is_leader_while_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = PartitionView(leader=-1, leader_epoch=6, replicas=(1, 2, 3))
+    assert resolve(ThreeNodes({1: nobody, 2: NEW}), "leader", monkeypatch) == ()
+    assert resolve(ThreeNodes({}), "leader", monkeypatch) == ()
+
+
+def test_a_follower_is_a_replica_that_runs_and_does_not_lead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = ThreeNodes({2: NEW, 3: NEW}, up=(2, 3))
+    assert {resolve(cluster, "follower", monkeypatch) for _ in range(20)} == {(2,)}
+
+
+def test_random_is_drawn_from_the_clusters_own_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = ThreeNodes({}), ThreeNodes({})
+    drawn = [resolve(first, "random", monkeypatch) for _ in range(30)]
+    assert drawn == [resolve(second, "random", monkeypatch) for _ in range(30)]
+    assert set(drawn) == {(1,), (2,), (3,)}
+
+
+def test_numbers_and_all_and_controller_need_no_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = ThreeNodes({})
+    cluster.focus = None
+    assert resolve(cluster, 2, monkeypatch) == (2,)
+    assert resolve(cluster, "all", monkeypatch) == (1, 2, 3)
+    assert resolve(cluster, "controller", monkeypatch) == (2,)
+
+
+@pytest.mark.parametrize(
+    ("node", "sentence"),
+    [
+        (4, "there is no node 4; this cluster has 1 to 3"),
+        (0, "there is no node 0"),
+        ("boss", "'boss' is no node: use a number, or one of leader, follower"),
+    ],
+)
+def test_a_node_that_does_not_exist_is_named(
+    node: Node, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TargetError, match=sentence):
+        resolve(ThreeNodes({}), node, monkeypatch)
+
+
+def test_leader_without_a_partition_is_an_error_that_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = ThreeNodes({})
+    cluster.focus = None
+    with pytest.raises(TargetError, match="set `focus`"):
+        resolve(cluster, "leader", monkeypatch)
+
+
+def test_brokers_counted_from_zero_are_nodes_counted_from_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = ThreeNodes({1: PartitionView(leader=0, leader_epoch=0, replicas=(0,))})
+    cluster.lowest_broker_id = 0
+    assert resolve(cluster, "leader", monkeypatch) == (1,)
+    cluster.views[1] = PartitionView(leader=-1, leader_epoch=0, replicas=(0,))
+    assert resolve(cluster, "leader", monkeypatch) == ()
