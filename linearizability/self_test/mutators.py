@@ -8,6 +8,7 @@ checker which misses it is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from random import Random
 
 from linearizability.history import F, frame
@@ -73,8 +74,8 @@ def read_from_nowhere(rows: list[Row], rng: Random) -> list[Row] | None:
     if not reads:
         return None
     victim = rng.choice(reads)
-    change = rng.choice([{"value": NOT_OURS}, {"value": None}, {"partition": NOT_OURS}])
-    return [*rows, _another_read(victim, **change)]
+    changes: list[Row] = [{"value": NOT_OURS}, {"value": None}, {"partition": NOT_OURS}]
+    return [*rows, _another_read(victim, **rng.choice(changes))]
 
 
 def go_back(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -99,13 +100,13 @@ def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
         if _acked(row) and _outcome(row) in ("plain", "committed")
     }
     victims = [
-        (pair, follower) for pair, follower in zip(*_triples(rows), strict=True)
-        if (pair["partition"], pair["offset"], pair["value"]) in durable
-        and pair["offset"] >= _start(rows, pair["partition"])
+        row for row in _between_others(rows)
+        if (row["partition"], row["offset"], row["value"]) in durable
+        and row["offset"] >= _start(rows, row["partition"])
     ]  # fmt: skip
     if not victims:
         return None
-    victim, _ = rng.choice(victims)
+    victim = rng.choice(victims)
     return [row for row in rows if row is not victim]
 
 
@@ -120,7 +121,7 @@ def deliver_an_aborted_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Two records change places in the log, though one was acknowledged before the other was sent."""
+    """Two records change places, though one was acknowledged before the other was sent."""
     once = _sent_once(rows)
     acked = [row for row in rows if _acked(row) and row["value"] in once]
     pairs = [
@@ -153,7 +154,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
 
 
 def broken(name: str, rows: list[Row], rng: Random) -> list[Row] | None:
-    """The history with one anomaly that checker `name` must find; None if it has no room for one."""
+    """The history with one anomaly that checker `name` must find; None if there is no room."""
     return rng.choice(MUTATORS[name])(with_outcomes(rows), rng)
 
 
@@ -210,7 +211,7 @@ def _sent_once(rows: list[Row]) -> dict[int, Row]:
 
 
 def _start(rows: list[Row], partition: int) -> int:
-    starts = [
+    starts: list[int] = [
         r["log_start"] for r in rows
         if r.get("partition") == partition and r.get("log_start") is not None
     ]  # fmt: skip
@@ -218,7 +219,7 @@ def _start(rows: list[Row], partition: int) -> int:
 
 
 def _end(rows: list[Row], partition: int) -> int:
-    known = [
+    known: list[int] = [
         row[column] for row in rows if row.get("partition") == partition
         for column in ("offset", "high_watermark") if row.get(column) is not None
     ]  # fmt: skip
@@ -244,10 +245,9 @@ def _sessions(rows: list[Row]) -> list[list[Row]]:
 
 
 def _consecutive(rows: list[Row]) -> list[tuple[Row, Row]]:
-    return [pair for s in _sessions(rows) for pair in zip(s, s[1:], strict=False)]
+    return [pair for s in _sessions(rows) for pair in pairwise(s)]
 
 
-def _triples(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Records read between two others, and the one after each."""
-    middles = [(b, c) for s in _sessions(rows) for b, c in zip(s[1:], s[2:], strict=False)]
-    return [b for b, _ in middles], [c for _, c in middles]
+def _between_others(rows: list[Row]) -> list[Row]:
+    """Records that a reader was given between two others."""
+    return [row for session in _sessions(rows) for row in session[1:-1]]

@@ -1,0 +1,335 @@
+"""Dumb twins of the kernels: the same rules in plain loops over plain rows, written to be read.
+
+Each gives the set of (kind, operations, place) that the kernel must give too. `append_order` has
+its twin, and porcupine itself, in `porcupy/tests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Row = dict[str, Any]
+Found = set[tuple[str, tuple[int, ...], tuple[Any, ...]]]
+
+
+def resolve(rows: list[Row]) -> list[Row]:
+    """Topic ids filled in and `outcome` added, as `ingest` has it."""
+    ids: dict[Any, set[Any]] = {}
+    for row in rows:
+        if row["topic"] is not None and row["topic_id"] is not None:
+            ids.setdefault(row["topic"], set()).add(row["topic_id"])
+    rows = [dict(row) for row in rows]
+    for row in rows:
+        known = ids.get(row["topic"], set())
+        if row["topic_id"] is None:
+            row["topic_id"] = next(iter(known)) if len(known) == 1 else ""
+        row["place"] = (row["topic"], row["topic_id"], row["partition"])
+    markers = _markers(rows)
+    by_txn: dict[int, set[str]] = {}
+    for row in rows:
+        if row["f"] == "send" and row["txn"] is not None and row["value"] is not None:
+            for (place, _, value), marker in markers.items():
+                if (place, value) == (row["place"], row["value"]):
+                    by_txn.setdefault(row["txn"], set()).add(marker)
+    for row in rows:
+        row["outcome"] = _send_outcome(rows, row, markers, by_txn) if row["f"] == "send" else None
+    for row in rows:
+        if is_data(row):
+            row["outcome"] = _poll_outcome(rows, row, markers)
+    return rows
+
+
+def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
+    """(place, offset, value) -> the marker behind it, where all raw reads agree."""
+    found: dict[tuple[Any, int, int], set[str]] = {}
+    raw = [
+        r for r in rows
+        if r["f"] == "poll" and r["offset"] is not None and (r["producer_id"] or -1) >= 0
+    ]  # fmt: skip
+    for row in raw:
+        if row["control"] is not None or row["value"] is None:
+            continue
+        behind = [
+            r for r in raw
+            if (r["place"], r["op_id"], r["replica"], r["producer_id"])
+            == (row["place"], row["op_id"], row["replica"], row["producer_id"])
+            and r["control"] is not None and r["offset"] > row["offset"]
+        ]  # fmt: skip
+        if behind:
+            marker = min(behind, key=lambda r: r["offset"])["control"]
+            key = (row["place"], row["offset"], row["value"])
+            found.setdefault(key, set()).add(marker)
+    words = {"commit": "committed", "abort": "aborted"}
+    return {key: words[next(iter(m))] for key, m in found.items() if len(m) == 1}
+
+
+def _send_outcome(
+    rows: list[Row], send: Row, markers: Mapping[tuple[Any, int, int], str],
+    by_txn: Mapping[int, set[str]],
+) -> str:  # fmt: skip
+    if send["txn"] is None:
+        return "plain"
+    own = {
+        marker for (place, _, value), marker in markers.items()
+        if place == send["place"] and value == send["value"]
+    }  # fmt: skip
+    if len(own) == 1:
+        return own.pop()
+    ends = [(r["f"], r["type"]) for r in rows if r["txn"] == send["txn"]]
+    commit_asked = any(f == "commit" for f, _ in ends)
+    commit_ok, abort_ok = ("commit", "ok") in ends, ("abort", "ok") in ends
+    marked = by_txn.get(send["txn"], set())
+    if marked == {"committed"}:
+        return "unknown" if abort_ok and not commit_asked else "committed"
+    if marked == {"aborted"}:
+        return "unknown" if commit_ok else "aborted"
+    if marked:
+        return "unknown"
+    if commit_ok:
+        return "unknown" if abort_ok else "committed"
+    return "aborted" if abort_ok and not commit_asked else "unknown"
+
+
+def _poll_outcome(
+    rows: list[Row], poll: Row, markers: Mapping[tuple[Any, int, int], str]
+) -> str | None:
+    marker = markers.get((poll["place"], poll["offset"], poll["value"]))
+    if marker is not None:
+        return marker
+    writers = {
+        r["outcome"] for r in rows
+        if r["f"] == "send" and r["type"] != "fail" and r["value"] is not None
+        and (r["place"], r["value"]) == (poll["place"], poll["value"])
+    }  # fmt: skip
+    return writers.pop() if len(writers) == 1 else None
+
+
+# --- what proves something ------------------------------------------------------------------------
+
+
+def is_data(row: Row) -> bool:
+    return row["f"] == "poll" and row["offset"] is not None and row["control"] is None
+
+
+def is_read(row: Row) -> bool:
+    return row["f"] == "poll" and row["offset"] is not None
+
+
+def is_acked(row: Row) -> bool:
+    return (
+        row["f"] == "send" and row["type"] == "ok" and row["acks"] == -1
+        and row["offset"] is not None
+    )  # fmt: skip
+
+
+def is_proof(row: Row) -> bool:
+    if is_acked(row):
+        return True
+    below = (
+        row["replica"] is None or row["high_watermark"] is None
+        or (row["offset"] is not None and row["offset"] < row["high_watermark"])
+    )  # fmt: skip
+    return is_read(row) and below
+
+
+def log_start(rows: list[Row], place: Any) -> int:
+    starts = [r["log_start"] for r in rows if r["place"] == place and r["log_start"] is not None]
+    return max(starts, default=0)
+
+
+def operations(*rows: Row) -> tuple[int, ...]:
+    return tuple(sorted({row["op_id"] for row in rows}))
+
+
+# --- the twins ------------------------------------------------------------------------------------
+
+
+def lost_writes(rows: list[Row]) -> Found:
+    found: Found = set()
+    for send in rows:
+        durable = is_acked(send) and send["outcome"] in ("plain", "committed")
+        if not durable or send["value"] is None:
+            continue
+        place, offset = send["place"], send["offset"]
+        here = [r for r in rows if r["place"] == place]
+        if offset < log_start(rows, place):
+            continue
+        if any(is_data(r) and r["value"] == send["value"] for r in here):
+            continue
+        proofs = _passes(here, offset) + _ends(here, send)
+        if proofs:
+            _, operation = min(proofs, key=lambda proof: (-proof[0], proof[1]))
+            proof = {"op_id": operation}
+            found.add(("lost-write", operations(send, proof), place))
+    return found
+
+
+def _passes(here: list[Row], offset: int) -> list[tuple[int, int]]:
+    """(reach, operation) of each reader who went past this offset."""
+    counted = [r for r in here if is_data(r) and r["outcome"] != "aborted"]
+    readers: dict[Any, list[Row]] = {}
+    for row in counted:
+        alone = row["group"] is None
+        key = None if alone else (row["process"], row["session"], row["group"])
+        readers.setdefault(key, []).append(row)
+    intervals = []
+    for key, reads in readers.items():
+        end = max(r["offset"] for r in reads)
+        operation = min(r["op_id"] for r in reads if r["offset"] == end)
+        start = 0 if key is None else min(r["offset"] for r in reads)
+        intervals.append((start, end + 1, operation))
+    transactional = any(r["f"] == "send" and r["txn"] is not None for r in here)
+    for read in here:
+        if read["f"] != "read_all" or read["type"] != "ok" or read["high_watermark"] is None:
+            continue
+        end = read["high_watermark"]
+        if read["isolation"] == "read_committed" and transactional:
+            if read["last_stable_offset"] is None:
+                continue
+            end = min(end, read["last_stable_offset"])
+        intervals.append((read["log_start"] or 0, end, read["op_id"]))
+    return [(end, operation) for start, end, operation in intervals if start <= offset < end]
+
+
+def _ends(here: list[Row], send: Row) -> list[tuple[int, int]]:
+    return [
+        (r["high_watermark"], r["op_id"]) for r in here
+        if r["f"] == "read_all" and r["type"] == "ok" and r["isolation"] != "read_committed"
+        and r["high_watermark"] is not None and send["offset"] >= r["high_watermark"]
+        and send["t_complete_ns"] is not None and send["t_complete_ns"] < r["t_invoke_ns"]
+    ]  # fmt: skip
+
+
+def duplicates(rows: list[Row]) -> Found:
+    found: Found = set()
+    for send in rows:
+        if send["f"] != "send" or send["type"] == "fail" or send["value"] is None:
+            continue
+        same = [r for r in rows if (r["place"], r["value"]) == (send["place"], send["value"])]
+        sends = [r for r in same if r["f"] == "send" and r["type"] != "fail"]
+        if len(sends) != 1 or not send["idempotent"]:
+            continue
+        first: dict[int, Row] = {}
+        for row in filter(is_proof, same):
+            best = first.get(row["offset"], row)
+            first[row["offset"]] = min(best, row, key=lambda r: r["op_id"])
+        if len(first) > 1:
+            found.add(("duplicate", operations(send, *first.values()), send["place"]))
+    return found
+
+
+def inconsistent_offsets(rows: list[Row]) -> Found:
+    contents: dict[Any, dict[Any, int]] = {}
+    for row in filter(is_proof, rows):
+        seen = contents.setdefault((row["place"], row["offset"]), {})
+        content = (row["control"], None if row["control"] else row["value"])
+        seen[content] = min(seen.get(content, row["op_id"]), row["op_id"])
+    return {
+        ("inconsistent-offset", tuple(sorted(set(seen.values()))), place)
+        for (place, _), seen in contents.items()
+        if len(seen) > 1
+    }
+
+
+def phantom_records(rows: list[Row]) -> Found:
+    found: Found = set()
+    reads: dict[Any, list[Row]] = {}
+    for row in filter(is_data, rows):
+        reads.setdefault((row["place"], row["offset"], row["value"]), []).append(row)
+    for (place, _, value), readers in reads.items():
+        sends = [r for r in rows if r["f"] == "send" and r["value"] == value is not None]
+        here = [s for s in sends if _may_be(s["place"], place)]
+        if any(s["type"] != "fail" for s in here):
+            continue
+        kind = (
+            "unreadable-record" if value is None
+            else "phantom-record" if not sends
+            else "wrong-partition" if not here
+            else "refused-record"
+        )  # fmt: skip
+        first = min(readers, key=lambda r: r["op_id"])
+        found.add((kind, operations(first, *sends), (*place, value)))
+    return found
+
+
+def _may_be(sent: tuple[Any, ...], read: tuple[Any, ...]) -> bool:
+    same_id = sent[1] == read[1] or "" in (sent[1], read[1])
+    return sent[0] == read[0] and sent[2] == read[2] and same_id
+
+
+def steps(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Each read with the one before it, of the same reader."""
+    last: dict[Any, Row] = {}
+    pairs = []
+    for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
+        if is_read(row):
+            reader = tuple(row[c] for c in ("place", "process", "session", "replica", "isolation"))
+            if reader in last:
+                pairs.append((last[reader], row))
+            last[reader] = row
+    return pairs
+
+
+def poll_order(rows: list[Row]) -> Found:
+    return {
+        (
+            "poll-repeats" if row["offset"] == before["offset"] else "poll-goes-back",
+            operations(before, row),
+            row["place"],
+        )
+        for before, row in steps(rows)
+        if row["offset"] <= before["offset"]
+    }
+
+
+def poll_skips(rows: list[Row]) -> Found:
+    log: dict[Any, list[Row]] = {}
+    for row in filter(is_proof, rows):
+        if row["control"] is None and row["value"] is not None:
+            log.setdefault((row["place"], row["offset"], row["value"]), []).append(row)
+    found: Found = set()
+    for before, row in steps(rows):
+        everything = row["isolation"] == "read_uncommitted"
+        between = [
+            (offset, value, proofs)
+            for (place, offset, value), proofs in log.items()
+            if place == row["place"] and before["offset"] < offset < row["offset"]
+            and offset >= log_start(rows, place) and (everything or _visible(proofs))
+        ]  # fmt: skip
+        if between:
+            _, _, proofs = min(between, key=lambda entry: entry[:2])
+            shown = min(proofs, key=lambda r: r["op_id"])
+            found.add(("poll-skip", operations(before, row, shown), row["place"]))
+    return found
+
+
+def _visible(proofs: list[Row]) -> bool:
+    outcomes = {r["outcome"] for r in proofs} - {None}
+    outcome = outcomes.pop() if len(outcomes) == 1 else None
+    given = any(r["f"] == "poll" and r["isolation"] == "read_committed" for r in proofs)
+    return outcome in ("plain", "committed") or (given and outcome != "aborted")
+
+
+def aborted_reads(rows: list[Row]) -> Found:
+    reads: dict[Any, list[Row]] = {}
+    for row in rows:
+        if is_data(row) and row["isolation"] == "read_committed" and row["outcome"] == "aborted":
+            reads.setdefault((row["place"], row["offset"], row["value"]), []).append(row)
+    found: Found = set()
+    for (place, _, value), readers in reads.items():
+        sends = [r for r in rows if r["f"] == "send" and (r["place"], r["value"]) == (place, value)]
+        first = sorted(sends, key=lambda r: r["op_id"])[:1]
+        found.add(("aborted-read", operations(*readers, *first), place))
+    return found
+
+
+ORACLES: Mapping[str, Callable[[list[Row]], Found]] = {
+    "lost_writes": lost_writes,
+    "duplicates": duplicates,
+    "inconsistent_offsets": inconsistent_offsets,
+    "phantom_records": phantom_records,
+    "poll_order": poll_order,
+    "poll_skips": poll_skips,
+    "aborted_reads": aborted_reads,
+}

@@ -1,0 +1,59 @@
+"""One-letter rows, so that a hand-written history is read at a glance.
+
+[S(1, 0), S(2, 1), P(1, 0), P(2, 1)]     value 1 acknowledged at offset 0, …, polled at 0, …
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linearizability.engine import local
+from linearizability.history import F, frame
+from linearizability.verdict import CheckerVerdict
+
+Row = dict[str, Any]
+PLACE: Row = {"topic": "t", "partition": 0}
+
+
+def S(value: int | None, offset: int | None = None, **more: Any) -> Row:
+    """A send, acks=all, idempotent; without an offset its outcome is unknown."""
+    outcome = "ok" if offset is not None else "info"
+    own = {"f": F.SEND.value, "value": value, "offset": offset, "acks": -1, "idempotent": True}
+    return PLACE | own | {"type": outcome} | more
+
+
+def P(value: int | None, offset: int | None, **more: Any) -> Row:
+    """A record given to process 1, read_committed."""
+    own = {"f": F.POLL.value, "value": value, "offset": offset, "process": 1}
+    return PLACE | own | {"isolation": "read_committed"} | more
+
+
+def RAW(value: int | None, offset: int, **more: Any) -> Row:
+    """A record of a raw read: all rows of one operation 1000, producer id 7, epoch 0."""
+    own = {
+        "op_id": 1000, "process": 9, "client": "raw", "isolation": "read_uncommitted",
+        "producer_id": 7, "producer_epoch": 0, "sequence": offset, "record_index": offset,
+    }  # fmt: skip
+    return P(value, offset) | own | more
+
+
+def END(f: str, txn: int, **more: Any) -> Row:
+    """The end of a transaction: commit or abort."""
+    return {"f": f, "txn": txn} | more
+
+
+def WHOLE(high_watermark: int, **more: Any) -> Row:
+    """The partition was read raw, whole."""
+    own = {"f": F.READ_ALL.value, "log_start": 0, "high_watermark": high_watermark, "process": 9}
+    return PLACE | own | {"isolation": "read_uncommitted", "client": "raw"} | more
+
+
+def judged(name: str, rows: list[Row]) -> CheckerVerdict:
+    """What one checker says of the history."""
+    (opinion,) = local.run(frame(rows).lazy(), [name])
+    return opinion
+
+
+def found(name: str, rows: list[Row]) -> list[tuple[str, tuple[int, ...]]]:
+    """(kind, operations) of every anomaly; operations are row numbers where op_id is not given."""
+    return [(a.kind, a.operations) for a in judged(name, rows).anomalies]

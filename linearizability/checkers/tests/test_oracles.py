@@ -1,0 +1,128 @@
+"""The kernels and their dumb twins find the same anomalies in any small history, however odd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linearizability.checkers import CHECKERS, Scope
+from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
+from linearizability.history import frame
+from linearizability.ingest import resolved
+
+OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
+OFFSET = st.integers(0, 5)
+VALUE = st.one_of(st.integers(1, 5), st.none())
+ISOLATION = st.sampled_from(["read_committed", "read_uncommitted", None])
+
+
+def place() -> dict[str, st.SearchStrategy[Any]]:
+    return {
+        "topic": st.sampled_from(["t", "t", "u"]),
+        "topic_id": st.sampled_from([None, None, "a", "b"]),
+        "partition": st.integers(0, 1),
+    }
+
+
+def sends() -> st.SearchStrategy[Row]:
+    return st.fixed_dictionaries(
+        place() | {
+            "f": st.just("send"), "type": OUTCOME, "value": VALUE,
+            "offset": st.one_of(OFFSET, st.none()),
+            "acks": st.sampled_from([-1, -1, -1, 1, 0, None]),
+            "idempotent": st.sampled_from([True, True, False, None]),
+            "txn": st.one_of(st.none(), st.integers(1, 2)),
+        }
+    )  # fmt: skip
+
+
+def polls() -> st.SearchStrategy[Row]:
+    return st.fixed_dictionaries(
+        place() | {
+            "f": st.just("poll"), "type": OUTCOME, "value": VALUE,
+            "offset": st.one_of(OFFSET, st.none()), "isolation": ISOLATION,
+            "process": st.integers(1, 2), "session": st.integers(0, 1),
+            "group": st.sampled_from([None, None, "g"]),
+            "log_start": st.sampled_from([None] * 9 + [2]),
+        }
+    )  # fmt: skip
+
+
+def raw_reads() -> st.SearchStrategy[list[Row]]:
+    """One raw read of one partition: offsets grow, some records are markers."""
+    record = st.fixed_dictionaries(
+        {
+            "value": VALUE, "control": st.sampled_from([None, None, "commit", "abort"]),
+            "producer_id": st.sampled_from([-1, 7, 7, 8]),
+        }
+    )  # fmt: skip
+    shared = st.fixed_dictionaries(
+        place() | {
+            "f": st.just("poll"), "isolation": st.just("read_uncommitted"),
+            "client": st.just("raw"), "process": st.just(9),
+            "replica": st.sampled_from([None, None, 1]),
+            "high_watermark": st.sampled_from([None, 3]),
+        }
+    )  # fmt: skip
+    return st.builds(
+        lambda common, records: [
+            common | record | {"offset": n, "record_index": n, "value": None}
+            if record["control"]
+            else common | record | {"offset": n, "record_index": n}
+            for n, record in enumerate(records)
+        ],
+        shared,
+        st.lists(record, max_size=6),
+    )
+
+
+def others() -> st.SearchStrategy[Row]:
+    ends = st.fixed_dictionaries(
+        {"f": st.sampled_from(["commit", "abort"]), "txn": st.integers(1, 2), "type": OUTCOME}
+    )
+    whole = st.fixed_dictionaries(
+        place() | {
+            "f": st.just("read_all"), "type": OUTCOME, "isolation": ISOLATION,
+            "log_start": st.sampled_from([None, 0, 1]),
+            "high_watermark": st.one_of(st.none(), st.integers(0, 6)),
+            "last_stable_offset": st.one_of(st.none(), st.integers(0, 6)),
+        }
+    )  # fmt: skip
+    return st.one_of(ends, whole)
+
+
+def operations() -> st.SearchStrategy[list[Row]]:
+    return st.one_of(
+        sends().map(lambda row: [row]), polls().map(lambda row: [row]), raw_reads(),
+        others().map(lambda row: [row]),
+    )  # fmt: skip
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Row]:
+    drawn = draw(st.lists(operations(), max_size=14))
+    rows = [row | {"op_id": n} for n, rows in enumerate(drawn) for row in rows]
+    return frame(rows).rows(named=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories())
+def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
+    events = resolved(frame(rows).lazy()).sort("op_id", "record_index")
+    plain = sorted(resolve(rows), key=lambda row: (row["op_id"], row["record_index"]))
+    assert events["outcome"].to_list() == [row["outcome"] for row in plain]
+    for name, oracle in ORACLES.items():
+        assert by_kernel(events, name) == oracle(plain), name
+
+
+def by_kernel(events: Any, name: str) -> Found:
+    checker = CHECKERS[name]
+    found = checker.anomalies(events.filter(checker.scope.rows).lazy()).collect()
+    place = ["topic", "topic_id", "partition"]
+    place += ["value"] if checker.scope is Scope.VALUE else []
+    return {
+        (row["kind"], tuple(row["op_ids"]), tuple(row[column] for column in place))
+        for row in found.iter_rows(named=True)
+    }
