@@ -5,6 +5,13 @@ Read README.md for a tour. `definition("ProduceRequest")` is a message; `encode_
 """
 
 from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions
+from reference_impl.wire.batch_header import (
+    CONTROL_BIT,
+    HEADER_BYTES,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    TRANSACTIONAL_BIT,
+)
 from reference_impl.wire.compression import compress, decompress
 from reference_impl.wire.errors import ERRORS, ErrorCode, ErrorInfo, error_name
 from reference_impl.wire.fields import Struct
@@ -35,12 +42,15 @@ from reference_impl.wire.malformed import CorruptRecord, Malformed
 from reference_impl.wire.messages import (
     KAFKA_VERSIONS,
     LATEST,
+    api_keys,
     definition,
     request_definition,
     response_definition,
 )
 from reference_impl.wire.pieces import Piece
+from reference_impl.wire.primitives import ZERO_UUID
 from reference_impl.wire.records import (
+    BY_POSITION,
     NO_TIMESTAMP,
     BatchHeader,
     Compression,
@@ -61,11 +71,18 @@ from reference_impl.wire.schema import Definition
 
 __all__ = [
     "API_NAMES",
+    "BY_POSITION",
+    "CONTROL_BIT",
     "ERRORS",
     "FRAME_BYTES_MAX",
+    "HEADER_BYTES",
     "KAFKA_VERSIONS",
     "LATEST",
+    "LOG_APPEND_TIME_BIT",
+    "LOG_OVERHEAD",
     "NO_TIMESTAMP",
+    "TRANSACTIONAL_BIT",
+    "ZERO_UUID",
     "ApiKey",
     "BatchHeader",
     "Compression",
@@ -82,6 +99,7 @@ __all__ = [
     "RequestHeader",
     "Struct",
     "api_key",
+    "api_keys",
     "assign_offset_and_epoch",
     "batches",
     "check_crc",

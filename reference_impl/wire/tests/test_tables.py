@@ -10,18 +10,45 @@ from reference_impl.wire import messages, schemas
 from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions
 from reference_impl.wire.errors import DEFINITE, ERRORS, MESSAGES, RETRIABLE, ErrorCode, error_name
 from reference_impl.wire.fields import snake_case
+from reference_impl.wire.frames import request_header_version, response_header_version
 from reference_impl.wire.schemas.derive import derive, main, render
 from reference_impl.wire.tests import java_oracle
 
 
+def java_rows(kafka_version: str) -> dict[str, list[list[str]]]:
+    """What `Tables.java` prints, by the first word of the row."""
+    [answer] = java_oracle.run("Tables.java", kafka_version, [""])
+    rows: dict[str, list[list[str]]] = {}
+    for row in answer.strip(";").split(";"):
+        kind, *words = row.split(" ")
+        rows.setdefault(kind, []).append(words)
+    return rows
+
+
+def assert_headers_are_those_of_kafka(rows: list[list[str]], kafka_version: str) -> None:
+    versions: dict[int, list[int]] = {}
+    for key, version, request, response in (map(int, row) for row in rows):
+        versions.setdefault(key, []).append(version)
+        assert request_header_version(key, version) == request, (key, version)
+        assert response_header_version(key, version) == response, (key, version)
+    assert versions == {
+        key: list(valid_versions(key, kafka_version)) for key in messages.api_keys(kafka_version)
+    }
+
+
 @pytest.mark.needs("jdk", "kafka-jars")
-def test_errors_and_apis_are_those_of_kafka() -> None:
-    [answer] = java_oracle.run("Tables.java", "4.3.1", [""])
-    rows = [row.split(" ") for row in answer.strip(";").split(";")]
-    errors = {int(row[1]): (row[2], row[3] == "true") for row in rows if row[0] == "error"}
+def test_errors_apis_and_header_versions_are_those_of_kafka() -> None:
+    rows = java_rows("4.3.1")
+    errors = {int(code): (name, retriable == "true") for code, name, retriable in rows["error"]}
     assert errors == {code: (info.name, info.retriable) for code, info in ERRORS.items()}
-    apis = {int(row[1]): (row[2], row[3]) for row in rows if row[0] == "api"}
+    apis = {int(key): (constant, name) for key, constant, name in rows["api"]}
     assert {key: (ApiKey(key).name, name) for key, name in API_NAMES.items()} == apis
+    assert_headers_are_those_of_kafka(rows["header"], "4.3.1")
+
+
+@pytest.mark.needs("jdk", "kafka-jars-3.9.1")
+def test_header_versions_of_removed_apis_are_those_of_kafka() -> None:
+    assert_headers_are_those_of_kafka(java_rows("3.9.1")["header"], "3.9.1")
 
 
 @pytest.mark.parametrize(

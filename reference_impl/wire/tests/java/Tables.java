@@ -1,4 +1,5 @@
-// Prints Kafka's error codes and api keys: "error CODE NAME RETRIABLE" and "api KEY NAME Name".
+// Prints Kafka's error codes, api keys and header versions: "error CODE NAME RETRIABLE",
+// "api KEY NAME Name" and "header KEY VERSION REQUEST RESPONSE".
 
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -14,6 +15,12 @@ public class Tables {
         for (ApiKeys key : ApiKeys.values()) {
             line.append("api ").append(key.id).append(' ').append(key.name()).append(' ')
                 .append(key.name).append(';');
+            short last = key.messageType.highestSupportedVersion(true);
+            for (short version = key.messageType.lowestSupportedVersion(); version <= last; version++) {
+                line.append("header ").append(key.id).append(' ').append(version).append(' ')
+                    .append(key.requestHeaderVersion(version)).append(' ')
+                    .append(key.responseHeaderVersion(version)).append(';');
+            }
         }
         System.out.println(line);
     }
