@@ -7,7 +7,7 @@ it never talks to the outside except through what it yields and through `Storage
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from reference_impl.core.api import Api
@@ -16,7 +16,6 @@ from reference_impl.core.controller.metadata_image import MetadataImage, TopicIm
 from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.controller.records import new_leadership
 from reference_impl.core.data_directory import DataDirectory
-from reference_impl.core.effects import Effect
 from reference_impl.core.events import Event
 from reference_impl.core.fetch_sessions import FetchSessions
 from reference_impl.core.groups.coordinator import GroupCoordinator
@@ -142,7 +141,6 @@ class Broker:
         """What is in force for a topic."""
         return {**self.config.topic_defaults, **topic.configs}
 
-    def stop(self) -> Iterator[Effect]:
+    def stop(self) -> None:
         """A clean shutdown: everything on disk, and a mark which says so."""
-        yield from self.groups.stop()
         self.logs.close()

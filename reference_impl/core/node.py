@@ -86,7 +86,7 @@ class Node:
             case TimerFired(key=key) if key[0] == coordinator.TIMER:
                 yield from broker.groups.timer_fired(key)
             case Stopping():
-                yield from broker.stop()
+                broker.stop()
             case _:
                 raise ValueError(f"a node does not know what to do with {event}")
         yield from broker.parking.answer_ready()

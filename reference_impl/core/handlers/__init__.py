@@ -8,12 +8,23 @@ from __future__ import annotations
 from reference_impl.core.api import Api
 from reference_impl.core.handlers.api_versions import handle_api_versions
 from reference_impl.core.handlers.create_topics import handle_create_topics
+from reference_impl.core.handlers.delete_groups import handle_delete_groups
 from reference_impl.core.handlers.delete_topics import handle_delete_topics
+from reference_impl.core.handlers.describe_groups import handle_describe_groups
 from reference_impl.core.handlers.fetch import handle_fetch
+from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
+from reference_impl.core.handlers.heartbeat import handle_heartbeat
 from reference_impl.core.handlers.init_producer_id import handle_init_producer_id
+from reference_impl.core.handlers.join_group import handle_join_group
+from reference_impl.core.handlers.leave_group import handle_leave_group
+from reference_impl.core.handlers.list_groups import handle_list_groups
 from reference_impl.core.handlers.list_offsets import handle_list_offsets
 from reference_impl.core.handlers.metadata import handle_metadata
+from reference_impl.core.handlers.offset_commit import handle_offset_commit
+from reference_impl.core.handlers.offset_delete import handle_offset_delete
+from reference_impl.core.handlers.offset_fetch import handle_offset_fetch
 from reference_impl.core.handlers.produce import handle_produce
+from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.wire import ApiKey
 
 HANDLERS: dict[int, Api] = {
@@ -25,4 +36,15 @@ HANDLERS: dict[int, Api] = {
     ApiKey.CREATE_TOPICS: Api(handle_create_topics, 2, 7),
     ApiKey.DELETE_TOPICS: Api(handle_delete_topics, 1, 6),
     ApiKey.INIT_PRODUCER_ID: Api(handle_init_producer_id, 0, 5),
+    ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
+    ApiKey.DESCRIBE_GROUPS: Api(handle_describe_groups, 0, 6),
+    ApiKey.FIND_COORDINATOR: Api(handle_find_coordinator, 0, 6),
+    ApiKey.HEARTBEAT: Api(handle_heartbeat, 0, 4),
+    ApiKey.JOIN_GROUP: Api(handle_join_group, 0, 9),
+    ApiKey.LEAVE_GROUP: Api(handle_leave_group, 0, 5),
+    ApiKey.LIST_GROUPS: Api(handle_list_groups, 0, 5),
+    ApiKey.OFFSET_COMMIT: Api(handle_offset_commit, 2, 10),
+    ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
+    ApiKey.OFFSET_FETCH: Api(handle_offset_fetch, 1, 10),
+    ApiKey.SYNC_GROUP: Api(handle_sync_group, 0, 5),
 }

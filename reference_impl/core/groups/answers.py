@@ -1,0 +1,87 @@
+"""The answers to JoinGroup and SyncGroup, which are given long after they were asked for.
+
+Source: JoinGroupResponse.json, SyncGroupResponse.json; KIP-345, KIP-559 (protocol in v7 and v5),
+KIP-814 (skip_assignment, v9).
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.effects import Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.wire import ErrorCode, Struct, definition
+
+JOIN_RESPONSE = definition("JoinGroupResponse")
+SYNC_RESPONSE = definition("SyncGroupResponse")
+
+
+def join_refused(request: Request, code: ErrorCode, member_id: str) -> Respond:
+    """No place in the next generation, and why."""
+    return Respond(
+        request,
+        JOIN_RESPONSE.new(
+            error_code=code,
+            member_id=member_id,
+            # [New in v7: KIP-559]
+            protocol_name=None if request.api_version >= 7 else "",
+        ),
+    )
+
+
+def joined(
+    request: Request,
+    group: ClassicGroup,
+    member: Member,
+    *,
+    members: list[Struct],
+    leader: str | None = None,
+    skip_assignment: bool = False,
+) -> Respond:
+    """A place in this generation; `members` is for the leader, who assigns."""
+    return Respond(
+        request,
+        JOIN_RESPONSE.new(
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol,
+            leader=leader or group.leader or "",
+            member_id=member.member_id,
+            members=members,
+            skip_assignment=skip_assignment,
+        ),
+    )
+
+
+def subscriptions(group: ClassicGroup) -> list[Struct]:
+    """All members with what they want, in the form of the selected protocol."""
+    return [
+        JOIN_RESPONSE.struct(
+            "JoinGroupResponseMember",
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
+            metadata=member.protocols[group.protocol or ""],
+        )
+        for member in group.members.values()
+    ]
+
+
+def members_for(group: ClassicGroup, member: Member) -> list[Struct]:
+    """What this member is told about the others: all to the leader, nothing to a follower."""
+    return subscriptions(group) if group.leader == member.member_id else []
+
+
+def sync_refused(request: Request, code: ErrorCode) -> Respond:
+    """No assignment, and why."""
+    return Respond(request, SYNC_RESPONSE.new(error_code=code))
+
+
+def synced(request: Request, group: ClassicGroup, member: Member) -> Respond:
+    """The member's part of the work."""
+    return Respond(
+        request,
+        SYNC_RESPONSE.new(
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol,
+            assignment=member.assignment,
+        ),
+    )

@@ -1,0 +1,183 @@
+"""A classic consumer group: its members, its generation, and the choices it makes.
+
+Source: ClassicGroup.java, ClassicGroupMember.java; KIP-345 (static members: `group.instance.id`
+outlives the member id). This file holds data and pure decisions; when to use them is said by
+`rebalance.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from reference_impl.core.events import Request
+from reference_impl.core.groups.states import Move, State, next_state
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Malformed, decode_versioned, definition
+
+CONSUMER_PROTOCOL = "consumer"
+
+
+@dataclass(slots=True)
+class Member:
+    """One member of one group."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: dict[str, bytes]
+    """Assignor names, most wanted first, each with the subscription in its own form."""
+    assignment: bytes = b""
+    awaiting_join: Request | None = None
+    awaiting_sync: Request | None = None
+    is_new: bool = False
+    """It does not know its member id yet, so it cannot send heartbeats."""
+
+    def vote(self, candidates: set[str]) -> str:
+        """The first of its protocols that is a candidate."""
+        return next(name for name in self.protocols if name in candidates)
+
+
+@dataclass(slots=True)
+class ClassicGroup:
+    """One group. Members are kept in the order in which they came."""
+
+    group_id: str
+    state: State = State.EMPTY
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    """group.instance.id -> member id."""
+    pending_members: set[str] = field(default_factory=set)
+    """Ids that were given out but not used yet (KIP-394)."""
+    pending_syncs: set[str] = field(default_factory=set)
+    """Who got the new generation and did not come for the assignment yet."""
+    new_member_added: bool = False
+    """Somebody came during the initial delay, so it may be extended (KIP-134)."""
+    is_initial_rebalance: bool = False
+    state_timestamp_ms: int = -1
+
+    def move(self, what: Move) -> None:
+        """Go where the table says."""
+        self.state = next_state(self.state, what)
+
+    # --- members ------------------------------------------------------------------------------
+
+    def add(self, member: Member) -> None:
+        """Take a member in; the first one leads."""
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if self.leader is None:
+            self.leader = member.member_id
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self.pending_members.discard(member.member_id)
+
+    def remove(self, member_id: str) -> None:
+        """Let a member go; if it led, the next one that waits for the generation leads."""
+        member = self.members.pop(member_id, None)
+        if member is not None and member.instance_id is not None:
+            self.static_members.pop(member.instance_id, None)
+        self.pending_members.discard(member_id)
+        self.pending_syncs.discard(member_id)
+        if self.leader == member_id:
+            self.leader = next(iter(self.members), None)
+
+    def replace_static(self, instance_id: str, new_member_id: str) -> Member:
+        """The same instance with a new id, in the same place (KIP-345)."""
+        old_member_id = self.static_members[instance_id]
+        member = self.members[old_member_id]
+        member.member_id = new_member_id
+        self.members = {each.member_id: each for each in self.members.values()}
+        self.static_members[instance_id] = new_member_id
+        if self.leader == old_member_id:
+            self.leader = new_member_id
+        if old_member_id in self.pending_syncs:
+            self.pending_syncs = self.pending_syncs - {old_member_id} | {new_member_id}
+        return member
+
+    def checked_member(self, member_id: str, instance_id: str | None) -> Member:
+        """The member who speaks; raises Refused if it is none, or was replaced (KIP-345)."""
+        if instance_id is not None:
+            current = self.static_members.get(instance_id)
+            if current is None:
+                raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+            if current != member_id:
+                raise Refused(ErrorCode.FENCED_INSTANCE_ID)
+        member = self.members.get(member_id)
+        if member is None:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        return member
+
+    def has_all_joined(self) -> bool:
+        """Every member waits for the next generation, and nobody is on the way."""
+        return not self.pending_members and all(
+            member.awaiting_join for member in self.members.values()
+        )
+
+    def elect_joined_leader(self) -> bool:
+        """Make sure that the leader is one who takes part; False if nobody does."""
+        if self.leader is None:
+            return False
+        if self.members[self.leader].awaiting_join is not None:
+            return True
+        for member in self.members.values():
+            if member.awaiting_join is not None:
+                self.leader = member.member_id
+                return True
+        return False
+
+    def rebalance_timeout_ms(self) -> int:
+        """The longest that any member asked for."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # --- protocols ----------------------------------------------------------------------------
+
+    def supports(self, protocol_type: str, protocols: dict[str, bytes]) -> bool:
+        """Whether somebody with these protocols can be a member."""
+        if not self.members:
+            return bool(protocol_type) and bool(protocols)
+        return protocol_type == self.protocol_type and bool(
+            self.common_protocols() & set(protocols)
+        )
+
+    def common_protocols(self) -> set[str]:
+        """What every member can do."""
+        times = Counter(name for member in self.members.values() for name in member.protocols)
+        return {name for name, count in times.items() if count == len(self.members)}
+
+    def select_protocol(self) -> str:
+        """The one with the most votes; each member votes for its first that all can do."""
+        candidates = self.common_protocols()
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return votes.most_common(1)[0][0]
+
+    def subscribed_topics(self) -> set[str] | None:
+        """Topics that consumers of this group read; None if nobody can tell."""
+        if self.protocol_type != CONSUMER_PROTOCOL or self.protocol is None:
+            return None
+        topics: set[str] = set()
+        for member in self.members.values():
+            try:
+                _, subscription = decode_versioned(
+                    definition("ConsumerProtocolSubscription"), member.protocols[self.protocol]
+                )
+            except Malformed:
+                return None
+            topics.update(subscription.topics)
+        return topics
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member may be reading the topic."""
+        topics = self.subscribed_topics()
+        if topics is None:
+            return bool(self.members) and self.protocol_type == CONSUMER_PROTOCOL
+        return topic in topics

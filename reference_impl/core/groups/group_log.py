@@ -1,0 +1,191 @@
+"""What groups must not forget, in `__consumer_offsets`: Kafka's own records, in its own topic.
+
+Source: GroupCoordinatorRecordHelpers.java, GroupCoordinator (partitionFor); record definitions
+OffsetCommitKey/Value (type 1) and GroupMetadataKey/Value (type 2). One log partition holds
+everything of one group; the newest record of a key is what counts, and a null value ends the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.states import State
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.wire import (
+    ErrorCode,
+    Record,
+    RecordBatch,
+    Struct,
+    decode_record,
+    definition,
+    encode_record,
+    read_header,
+)
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+TOPIC = "__consumer_offsets"
+OFFSET_VERSION, GROUP_VERSION = 4, 4
+KeyValue = tuple[Struct, Struct | None]
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode: over UTF-16 units, as a signed 32-bit number."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def partition_for(group_id: str, partitions: int) -> int:
+    """Which partition keeps a group: Utils.abs(hash) % n, where MIN_VALUE counts as 0."""
+    value = java_hash(group_id)
+    return (0 if value == -(1 << 31) else abs(value)) % partitions
+
+
+class GroupLog:
+    """Appends to, and replays, the partitions of the topic."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def partition_of(self, group_id: str) -> Partition:
+        """Where a group is kept; raises Refused while there is no such place."""
+        topic = self._broker.image.topics.get(TOPIC)
+        if topic is None:
+            raise Refused(ErrorCode.NOT_COORDINATOR)
+        index = partition_for(group_id, len(topic.partitions))
+        partition = self._broker.replicas.get(TOPIC, index)
+        if partition is None or partition.offline is not None:
+            raise Refused(ErrorCode.NOT_COORDINATOR)
+        return partition
+
+    def append(self, group_id: str, records: Sequence[KeyValue]) -> None:
+        """Write records of one group as one batch: all of them, or none; raises Refused."""
+        if not records:
+            return
+        partition = self.partition_of(group_id)
+        batch = RecordBatch(
+            [_record(key, value) for key, value in records], base_timestamp=self._broker.now_ms
+        )
+        data = bytearray(batch.encode())
+        header = read_header(data)
+        if header.size > partition.config.max_message_bytes:
+            raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+        try:
+            partition.log.append(data, [header], partition.leader_epoch, self._broker.now_ms)
+        except StorageError as error:
+            partition.offline = str(error)
+            raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
+        partition.advance_high_watermark()
+        self._broker.parking.note_change(partition.topic, partition.index)
+
+    def replay(self) -> Iterator[KeyValue]:
+        """Every record of every partition, in the order of the log."""
+        topic = self._broker.image.topics.get(TOPIC)
+        for index in sorted(topic.partitions if topic else ()):
+            partition = self._broker.replicas.get(TOPIC, index)
+            if partition is None:
+                continue
+            for data in partition.log.batches(partition.log.log_start_offset):
+                batch, _ = RecordBatch.decode(data)
+                for record in batch.records:
+                    if record.key is not None and not batch.is_control:
+                        yield decode_record(record.key, record.value)
+
+
+def _record(key: Struct, value: Struct | None) -> Record:
+    version = OFFSET_VERSION if type(key).__name__ == "OffsetCommitKey" else GROUP_VERSION
+    key_bytes, value_bytes = encode_record(key, value, version)
+    return Record(value_bytes, key_bytes)
+
+
+def offset_record(
+    group_id: str, key: TopicPartition, committed: CommittedOffset | None
+) -> KeyValue:
+    """A commit, or (None) its end."""
+    record_key = definition("OffsetCommitKey").new(group=group_id, topic=key[0], partition=key[1])
+    if committed is None:
+        return record_key, None
+    return record_key, definition("OffsetCommitValue").new(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        topic_id=committed.topic_id,
+    )
+
+
+def committed_from(value: Struct) -> CommittedOffset:
+    """The commit that a record tells of."""
+    return CommittedOffset(
+        value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.topic_id
+    )
+
+
+def group_tombstone(group_id: str) -> KeyValue:
+    """The group is gone."""
+    return definition("GroupMetadataKey").new(group=group_id), None
+
+
+def group_record(group: ClassicGroup) -> KeyValue:
+    """The group as it is now, with the assignment of the generation."""
+    of = definition("GroupMetadataValue")
+    value = of.new(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol,
+        leader=group.leader,
+        current_state_timestamp=group.state_timestamp_ms,
+        members=[
+            of.struct(
+                "MemberMetadata",
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.protocols.get(group.protocol or "", b""),
+                assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+    return definition("GroupMetadataKey").new(group=group.group_id), value
+
+
+def group_from(group_id: str, value: Struct) -> ClassicGroup:
+    """The group that a record tells of: stable if it has members, else empty."""
+    group = ClassicGroup(
+        group_id,
+        State.STABLE if value.members else State.EMPTY,
+        value.generation,
+        value.protocol_type or None,
+        value.protocol,
+        value.leader,
+        state_timestamp_ms=value.current_state_timestamp,
+    )
+    for row in value.members:
+        group.add(
+            Member(
+                row.member_id,
+                row.group_instance_id,
+                row.client_id,
+                row.client_host,
+                row.session_timeout,
+                row.rebalance_timeout if row.rebalance_timeout >= 0 else row.session_timeout,
+                value.protocol_type,
+                {value.protocol or "": bytes(row.subscription)},
+                bytes(row.assignment),
+            )
+        )
+    group.leader = value.leader
+    return group

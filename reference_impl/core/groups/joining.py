@@ -1,0 +1,172 @@
+"""Who may join, and as whom. Source: GroupMetadataManager.java (classicGroupJoinNewMember,
+classicGroupJoinExistingMember, updateStaticMemberThenRebalanceOrCompleteJoin); KIP-345, KIP-389
+(group.max.size), KIP-394 (member id required), KIP-814 (skip_assignment)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.events import Request
+from reference_impl.core.groups import answers, rebalance, timers
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.states import State
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.coordinator import GroupCoordinator
+
+MEMBER_ID_REQUIRED_SINCE, SKIP_ASSIGNMENT_SINCE = 4, 9
+
+
+def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
+    """Decide about one JoinGroup; raises Refused."""
+    body = request.body
+    group = coordinator.group_to_join(body.group_id, body.member_id)
+    _check_size(coordinator, group, body.member_id)
+    if not group.supports(body.protocol_type, protocols_of(request)):
+        raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not body.member_id:
+        yield from _join_new(coordinator, group, request)
+    elif body.member_id in group.pending_members:
+        yield from timers.forget_pending(group, body.member_id)
+        yield from _add(coordinator, group, request, body.member_id)
+    else:
+        yield from _rejoin(coordinator, group, request)
+
+
+def protocols_of(request: Request) -> dict[str, bytes]:
+    """The protocols of a request, in its order."""
+    return {row.name: bytes(row.metadata) for row in request.body.protocols}
+
+
+def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: str) -> None:
+    """Whether there is room (KIP-389); those who are in may stay."""
+    if group.state is State.EMPTY:
+        return
+    member = group.members.get(member_id)
+    if group.state is State.PREPARING_REBALANCE:
+        inside = member is not None and member.awaiting_join is not None
+        size = sum(each.awaiting_join is not None for each in group.members.values())
+    else:
+        inside, size = member is not None, len(group.members)
+    if not inside and size >= coordinator.group_size_max:
+        group.remove(member_id)
+        raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+
+
+def _join_new(
+    coordinator: GroupCoordinator, group: ClassicGroup, request: Request
+) -> Iterator[Effect]:
+    """Somebody without a member id."""
+    body = request.body
+    member_id = f"{body.group_instance_id or request.client_id or ''}-{coordinator.random_uuid()}"
+    if body.group_instance_id is not None:
+        if body.group_instance_id in group.static_members:
+            yield from _replace_static(coordinator, group, request, member_id)
+        else:
+            yield from _add(coordinator, group, request, member_id)
+    # [New in v4: KIP-394]
+    elif request.api_version >= MEMBER_ID_REQUIRED_SINCE:
+        # A client whose answer is lost asks again: with an id it would not be taken for two.
+        group.pending_members.add(member_id)
+        yield from timers.expect_pending(group, member_id, body.session_timeout_ms)
+        yield answers.join_refused(request, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+    else:
+        yield from _add(coordinator, group, request, member_id)
+
+
+def _add(
+    coordinator: GroupCoordinator, group: ClassicGroup, request: Request, member_id: str
+) -> Iterator[Effect]:
+    """Take a new member in, and rebalance."""
+    body = request.body
+    member = Member(
+        member_id,
+        body.group_instance_id,
+        request.client_id or "",
+        request.client_host,
+        body.session_timeout_ms,
+        rebalance_timeout_of(request),
+        body.protocol_type,
+        protocols_of(request),
+        awaiting_join=request,
+        is_new=True,
+    )
+    if group.state is State.PREPARING_REBALANCE and group.is_initial_rebalance:
+        group.new_member_added = True
+    group.add(member)
+    yield from timers.expect_heartbeat(group, member, timers.NEW_MEMBER_TIMEOUT_MS)
+    yield from rebalance.change(coordinator, group)
+
+
+def rebalance_timeout_of(request: Request) -> int:
+    """How long the member lets a rebalance take; version 0 has only the session timeout."""
+    wanted: int = request.body.rebalance_timeout_ms
+    return wanted if wanted >= 0 else request.body.session_timeout_ms
+
+
+def _rejoin(
+    coordinator: GroupCoordinator, group: ClassicGroup, request: Request
+) -> Iterator[Effect]:
+    """A member asks for the next generation, or again for the current one."""
+    body = request.body
+    member = group.checked_member(body.member_id, body.group_instance_id)
+    same = member.protocols == protocols_of(request)
+    leads = group.leader == member.member_id
+    lost_answer = group.state is State.COMPLETING_REBALANCE and same
+    nothing_new = group.state is State.STABLE and same and not leads
+    if lost_answer or nothing_new:
+        yield answers.joined(request, group, member, members=answers.members_for(group, member))
+        return
+    yield from _update(group, member, request)
+    yield from rebalance.change(coordinator, group)
+
+
+def _update(group: ClassicGroup, member: Member, request: Request) -> Iterator[Effect]:
+    """Take over what the request says of the member; an older request of it is superseded."""
+    if member.awaiting_join is not None and member.awaiting_join is not request:
+        yield answers.join_refused(
+            member.awaiting_join, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id
+        )
+    member.protocols = protocols_of(request)
+    member.session_timeout_ms = request.body.session_timeout_ms
+    member.rebalance_timeout_ms = rebalance_timeout_of(request)
+    member.awaiting_join = request
+
+
+def _replace_static(
+    coordinator: GroupCoordinator, group: ClassicGroup, request: Request, member_id: str
+) -> Iterator[Effect]:
+    """The process behind a group.instance.id was restarted (KIP-345).
+
+    If the group is stable and nothing about the choice of protocol changes, the new process gets
+    the old one's place and assignment without a rebalance.
+    """
+    instance_id = request.body.group_instance_id
+    old_leader = group.leader
+    member = group.members[group.static_members[instance_id]]
+    yield from rebalance.fence(group, member)
+    group.replace_static(instance_id, member_id)
+    yield from timers.expect_heartbeat(group, member)
+    yield from _update(group, member, request)
+    if group.state is not State.STABLE or group.select_protocol() != group.protocol:
+        yield from rebalance.change(coordinator, group)
+        return
+    member.awaiting_join = None
+    coordinator.save_group(group)
+    leads = group.leader == member_id
+    # [New in v9: KIP-814]
+    skips = request.api_version >= SKIP_ASSIGNMENT_SINCE
+    yield answers.joined(
+        request,
+        group,
+        member,
+        # Before version 9 the only way to keep the leader from assigning again is to tell it that
+        # it does not lead, by naming the member id which it had before.
+        members=answers.members_for(group, member) if skips else [],
+        leader=group.leader if skips else old_leader,
+        skip_assignment=skips and leads,
+    )

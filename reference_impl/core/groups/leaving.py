@@ -1,0 +1,37 @@
+"""LeaveGroup: a member goes of its own will, or is sent away by an admin (KIP-345).
+
+Source: GroupMetadataManager.java (classicGroupLeaveToClassicGroup).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.groups import rebalance, timers
+from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.states import State
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.coordinator import GroupCoordinator
+
+
+def leave(
+    coordinator: GroupCoordinator, group: ClassicGroup, member_id: str, instance_id: str | None
+) -> Iterator[Effect]:
+    """Let one member go; raises Refused before anything has changed."""
+    if group.state is State.DEAD:
+        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if not member_id and instance_id is not None:
+        # An admin names the instance alone: whoever it is now.
+        member_id = group.static_members.get(instance_id, "")
+    elif member_id in group.pending_members:
+        group.pending_members.discard(member_id)
+        yield from timers.forget_pending(group, member_id)
+        if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
+            yield from rebalance.complete_or_wait(coordinator, group)
+        return
+    yield from rebalance.drop(coordinator, group, group.checked_member(member_id, instance_id))

@@ -1,0 +1,167 @@
+"""The life of one rebalance: who is waited for, when the generation begins, who is dropped.
+
+Source: GroupMetadataManager.java (prepareRebalance, maybeCompleteJoinElseSchedule,
+completeClassicGroupJoin, tryCompleteInitialRebalanceElseSchedule, expirePendingSync,
+removeMemberAndUpdateClassicGroup); KIP-62, KIP-134, KAFKA-10284.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.groups import answers, timers
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.states import Move, State
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.coordinator import GroupCoordinator
+
+
+def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
+    """The membership is not what it was: begin a rebalance, or see if the running one is ready."""
+    if group.state is State.PREPARING_REBALANCE:
+        if not group.is_initial_rebalance:
+            yield from complete_or_wait(coordinator, group)
+    else:
+        yield from prepare(coordinator, group)
+
+
+def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
+    """Begin to collect the members of the next generation."""
+    if group.state is State.COMPLETING_REBALANCE:
+        yield from _refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
+    yield from timers.syncs_are_over(group)
+    group.pending_syncs.clear()
+    group.is_initial_rebalance = group.state is State.EMPTY
+    if group.is_initial_rebalance:
+        group.move(Move.MEMBER_JOINS)
+        delay_ms = coordinator.initial_delay_ms
+        remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
+        yield from timers.delay_first_rebalance(group, delay_ms, remaining_ms)
+    else:
+        group.move(Move.MEMBERSHIP_CHANGES)
+        yield from complete_or_wait(coordinator, group)
+
+
+def initial_delay_is_over(
+    coordinator: GroupCoordinator, group: ClassicGroup, delay_ms: int, remaining_ms: int
+) -> Iterator[Effect]:
+    """Begin the first generation, unless somebody came meanwhile: then wait once more (KIP-134)."""
+    if group.state is not State.PREPARING_REBALANCE or not group.is_initial_rebalance:
+        return
+    if group.new_member_added and remaining_ms > 0:
+        group.new_member_added = False
+        next_delay_ms = min(coordinator.initial_delay_ms, remaining_ms)
+        yield from timers.delay_first_rebalance(
+            group, next_delay_ms, max(remaining_ms - delay_ms, 0)
+        )
+    else:
+        yield from complete_join(coordinator, group)
+
+
+def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
+    """Begin the generation if everybody is in; else give the others their rebalance timeout."""
+    if group.has_all_joined():
+        yield from complete_join(coordinator, group)
+    else:
+        yield from timers.wait_for_joins(group, group.rebalance_timeout_ms())
+
+
+def complete_join(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
+    """Begin the next generation with those who asked for it."""
+    if group.state is not State.PREPARING_REBALANCE:
+        return
+    yield from timers.joins_are_over(group)
+    group.is_initial_rebalance = group.new_member_added = False
+    for member in list(group.members.values()):
+        # Static members keep their place until their session times out (KIP-345).
+        if member.awaiting_join is None and member.instance_id is None:
+            group.remove(member.member_id)
+            yield from timers.forget_member(group, member.member_id)
+    if group.members and not group.elect_joined_leader():
+        # Only static members are left, and none is here: their sessions decide.
+        yield from timers.wait_for_joins(group, group.rebalance_timeout_ms())
+        return
+    group.generation += 1
+    group.state_timestamp_ms = coordinator.now_ms
+    group.pending_syncs.clear()
+    if not group.members:
+        group.protocol = None
+        group.move(Move.NOBODY_JOINED)
+        yield from coordinator.try_to_save(group)
+        return
+    group.protocol = group.select_protocol()
+    group.move(Move.ALL_JOINED)
+    yield from _tell_generation(group)
+    yield from timers.wait_for_syncs(group, group.rebalance_timeout_ms())
+
+
+def _tell_generation(group: ClassicGroup) -> Iterator[Effect]:
+    for member in group.members.values():
+        group.pending_syncs.add(member.member_id)
+        request, member.awaiting_join = member.awaiting_join, None
+        if request is not None:
+            yield answers.joined(request, group, member, members=answers.members_for(group, member))
+        member.is_new = False
+        yield from timers.expect_heartbeat(group, member)
+
+
+def syncs_timed_out(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
+    """Drop the members that joined but never came for their assignment."""
+    if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
+        return
+    for member_id in sorted(group.pending_syncs):
+        group.remove(member_id)
+        yield from timers.forget_member(group, member_id)
+    yield from prepare(coordinator, group)
+
+
+def session_timed_out(
+    coordinator: GroupCoordinator, group: ClassicGroup, member_id: str
+) -> Iterator[Effect]:
+    """A member was not heard of for its session timeout."""
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    # Who waits for an answer cannot send heartbeats; the timer runs again once it is answered.
+    # A new member's timer is the long one: it may be gone without anybody noticing.
+    if not member.is_new and (member.awaiting_join or member.awaiting_sync):
+        return
+    yield from drop(coordinator, group, member)
+
+
+def drop(coordinator: GroupCoordinator, group: ClassicGroup, member: Member) -> Iterator[Effect]:
+    """Let a member go, and let the others divide its work."""
+    yield from _turn_away(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
+    yield from timers.forget_member(group, member.member_id)
+    group.remove(member.member_id)
+    yield from change(coordinator, group)
+
+
+def _turn_away(group: ClassicGroup, member: Member, code: ErrorCode) -> Iterator[Effect]:
+    """Answer whatever a member waits for."""
+    if member.awaiting_join is not None:
+        yield answers.join_refused(member.awaiting_join, code, member.member_id)
+        member.awaiting_join = None
+    if member.awaiting_sync is not None:
+        yield answers.sync_refused(member.awaiting_sync, code)
+        member.awaiting_sync = None
+
+
+def fence(group: ClassicGroup, member: Member) -> Iterator[Effect]:
+    """A newer process has the same group.instance.id (KIP-345)."""
+    yield from timers.forget_member(group, member.member_id)
+    yield from _turn_away(group, member, ErrorCode.FENCED_INSTANCE_ID)
+
+
+def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
+    """The assignment that members wait for will never be made."""
+    for member in group.members.values():
+        member.assignment = b""
+        if member.awaiting_sync is not None:
+            yield answers.sync_refused(member.awaiting_sync, code)
+            member.awaiting_sync = None
+            yield from timers.expect_heartbeat(group, member)

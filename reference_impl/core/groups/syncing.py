@@ -1,0 +1,98 @@
+"""SyncGroup and Heartbeat: a member of a generation comes for its work, or shows that it lives.
+
+Source: GroupMetadataManager.java (classicGroupSync, validateSyncGroup, classicGroupHeartbeat).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reference_impl.core.effects import Effect
+from reference_impl.core.events import Request
+from reference_impl.core.groups import answers, timers
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.states import Move, State
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.coordinator import GroupCoordinator
+
+
+def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
+    """Decide about one SyncGroup; raises Refused."""
+    body = request.body
+    group = coordinator.known_group(body.group_id)
+    member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
+    for given, own in (
+        (body.protocol_type, group.protocol_type),
+        (body.protocol_name, group.protocol),
+    ):
+        # [New in v5: KIP-559]
+        if given is not None and given != own:
+            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if group.state is State.PREPARING_REBALANCE:
+        raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
+    group.pending_syncs.discard(member.member_id)
+    if group.state is State.STABLE:
+        yield answers.synced(request, group, member)  # a retry, or somebody who is late
+        yield from timers.expect_heartbeat(group, member)
+    elif member.member_id == group.leader:
+        member.awaiting_sync = request
+        given_out = {row.member_id: bytes(row.assignment) for row in body.assignments}
+        yield from _assign(coordinator, group, given_out)
+    else:
+        member.awaiting_sync = request
+    if not group.pending_syncs:
+        yield from timers.syncs_are_over(group)
+
+
+def _assign(
+    coordinator: GroupCoordinator, group: ClassicGroup, given_out: dict[str, bytes]
+) -> Iterator[Effect]:
+    """Take the leader's assignment, and give everybody who waits their part of it."""
+    for member in group.members.values():
+        member.assignment = given_out.get(member.member_id, b"")
+    group.move(Move.LEADER_SYNCS)
+    group.state_timestamp_ms = coordinator.now_ms
+    try:
+        coordinator.save_group(group)
+    except Refused as refused:
+        # Kafka, too, goes back and lets everybody begin again (classicGroupSync).
+        for member in group.members.values():
+            request, member.awaiting_sync = member.awaiting_sync, None
+            if request is not None:
+                yield answers.sync_refused(request, refused.code)
+        return
+    for member in group.members.values():
+        request, member.awaiting_sync = member.awaiting_sync, None
+        if request is not None:
+            yield answers.synced(request, group, member)
+            yield from timers.expect_heartbeat(group, member)
+
+
+def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
+    """A member lives. Raises Refused, also to tell it that a rebalance is on."""
+    body = request.body
+    group = coordinator.known_group(body.group_id)
+    member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
+    yield from timers.expect_heartbeat(group, member)
+
+
+def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
+    """Whether members should come and join again."""
+    group = coordinator.groups.get(group_id)
+    return group is not None and group.state is State.PREPARING_REBALANCE
+
+
+def _checked(
+    group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
+) -> Member:
+    """The member who speaks, if it is of the current generation; raises Refused."""
+    if group.state is State.DEAD:
+        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    member = group.checked_member(member_id, instance_id)
+    if generation != group.generation:
+        raise Refused(ErrorCode.ILLEGAL_GENERATION)
+    return member

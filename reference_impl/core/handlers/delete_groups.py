@@ -1,0 +1,41 @@
+"""DeleteGroups (API key 42). Spec: DeleteGroupsRequest.json; KIP-229."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.states import State
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, definition
+
+RESPONSE = definition("DeleteGroupsResponse")
+
+
+def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Delete groups without members, with their offsets."""
+    rows = []
+    for group_id in dict.fromkeys(request.body.groups_names):  # a group named twice counts once
+        row = RESPONSE.struct("DeletableGroupResult", group_id=group_id)
+        rows.append(row)
+        try:
+            delete(broker, group_id)
+        except Refused as refused:
+            row.error_code = refused.code
+    # RESPOND
+    yield Respond(request, RESPONSE.new(results=rows))
+
+
+def delete(broker: Broker, group_id: str) -> None:
+    """One group; raises Refused."""
+    # VALIDATE
+    group = broker.groups.group(group_id)
+    # DEDUPLICATE: a group that is gone is not found.
+    if group is None:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
+    if group.state is not State.EMPTY:
+        raise Refused(ErrorCode.NON_EMPTY_GROUP)
+    # APPLY
+    broker.groups.delete_group(group)

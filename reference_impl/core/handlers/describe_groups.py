@@ -1,0 +1,74 @@
+"""DescribeGroups (API key 15). Spec: DescribeGroupsRequest.json; KIP-345 (v4), KIP-430 (v3),
+KIP-1043 (error and message for a group that does not exist, v6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.states import State
+from reference_impl.core.handlers.operations import GROUP_OPERATIONS
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("DescribeGroupsResponse")
+NOT_FOUND_SINCE = 6
+
+
+def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Describe groups and their members."""
+    # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
+    rows = []
+    for group_id in request.body.groups:
+        try:
+            group = broker.groups.group(group_id)
+        except Refused as refused:
+            rows.append(
+                RESPONSE.struct("DescribedGroup", group_id=group_id, error_code=refused.code)
+            )
+            continue
+        row = unknown(request, group_id) if group is None else described(group)
+        if request.body.include_authorized_operations:
+            row.authorized_operations = GROUP_OPERATIONS
+        rows.append(row)
+    # RESPOND
+    yield Respond(request, RESPONSE.new(groups=rows))
+
+
+def unknown(request: Request, group_id: str) -> Struct:
+    """A group that does not exist looks like one that is dead."""
+    row = RESPONSE.struct("DescribedGroup", group_id=group_id, group_state=State.DEAD.value)
+    # [New in v6: KIP-1043]
+    if request.api_version >= NOT_FOUND_SINCE:
+        row.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        row.error_message = f"Group {group_id} not found."
+    return row
+
+
+def described(group: ClassicGroup) -> Struct:
+    """A group; what its members want and have is shown only while it is stable."""
+    stable = group.state is State.STABLE
+    return RESPONSE.struct(
+        "DescribedGroup",
+        group_id=group.group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol or "") if stable else "",
+        members=[member_row(group, member, stable) for member in group.members.values()],
+    )
+
+
+def member_row(group: ClassicGroup, member: Member, stable: bool) -> Struct:
+    """One member."""
+    return RESPONSE.struct(
+        "DescribedGroupMember",
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.protocols.get(group.protocol or "", b"") if stable else b"",
+        member_assignment=member.assignment if stable else b"",
+    )

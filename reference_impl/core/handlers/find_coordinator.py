@@ -1,0 +1,78 @@
+"""FindCoordinator (API key 10). Spec: FindCoordinatorRequest.json; KIP-699 (several keys, v4),
+KIP-98 (transactions), KIP-932 (share groups, v6).
+
+Not modelled: coordinators of transactions and share groups; there is none to be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups import group_log
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("FindCoordinatorResponse")
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+SEVERAL_KEYS_SINCE, SHARE_SINCE = 4, 6
+
+
+def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Say which broker looks after a group."""
+    body = request.body
+    # [Modified in v4: KIP-699]
+    several = request.api_version >= SEVERAL_KEYS_SINCE
+    keys = body.coordinator_keys if several else [body.key]
+    rows = [found(broker, request, key) for key in keys]
+    # RESPOND
+    if several:
+        yield Respond(request, RESPONSE.new(coordinators=rows))
+        return
+    row = rows[0]
+    yield Respond(
+        request,
+        RESPONSE.new(
+            error_code=row.error_code,
+            error_message=row.error_message,
+            node_id=row.node_id,
+            host=row.host,
+            port=row.port,
+        ),
+    )
+
+
+def found(broker: Broker, request: Request, key: str) -> Struct:
+    """The coordinator of one key."""
+    row = RESPONSE.struct("Coordinator", key=key, node_id=-1, host="", port=-1, error_message=None)
+    try:
+        check(broker, request)
+    except Refused as refused:
+        row.error_code, row.error_message = refused.code, refused.message
+        return row
+    row.node_id = broker.node_id
+    row.host, row.port = broker.advertised.host, broker.advertised.port
+    return row
+
+
+def check(broker: Broker, request: Request) -> None:
+    """Whether there is a coordinator of this kind; raises Refused."""
+    # VALIDATE
+    kind = request.body.key_type
+    if kind not in (GROUP, TRANSACTION, SHARE):
+        raise Refused(ErrorCode.INVALID_REQUEST)
+    # [New in v6: KIP-932]
+    if kind == SHARE and request.api_version < SHARE_SINCE:
+        raise Refused(ErrorCode.INVALID_REQUEST)
+    if kind != GROUP:
+        raise Refused(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            "This broker coordinates consumer groups only.",
+        )
+    # DEDUPLICATE: a topic that exists is not made again.
+    # APPLY: the first question makes the topic, and is asked to come again, as in Kafka.
+    if group_log.TOPIC not in broker.image.topics:
+        broker.groups.ensure_topic()
+        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -1,0 +1,28 @@
+"""Heartbeat (API key 12). Spec: HeartbeatRequest.json; KIP-62, KIP-345."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.syncing import heartbeat, is_rebalancing
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, definition
+
+RESPONSE = definition("HeartbeatResponse")
+
+
+def handle_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
+    """A member shows that it lives, and hears whether it must join again."""
+    code = ErrorCode.NONE
+    try:
+        # VALIDATE, APPLY (the session begins anew). DEDUPLICATE: once more does no harm.
+        yield from heartbeat(broker.groups, request)
+        if is_rebalancing(broker.groups, request.body.group_id):
+            code = ErrorCode.REBALANCE_IN_PROGRESS
+    except Refused as refused:
+        code = refused.code
+    # RESPOND
+    yield Respond(request, RESPONSE.new(error_code=code))

@@ -1,0 +1,40 @@
+"""JoinGroup (API key 11). Spec: JoinGroupRequest.json; KIP-62, KIP-134, KIP-345, KIP-394, KIP-559,
+KIP-800 (reason), KIP-814.
+
+The answer is given by groups/rebalance.py, when the generation begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect
+from reference_impl.core.events import Request
+from reference_impl.core.groups import answers
+from reference_impl.core.groups.joining import join
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+
+def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Ask for a place in the next generation."""
+    try:
+        # VALIDATE
+        check(broker, request)
+        # DEDUPLICATE and APPLY: joining.py tells retries from news.
+        yield from join(broker.groups, request)
+    except Refused as refused:
+        # RESPOND
+        broker.groups.forget_if_unused(request.body.group_id)
+        yield answers.join_refused(request, refused.code, request.body.member_id)
+
+
+def check(broker: Broker, request: Request) -> None:
+    """What can be said without looking at the group; raises Refused."""
+    if not request.body.group_id:
+        raise Refused(ErrorCode.INVALID_GROUP_ID)
+    shortest = broker.config.number("group.min.session.timeout.ms")
+    longest = broker.config.number("group.max.session.timeout.ms")
+    if not shortest <= request.body.session_timeout_ms <= longest:
+        raise Refused(ErrorCode.INVALID_SESSION_TIMEOUT)

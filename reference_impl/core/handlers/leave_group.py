@@ -1,0 +1,60 @@
+"""LeaveGroup (API key 13). Spec: LeaveGroupRequest.json; KIP-345 (several members since v3),
+KIP-800 (reason since v5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.leaving import leave
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+REQUEST = definition("LeaveGroupRequest")
+RESPONSE = definition("LeaveGroupResponse")
+SEVERAL_MEMBERS_SINCE = 3
+
+
+def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let members go; each gets its own answer."""
+    rows = []
+    try:
+        # VALIDATE
+        members = members_in(request)
+        if not request.body.group_id:
+            raise Refused(ErrorCode.INVALID_GROUP_ID)
+        group = broker.groups.group(request.body.group_id)
+        for wanted in members:
+            row = RESPONSE.struct(
+                "MemberResponse",
+                member_id=wanted.member_id,
+                group_instance_id=wanted.group_instance_id,
+            )
+            rows.append(row)
+            try:
+                # DEDUPLICATE: who has left is unknown.
+                if group is None:
+                    raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+                # APPLY
+                yield from leave(broker.groups, group, wanted.member_id, wanted.group_instance_id)
+            except Refused as refused:
+                row.error_code = refused.code
+    except Refused as refused:
+        yield Respond(request, RESPONSE.new(error_code=refused.code))
+        return
+    # RESPOND
+    # [Modified in v3: KIP-345]
+    if request.api_version < SEVERAL_MEMBERS_SINCE:
+        yield Respond(request, RESPONSE.new(error_code=rows[0].error_code))
+    else:
+        yield Respond(request, RESPONSE.new(members=rows))
+
+
+def members_in(request: Request) -> list[Struct]:
+    """Who leaves, in the form of version 3."""
+    if request.api_version < SEVERAL_MEMBERS_SINCE:
+        return [REQUEST.struct("MemberIdentity", member_id=request.body.member_id)]
+    members: list[Struct] = request.body.members
+    return members

@@ -1,0 +1,34 @@
+"""ListGroups (API key 16). Spec: ListGroupsRequest.json; KIP-518 (states, v4), KIP-848 (types,
+v5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.wire import definition
+
+RESPONSE = definition("ListGroupsResponse")
+TYPE = "classic"
+
+
+def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
+    """List groups, all or those in certain states or of certain types."""
+    # VALIDATE: a filter that matches nothing is no error. DEDUPLICATE, APPLY: nothing changes.
+    states = {state.lower() for state in request.body.states_filter}
+    types = {kind.lower() for kind in request.body.types_filter}
+    rows = [
+        RESPONSE.struct(
+            "ListedGroup",
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state.value,
+            group_type=TYPE,
+        )
+        for group in broker.groups.groups.values()
+        if (not states or group.state.value.lower() in states) and (not types or TYPE in types)
+    ]
+    # RESPOND
+    yield Respond(request, RESPONSE.new(groups=rows))

@@ -1,0 +1,89 @@
+"""OffsetCommit (API key 8). Spec: OffsetCommitRequest.json; KIP-320 (leader epoch, v6), KIP-345
+(v7), KIP-211 (no retention time since v5), KIP-516 and KIP-848 (topic ids, v10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups import timers
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition, check_commit
+from reference_impl.core.groups.states import State
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("OffsetCommitResponse")
+TOPIC_IDS_SINCE = 10
+
+
+def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Remember how far a group has come."""
+    body = request.body
+    answer = RESPONSE.new()
+    commits: list[tuple[TopicPartition, CommittedOffset]] = []
+    good: list[Struct] = []
+    for topic in body.topics:
+        rows = RESPONSE.struct(
+            "OffsetCommitResponseTopic", name=topic.name, topic_id=topic.topic_id
+        )
+        answer.topics.append(rows)
+        for wanted in topic.partitions:
+            row = RESPONSE.struct(
+                "OffsetCommitResponsePartition", partition_index=wanted.partition_index
+            )
+            rows.partitions.append(row)
+            try:
+                commits.append(checked(broker, request, topic, wanted))
+                good.append(row)
+            except Refused as refused:
+                row.error_code = refused.code
+    # DEDUPLICATE: the newest commit counts, so the same one again changes nothing.
+    try:
+        # APPLY: only once it is in the log, it counts.
+        yield from commit(broker, request, commits)
+    except Refused as refused:
+        for row in good:
+            row.error_code = refused.code
+    # RESPOND
+    yield Respond(request, answer)
+
+
+def checked(
+    broker: Broker, request: Request, topic: Struct, wanted: Struct
+) -> tuple[TopicPartition, CommittedOffset]:
+    """One offset that may be committed; raises Refused."""
+    # VALIDATE
+    # [Modified in v10: KIP-848]
+    by_id = request.api_version >= TOPIC_IDS_SINCE
+    image = broker.image.topic_of(None if by_id else topic.name, topic.topic_id)
+    if image is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if wanted.partition_index not in image.partitions:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    metadata = wanted.committed_metadata or ""
+    if len(metadata.encode()) > broker.config.number("offset.metadata.max.bytes"):
+        raise Refused(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+    return (image.name, wanted.partition_index), CommittedOffset(
+        wanted.committed_offset,
+        wanted.committed_leader_epoch,
+        metadata,
+        broker.now_ms,
+        image.topic_id,
+    )
+
+
+def commit(
+    broker: Broker, request: Request, commits: list[tuple[TopicPartition, CommittedOffset]]
+) -> Iterator[Effect]:
+    """Check the group, and write; raises Refused."""
+    body = request.body
+    group = broker.groups.group_to_commit(
+        body.group_id, body.generation_id_or_member_epoch, request.api_version
+    )
+    check_commit(group, body.member_id, body.group_instance_id, body.generation_id_or_member_epoch)
+    broker.groups.commit(body.group_id, commits)
+    member = group.members.get(body.member_id)
+    if member is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+        yield from timers.expect_heartbeat(group, member)  # a commit, too, shows that it lives

@@ -1,0 +1,140 @@
+"""OffsetFetch (API key 9). Spec: OffsetFetchRequest.json; KIP-88 (all topics, v2), KIP-320 (leader
+epoch, v5), KIP-447 (require_stable, v7), KIP-709 (several groups, v8), KIP-848 (topic ids, v10).
+
+Not modelled: offsets of open transactions, so every offset is stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
+
+RESPONSE = definition("OffsetFetchResponse")
+SEVERAL_GROUPS_SINCE, TOPIC_IDS_SINCE = 8, 10
+NO_OFFSET = CommittedOffset(-1, -1, "", -1)
+
+Offsets = dict[TopicPartition, CommittedOffset]
+
+
+def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Tell how far groups have come."""
+    # VALIDATE happens for each group on its own. DEDUPLICATE, APPLY: reading changes nothing.
+    # RESPOND
+    # [Modified in v8: KIP-709]
+    if request.api_version >= SEVERAL_GROUPS_SINCE:
+        rows = [group_of(broker, request, wanted) for wanted in request.body.groups]
+        yield Respond(request, RESPONSE.new(groups=rows))
+        return
+    body = RESPONSE.new()
+    try:
+        offsets = offsets_of(broker, request.body.group_id)
+        body.topics = topics_of(broker, request, request.body.topics, offsets, "")
+    except Refused as refused:
+        body.error_code = refused.code
+        body.topics = refused_topics(request.body.topics or [], refused.code)
+    yield Respond(request, body)
+
+
+def group_of(broker: Broker, request: Request, wanted: Struct) -> Struct:
+    """The offsets of one group, or why there are none to be had."""
+    row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
+    try:
+        offsets = offsets_of(broker, wanted.group_id)
+        row.topics = topics_of(broker, request, wanted.topics, offsets, "s")
+    except Refused as refused:
+        row.error_code = refused.code
+    return row
+
+
+def offsets_of(broker: Broker, group_id: str) -> Offsets:
+    """Everything a group has committed; raises Refused if another broker knows."""
+    broker.groups.log.partition_of(group_id)
+    return broker.groups.offsets.of(group_id)
+
+
+def topics_of(
+    broker: Broker, request: Request, wanted: list[Struct] | None, offsets: Offsets, plural: str
+) -> list[Struct]:
+    """The rows of the topics asked for, or (None) of all that were committed.
+
+    Version 8 has structs of its own, whose names end in `s`.
+    """
+    by_id = request.api_version >= TOPIC_IDS_SINCE
+    found = []
+    for name, topic_id, indexes in asked_for(broker, wanted, offsets, by_id):
+        topic = broker.image.topic_of(None if by_id else name, topic_id)
+        rows = [partition_row(topic, name, index, offsets, by_id, plural) for index in indexes]
+        found.append(
+            RESPONSE.struct(
+                f"OffsetFetchResponseTopic{plural}",
+                **({"name": name, "topic_id": topic_id} if plural else {"name": name}),
+                partitions=rows,
+            )
+        )
+    return found
+
+
+def asked_for(
+    broker: Broker, wanted: list[Struct] | None, offsets: Offsets, by_id: bool
+) -> Iterator[tuple[str, Any, list[int]]]:
+    """(name, topic id, partitions) of every topic to answer about."""
+    if wanted is not None:
+        for topic in wanted:
+            topic_id = topic.topic_id if by_id else ZERO_UUID
+            yield topic.name, topic_id, topic.partition_indexes
+        return
+    by_topic: dict[str, list[int]] = {}
+    for name, index in offsets:
+        by_topic.setdefault(name, []).append(index)
+    for name, indexes in by_topic.items():
+        image = broker.image.topics.get(name)
+        if image is not None:  # Kafka leaves out what has no id any more
+            yield name, image.topic_id, indexes
+
+
+def partition_row(
+    topic: TopicImage | None, name: str, index: int, offsets: Offsets, by_id: bool, plural: str
+) -> Struct:
+    """What is committed for one partition; -1 where nothing is."""
+    code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
+    committed = offsets.get((topic.name if topic is not None else name, index), NO_OFFSET)
+    if topic is not None and committed.topic_id not in (ZERO_UUID, topic.topic_id):
+        committed = NO_OFFSET  # it was for a topic of the same name that is gone
+    return RESPONSE.struct(
+        f"OffsetFetchResponsePartition{plural}",
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=code,
+    )
+
+
+def refused_topics(wanted: list[Struct], code: ErrorCode) -> list[Struct]:
+    """Versions before 2 have no error of the group, so each partition carries it."""
+    return [
+        RESPONSE.struct(
+            "OffsetFetchResponseTopic",
+            name=topic.name,
+            partitions=[
+                RESPONSE.struct(
+                    "OffsetFetchResponsePartition",
+                    partition_index=index,
+                    committed_offset=-1,
+                    metadata="",
+                    error_code=code,
+                )
+                for index in topic.partition_indexes
+            ],
+        )
+        for topic in wanted
+    ]
