@@ -170,9 +170,7 @@ class Workload(Protocol):
 
     def settings(self, process: int) -> ClientSettings: ...
 
-    def operations(
-        self, process: int, rng: Random
-    ) -> Generator[Operation, Completion, None]: ...
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]: ...
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]: ...
 
@@ -258,7 +256,11 @@ class Recorder(Protocol):
     def next_op_id(self) -> int: ...
 
     def invoked(
-        self, op_id: int, process: int, operation: Operation, t_invoke_ns: int,
+        self,
+        op_id: int,
+        process: int,
+        operation: Operation,
+        t_invoke_ns: int,
         context: Mapping[str, Any],
     ) -> None:
         """An operation begins. If it never completes, the history says so (INFO)."""

@@ -83,7 +83,9 @@ class Administrator(Protocol):
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]: ...
 
-    def why_not_well(self, topics: Sequence[TopicSpec], brokers: int) -> str | None: ...
+    def why_not_well(
+        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
+    ) -> str | None: ...
 
     def close(self) -> None: ...
 
@@ -299,6 +301,10 @@ class _Run:
     def read(self) -> None:
         self.progress.phase("reading everything")
         self._check_recorder()
+        assert self.admin is not None
+        if reason := self.admin.why_not_well(self.workload.topics(), self.brokers, True):
+            self.shared.problem(f"nothing could be read at the end: {reason}")
+            return
         read_finally(self.shared, self.workload, self.factory, self.raw_factory)
 
     def finish(self) -> None:

@@ -74,20 +74,23 @@ class Admin:
             if topic.error_code not in (0, TOPIC_ALREADY_EXISTS):
                 raise WireError(f"topic {topic.name}: {kafka_name(topic.error_code)}")
 
-    def why_not_well(self, topics: Sequence[TopicSpec], brokers: int) -> str | None:
-        """None when all brokers live, all partitions are led and all replicas are in sync."""
+    def why_not_well(
+        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
+    ) -> str | None:
+        """None when all brokers live, all partitions are led and all replicas are in sync;
+        readable_only: when all partitions are led."""
         try:
             view = self._cluster.view([topic.name for topic in topics])
         except WireError as error:
             return str(error)
-        if len(view.brokers) < brokers:
+        if len(view.brokers) < brokers and not readable_only:
             return f"{len(view.brokers)} of {brokers} brokers are registered"
         for topic in topics:
             for partition in range(topic.partitions):
                 state = view.partitions.get((topic.name, partition))
                 if state is None or state.leader < 0:
                     return f"{topic.name}-{partition} has no leader"
-                if len(state.isr) < len(state.replicas):
+                if len(state.isr) < len(state.replicas) and not readable_only:
                     return f"{topic.name}-{partition} has {len(state.isr)} replicas in sync"
         return None
 

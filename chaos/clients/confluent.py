@@ -125,7 +125,7 @@ class ConfluentClient:
                 )  # fmt: skip
         deadline = time.monotonic() + self._settings.delivery_timeout_ms / 1000 + GRACE_S
         while len(settled) < len(send.values) and time.monotonic() < deadline:
-            producer.poll(0.1)
+            self._serve_callbacks(producer)
         hung = len(settled) < len(send.values)
         records = [
             settled.get(value)
@@ -135,6 +135,13 @@ class ConfluentClient:
         error = next((record.error for record in records if record.error), None)
         broken = hung or self._fatal is not None
         return Completion(_together(records), records, error, self._fatal, broken)
+
+    def _serve_callbacks(self, producer: Producer) -> None:
+        try:
+            producer.poll(0.1)
+        except KafkaException as raised:
+            # confluent-kafka raises a fatal error here instead of giving it to error_cb.
+            self._fatal = name_of(raised.args[0])
 
     def _delivered(
         self, send: Send, value: int, error: KafkaError | None, message: Message
