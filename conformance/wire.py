@@ -272,6 +272,20 @@ class Wire:
             )
         return topic
 
+    def delete_topic(self, topic: Topic) -> None:
+        """Delete a topic and wait until Metadata no longer knows it."""
+        state = part("DeleteTopics", "DeleteTopicState", name=topic.name)
+        answer = self.call(
+            "DeleteTopics", topics=[state], topic_names=[topic.name], timeout_ms=20_000
+        )
+        if answer.responses[0].error_code != ErrorCode.NONE:
+            raise Deviation(f"DeleteTopics {topic.name}", "NONE(0)", answer.responses[0])
+        eventually(
+            lambda: self.topic_metadata(topic.name).error_code,
+            lambda error: error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"topic {topic.name} is gone from Metadata",
+        )
+
     def topic_metadata(self, name: str, version: int | None = None) -> Struct:
         """The answer's entry for one topic, never creating it."""
         answer = self.call(

@@ -1,0 +1,117 @@
+"""Fetch sessions: the broker remembers what was asked for (KIP-227)."""
+
+from __future__ import annotations
+
+from conformance.case import case, expect, expect_that
+from conformance.wire import Connection, Topic, Wire, batch, part, request
+from reference_impl.wire import ErrorCode, Struct
+
+SESSIONS = (7, 18)
+SPEC = "KIP-227, Fetch Session"
+FINAL_EPOCH = -1
+
+
+def fetch(
+    connection: Connection, version: int, session_id: int, epoch: int, *topics: Struct,
+    forgotten: list[Struct] | None = None,
+) -> Struct:  # fmt: skip
+    body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, session_id=session_id,
+                   session_epoch=epoch, topics=list(topics),
+                   forgotten_topics_data=forgotten or [])  # fmt: skip
+    return connection.call("Fetch", version, body)
+
+
+def wanted(topic: Topic, *positions: tuple[int, int]) -> Struct:
+    """The request's entry: (partition, offset) pairs of one topic."""
+    partitions = [
+        part("Fetch", "FetchPartition", partition=index, fetch_offset=offset,
+             partition_max_bytes=1 << 20) for index, offset in positions
+    ]  # fmt: skip
+    return part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=partitions)
+
+
+def partitions_in(answer: Struct) -> dict[int, int]:
+    """Partition -> bytes of records, of all partitions in an answer."""
+    return {
+        p.partition_index: len(bytes(p.records or b""))
+        for t in answer.responses
+        for p in t.partitions
+    }
+
+
+def opened(wire: Wire, version: int, partitions: int = 2) -> tuple[Topic, Connection, int]:
+    """A topic of empty partitions, and a session on all of them."""
+    topic = wire.create_topic(partitions)
+    connection = wire.connect()
+    first = fetch(connection, version, 0, 0, wanted(topic, *((p, 0) for p in range(partitions))))
+    expect(first.error_code, ErrorCode.NONE, "error of the first fetch")
+    expect_that(first.session_id != 0, "session id", "not 0", first.session_id)
+    expect(sorted(partitions_in(first)), list(range(partitions)), "partitions, first answer")
+    return topic, connection, first.session_id
+
+
+@case("FETCH-21", "Fetch", versions=SESSIONS, spec=SPEC)
+def test_an_incremental_fetch_returns_only_what_changed(wire: Wire, version: int) -> None:
+    """In a session a fetch that names no partition covers them all, and answers only with those
+    that have something new; nothing new is an empty answer."""
+    topic, connection, session = opened(wire, version)
+    quiet = fetch(connection, version, session, 1)
+    expect((quiet.error_code, quiet.session_id, partitions_in(quiet)), (0, session, {}),
+           "answer when nothing is new")  # fmt: skip
+    wire.produce(topic, batch(b"a").encode(), partition=1)
+    changed = partitions_in(fetch(connection, version, session, 2))
+    expect_that(list(changed) == [1] and changed[1] > 0, "partitions with news",
+                "partition 1 with its record", changed)  # fmt: skip
+
+
+@case("FETCH-22", "Fetch", versions=SESSIONS, spec=SPEC)
+def test_a_wrong_session_epoch_is_refused(wire: Wire, version: int) -> None:
+    """An epoch other than the next one gets INVALID_FETCH_SESSION_EPOCH (71)."""
+    _, connection, session = opened(wire, version)
+    answer = fetch(connection, version, session, 5)
+    expect(answer.error_code, ErrorCode.INVALID_FETCH_SESSION_EPOCH, "error")
+    expect(len(answer.responses), 0, "topics in the answer")
+
+
+@case("FETCH-23", "Fetch", versions=SESSIONS, spec=SPEC)
+def test_an_unknown_session_is_refused(wire: Wire, version: int) -> None:
+    """A session id that the broker does not know gets FETCH_SESSION_ID_NOT_FOUND (70)."""
+    answer = fetch(wire.connect(), version, 123_456_789, 1)
+    expect(answer.error_code, ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "error")
+
+
+@case("FETCH-24", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")
+def test_a_forgotten_partition_is_no_longer_returned(wire: Wire, version: int) -> None:
+    """forgotten_topics_data takes a partition out of the session: its news are not returned."""
+    topic, connection, session = opened(wire, version)
+    forgotten = part("Fetch", "ForgottenTopic", topic=topic.name, topic_id=topic.id,
+                     partitions=[1])  # fmt: skip
+    fetch(connection, version, session, 1, forgotten=[forgotten])
+    wire.produce(topic, batch(b"a").encode(), partition=1)
+    wire.produce(topic, batch(b"b").encode(), partition=0)
+    expect(list(partitions_in(fetch(connection, version, session, 2))), [0], "partitions")
+
+
+@case("FETCH-25", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")
+def test_the_final_epoch_ends_the_session(wire: Wire, version: int) -> None:
+    """Epoch -1 with a session id is a full fetch that ends the session: it is unknown (70)
+    afterwards."""
+    topic, connection, session = opened(wire, version)
+    final = fetch(connection, version, session, FINAL_EPOCH, wanted(topic, (0, 0)))
+    expect((final.error_code, final.session_id), (0, 0), "(error, session id) of the last fetch")
+    expect(list(partitions_in(final)), [0], "partitions of the last fetch")
+    answer = fetch(connection, version, session, 1)
+    expect(answer.error_code, ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "error afterwards")
+
+
+@case("FETCH-15", "Fetch", versions=(13, 18), spec="KIP-516, Fetch", priority="P1")
+def test_the_id_of_a_deleted_topic_stays_dead(wire: Wire, version: int) -> None:
+    """After a topic was deleted and created anew the old id gets UNKNOWN_TOPIC_ID (100), the new
+    one is served."""
+    old = wire.create_topic()
+    wire.delete_topic(old)
+    new = wire.create_topic(name=old.name)
+    expect_that(new.id != old.id, "id of the new topic", "another one", new.id)
+    stale = wire.bootstrap.call("Fetch", version, wire.fetch_request(old, 0))
+    expect(stale.responses[0].partitions[0].error_code, ErrorCode.UNKNOWN_TOPIC_ID, "old id")
+    expect(wire.fetch(new, 0, version).error_code, ErrorCode.NONE, "new id")

@@ -1,0 +1,129 @@
+"""DeleteRecords moves the log start (KIP-107); OffsetForLeaderEpoch (KIP-320) says where epochs
+end."""
+
+from __future__ import annotations
+
+from conformance.case import case, expect
+from conformance.cases.list_offsets.test_list_offsets import EARLIEST, LATEST, list_offset
+from conformance.wire import Topic, Wire, batch, part, request
+from reference_impl.wire import ErrorCode, Struct
+
+
+def delete_records(wire: Wire, topic: Topic, offset: int, version: int) -> Struct:
+    """The answer for partition 0."""
+    wanted = part("DeleteRecords", "DeleteRecordsPartition", partition_index=0, offset=offset)
+    entry = part("DeleteRecords", "DeleteRecordsTopic", name=topic.name, partitions=[wanted])
+    body = request("DeleteRecords", topics=[entry], timeout_ms=20_000)
+    answer = wire.leader(topic).call("DeleteRecords", version, body)
+    return answer.topics[0].partitions[0]  # type: ignore[no-any-return]
+
+
+def of_five(wire: Wire, **config: str) -> Topic:
+    """A topic of five batches of one record."""
+    topic = wire.create_topic(config=config)
+    for n in range(5):
+        expect(wire.produce(topic, batch(b"%d" % n).encode()).error_code, 0, "produce error")
+    return topic
+
+
+@case("LIST-23", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest")
+def test_the_log_start_moves_to_the_offset(wire: Wire, version: int) -> None:
+    """DeleteRecords up to k answers low watermark k; earliest is k, a fetch below it is out of
+    range (1), and what lies above stays."""
+    topic = of_five(wire)
+    answer = delete_records(wire, topic, 2, version)
+    expect((answer.error_code, answer.low_watermark), (0, 2), "(error, low watermark)")
+    earliest = list_offset(wire, topic, EARLIEST, wire.version("ListOffsets"))
+    expect(earliest.offset, 2, "earliest")
+    expect(wire.fetch(topic, 1).error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "fetch below it")
+    kept = [r.value for b in wire.batches(topic, 2) for r in b.records]
+    expect(kept, [b"2", b"3", b"4"], "records above it")
+
+
+@case("LIST-24", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest")
+def test_minus_one_deletes_up_to_the_high_watermark(wire: Wire, version: int) -> None:
+    """DeleteRecords of offset -1 deletes everything below the high watermark."""
+    topic = of_five(wire)
+    answer = delete_records(wire, topic, -1, version)
+    expect((answer.error_code, answer.low_watermark), (0, 5), "(error, low watermark)")
+    newest = wire.version("ListOffsets")
+    found = [list_offset(wire, topic, t, newest).offset for t in (EARLIEST, LATEST)]
+    expect(found, [5, 5], "earliest, latest")
+
+
+@case("LIST-25", "DeleteRecords", spec="KIP-107; DeleteRecordsRequestTest")
+def test_an_offset_out_of_range_is_refused(wire: Wire, version: int) -> None:
+    """An offset beyond the high watermark, or below -1, gets OFFSET_OUT_OF_RANGE (1), low watermark
+    -1, and nothing is deleted."""
+    topic = of_five(wire)
+    for offset in (6, -2):
+        answer = delete_records(wire, topic, offset, version)
+        expect((answer.error_code, answer.low_watermark),
+               (ErrorCode.OFFSET_OUT_OF_RANGE, -1), f"(error, low watermark), {offset}")  # fmt: skip
+    expect(len(wire.values(topic)), 5, "records afterwards")
+
+
+@case("LIST-26", "DeleteRecords", spec="class Partition, deleteRecordsOnLeader", priority="P1")
+def test_the_log_start_never_moves_back(wire: Wire, version: int) -> None:
+    """An offset below the log start is accepted and changes nothing."""
+    topic = of_five(wire)
+    delete_records(wire, topic, 3, version)
+    answer = delete_records(wire, topic, 1, version)
+    expect((answer.error_code, answer.low_watermark), (0, 3), "(error, low watermark)")
+
+
+@case("LIST-27", "DeleteRecords", spec="class Partition, deleteRecordsOnLeader", priority="P1")
+def test_a_compacted_topic_refuses(wire: Wire, version: int) -> None:
+    """On a topic with cleanup.policy=compact alone: POLICY_VIOLATION (44)."""
+    topic = wire.create_topic(config={"cleanup.policy": "compact"})
+    answer = delete_records(wire, topic, 0, version)
+    expect(answer.error_code, ErrorCode.POLICY_VIOLATION, "error")
+
+
+@case("LIST-29", "DeleteRecords", spec="class KafkaApis, handleDeleteRecords", priority="P1")
+def test_an_unknown_topic_is_refused(wire: Wire, version: int) -> None:
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
+    nowhere = Topic(wire.new_name("missing"), wire.create_topic().id, 1)
+    wanted = part("DeleteRecords", "DeleteRecordsPartition", partition_index=0, offset=0)
+    entry = part("DeleteRecords", "DeleteRecordsTopic", name=nowhere.name, partitions=[wanted])
+    answer = wire.call("DeleteRecords", version, topics=[entry], timeout_ms=20_000)
+    found = answer.topics[0].partitions[0].error_code
+    expect(found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
+
+
+def epoch_end(wire: Wire, topic: Topic, version: int, epoch: int, current: int = -1) -> Struct:
+    wanted = part("OffsetForLeaderEpoch", "OffsetForLeaderPartition", partition=0,
+                  leader_epoch=epoch, current_leader_epoch=current)  # fmt: skip
+    entry = part("OffsetForLeaderEpoch", "OffsetForLeaderTopic", topic=topic.name,
+                 partitions=[wanted])  # fmt: skip
+    answer = wire.leader(topic).call(
+        "OffsetForLeaderEpoch", version, request("OffsetForLeaderEpoch", replica_id=-1,
+                                                 topics=[entry]))  # fmt: skip
+    return answer.topics[0].partitions[0]  # type: ignore[no-any-return]
+
+
+@case("LIST-18", "OffsetForLeaderEpoch", spec="KIP-320, OffsetsForLeaderEpoch", priority="P1")
+def test_the_current_epoch_ends_at_the_log_end(wire: Wire, version: int) -> None:
+    """Asked for the current epoch, the leader answers it and the log end offset."""
+    topic = of_five(wire)
+    epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
+    answer = epoch_end(wire, topic, version, epoch)
+    expect((answer.error_code, answer.leader_epoch, answer.end_offset), (0, epoch, 5), "answer")
+
+
+@case("LIST-20", "OffsetForLeaderEpoch", spec="KIP-279", priority="P1")
+def test_an_epoch_beyond_all_is_undefined(wire: Wire, version: int) -> None:
+    """An epoch greater than any known answers epoch -1 and offset -1."""
+    topic = of_five(wire)
+    epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
+    answer = epoch_end(wire, topic, version, epoch + 10)
+    expect((answer.error_code, answer.leader_epoch, answer.end_offset), (0, -1, -1), "answer")
+
+
+@case("LIST-21", "OffsetForLeaderEpoch", spec="KIP-320, OffsetsForLeaderEpoch", priority="P1")
+def test_a_newer_current_epoch_is_refused(wire: Wire, version: int) -> None:
+    """A current_leader_epoch beyond the leader's own gets UNKNOWN_LEADER_EPOCH (75)."""
+    topic = of_five(wire)
+    epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
+    answer = epoch_end(wire, topic, version, epoch, current=epoch + 1)
+    expect(answer.error_code, ErrorCode.UNKNOWN_LEADER_EPOCH, "error")

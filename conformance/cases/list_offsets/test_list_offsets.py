@@ -1,0 +1,168 @@
+"""ListOffsets: where a partition begins and ends, and what was written when."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from conformance.case import case, expect
+from conformance.wire import Topic, Wire, part, request
+from reference_impl.wire import Compression, ErrorCode, Record, RecordBatch, Struct
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+ALL = (1, 11)
+
+
+def list_offset(
+    wire: Wire, topic: Topic, timestamp: int, version: int, *, partition: int = 0,
+    isolation_level: int = 0, current_leader_epoch: int = -1,
+) -> Struct:  # fmt: skip
+    """The answer for one partition."""
+    wanted = part("ListOffsets", "ListOffsetsPartition", partition_index=partition,
+                  timestamp=timestamp, current_leader_epoch=current_leader_epoch)  # fmt: skip
+    entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=[wanted])
+    body = request("ListOffsets", replica_id=-1, isolation_level=isolation_level, topics=[entry],
+                   timeout_ms=20_000)  # fmt: skip
+    answer = wire.leader(topic, partition).call("ListOffsets", version, body)
+    return answer.topics[0].partitions[0]  # type: ignore[no-any-return]
+
+
+def stamped(wire: Wire, *timestamps: int, codec: Compression = Compression.NONE) -> Topic:
+    """A topic with one batch of records of these timestamps (relative to BASE)."""
+    topic = wire.create_topic()
+    add(wire, topic, *timestamps, codec=codec)
+    return topic
+
+
+def add(wire: Wire, topic: Topic, *timestamps: int, codec: Compression = Compression.NONE) -> None:
+    records = [Record(b"%d" % t, timestamp_delta=t) for t in timestamps]
+    made = RecordBatch(records, base_timestamp=BASE, attributes=int(codec))
+    expect(wire.produce(topic, made.encode()).error_code, ErrorCode.NONE, "produce error")
+
+
+BASE = int(time.time() * 1000) - 600_000
+
+
+@case("LIST-01", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")
+def test_latest_is_the_high_watermark(wire: Wire, version: int) -> None:
+    """Timestamp -1 answers the high watermark with timestamp -1."""
+    topic = stamped(wire, 0, 1, 2)
+    answer = list_offset(wire, topic, LATEST, version)
+    expect((answer.error_code, answer.offset, answer.timestamp), (0, 3, -1), "answer")
+
+
+@case("LIST-02", "ListOffsets", versions=(2, 11), spec="KIP-98, ListOffsets isolation level")
+def test_latest_of_read_committed_is_the_last_stable_offset(wire: Wire, version: int) -> None:
+    """With read_committed timestamp -1 answers the last stable offset; without transactions that
+    is the high watermark."""
+    topic = stamped(wire, 0, 1)
+    answer = list_offset(wire, topic, LATEST, version, isolation_level=1)
+    expect((answer.error_code, answer.offset), (0, 2), "(error, offset)")
+
+
+@case("LIST-03", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")
+def test_earliest_is_the_log_start(wire: Wire, version: int) -> None:
+    """Timestamp -2 answers the log start offset with timestamp -1."""
+    topic = stamped(wire, 0, 1)
+    answer = list_offset(wire, topic, EARLIEST, version)
+    expect((answer.error_code, answer.offset, answer.timestamp), (0, 0, -1), "answer")
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP], ids=lambda c: c.name)
+@case("LIST-04", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")
+def test_a_time_finds_the_first_record_at_or_after_it(
+    wire: Wire, version: int, codec: Compression
+) -> None:
+    """A timestamp answers offset and timestamp of the first record that is not older, to the
+    record, also inside a compressed batch."""
+    topic = stamped(wire, 0, 100, 200, codec=codec)
+    add(wire, topic, 300, 400, codec=codec)
+    for asked, offset, found in ((0, 0, 0), (50, 1, 100), (200, 2, 200), (201, 3, 300)):
+        answer = list_offset(wire, topic, BASE + asked, version)
+        expect((answer.error_code, answer.offset, answer.timestamp - BASE), (0, offset, found),
+               f"(error, offset, timestamp) at +{asked} ms")  # fmt: skip
+
+
+@case("LIST-05", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")
+def test_a_time_after_all_records_finds_nothing(wire: Wire, version: int) -> None:
+    """A timestamp later than every record answers offset -1, timestamp -1 and no error."""
+    topic = stamped(wire, 0, 100)
+    answer = list_offset(wire, topic, BASE + 101, version)
+    expect((answer.error_code, answer.offset, answer.timestamp), (0, -1, -1), "answer")
+
+
+@case("LIST-07", "ListOffsets", versions=(7, 11), spec="KIP-734", priority="P1")
+def test_max_timestamp_finds_its_first_record(wire: Wire, version: int) -> None:
+    """Timestamp -3 answers the first record that has the largest timestamp."""
+    topic = stamped(wire, 0, 500, 100)
+    add(wire, topic, 500, 400)
+    answer = list_offset(wire, topic, MAX_TIMESTAMP, version)
+    expect((answer.error_code, answer.offset, answer.timestamp - BASE), (0, 1, 500), "answer")
+
+
+@pytest.mark.parametrize(("asked", "from_version"), [(MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8),
+                                                     (LATEST_TIERED, 9)])  # fmt: skip
+@case("LIST-08", "ListOffsets", spec="ListOffsetsRequest.json, versions; class KafkaApis",
+      priority="P1")  # fmt: skip
+def test_a_special_timestamp_of_a_later_version_is_refused(
+    wire: Wire, asked: int, from_version: int
+) -> None:
+    """-3 needs v7, -4 v8, -5 v9: below it the partition gets UNSUPPORTED_VERSION (35)."""
+    version = wire.version("ListOffsets", 1, from_version - 1)
+    answer = list_offset(wire, wire.create_topic(), asked, version)
+    expect(answer.error_code, ErrorCode.UNSUPPORTED_VERSION, f"error for {asked} in v{version}")
+
+
+@case("LIST-11", "ListOffsets", versions=ALL, spec="class KafkaApis, handleListOffsetRequest")
+def test_an_unknown_topic_or_partition_is_refused(wire: Wire, version: int) -> None:
+    """An unknown topic, or a partition that it lacks, gets UNKNOWN_TOPIC_OR_PARTITION (3) and
+    offset -1."""
+    topic = wire.create_topic()
+    for nowhere, index in ((topic, 4), (Topic(wire.new_name("missing"), topic.id, 1), 0)):
+        wanted = part("ListOffsets", "ListOffsetsPartition", partition_index=index,
+                      timestamp=LATEST)  # fmt: skip
+        entry = part("ListOffsets", "ListOffsetsTopic", name=nowhere.name, partitions=[wanted])
+        answer = wire.bootstrap.call("ListOffsets", version, replica_id=-1, topics=[entry])
+        found = answer.topics[0].partitions[0]
+        expect((found.error_code, found.offset),
+               (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1), "(error, offset)")  # fmt: skip
+
+
+@case("LIST-13", "ListOffsets", versions=ALL, spec="class ReplicaManager", priority="P1")
+def test_the_same_partition_twice_is_refused(wire: Wire, version: int) -> None:
+    """A partition named twice in one request gets INVALID_REQUEST (42)."""
+    topic = wire.create_topic()
+    wanted = [part("ListOffsets", "ListOffsetsPartition", partition_index=0, timestamp=LATEST)
+              for _ in range(2)]  # fmt: skip
+    entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=wanted)
+    answer = wire.bootstrap.call("ListOffsets", version, replica_id=-1, topics=[entry])
+    for found in (p for t in answer.topics for p in t.partitions):
+        expect(found.error_code, ErrorCode.INVALID_REQUEST, "error")
+
+
+@case("LIST-14", "ListOffsets", versions=(4, 11), spec="KIP-320, ListOffsets")
+def test_a_newer_leader_epoch_is_refused(wire: Wire, version: int) -> None:
+    """A current_leader_epoch beyond the leader's own gets UNKNOWN_LEADER_EPOCH (75)."""
+    topic = wire.create_topic()
+    epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
+    answer = list_offset(wire, topic, LATEST, version, current_leader_epoch=epoch + 1)
+    expect(answer.error_code, ErrorCode.UNKNOWN_LEADER_EPOCH, "error")
+
+
+@case("LIST-15", "ListOffsets", versions=(4, 11), spec="KIP-320, ListOffsets")
+def test_the_answer_carries_the_leader_epoch_of_the_offset(wire: Wire, version: int) -> None:
+    """From v4 on the answer carries the leader epoch of the record found."""
+    topic = stamped(wire, 0)
+    epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
+    for asked in (BASE, LATEST):
+        answer = list_offset(wire, topic, asked, version)
+        expect(answer.leader_epoch, epoch, f"leader epoch for {asked}")
+
+
+@case("LIST-16", "ListOffsets", versions=ALL, spec="KIP-79", priority="P1")
+def test_an_empty_partition_begins_and_ends_at_zero(wire: Wire, version: int) -> None:
+    """Of an empty partition earliest and latest are 0, and no time finds anything."""
+    topic = wire.create_topic()
+    found = [list_offset(wire, topic, t, version).offset for t in (EARLIEST, LATEST, BASE)]
+    expect(found, [0, 0, -1], "earliest, latest, by time")
