@@ -14,8 +14,6 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from operator import attrgetter
 
-import numpy as np
-
 from linearizability.porcupy.operations import NEVER, OK, UNKNOWN, Op, Operations
 from linearizability.porcupy.python_models import LogKind
 from linearizability.verdict import Validity
@@ -78,8 +76,7 @@ def check_log(operations: Operations) -> list[LogVerdict]:
     search is needed.
     """
     verdicts = []
-    for key in np.unique(operations.key).tolist():
-        index = np.flatnonzero(operations.key == key)
+    for key, index in operations.by_key():
         part = operations.take(index)
         columns = (index.tolist(), part.call.tolist(), part.ends.tolist(), part.rows())
         rows = [_Row(*row) for row in zip(*columns, strict=True)]

@@ -177,11 +177,10 @@ def check_by_kernel(
 ) -> Result:
     """Judge the operations of every key by a model written in Python."""
     budget = _Budget(time.monotonic() + timeout_s, memory_mib << 20)
-    results = []
-    for key in np.unique(operations.key).tolist():
-        index = np.flatnonzero(operations.key == key)
-        results.append(_check_key(model, index, operations.take(index), budget))
-    return combine(results)
+    return combine(
+        _check_key(model, index, operations.take(index), budget)
+        for _, index in operations.by_key()
+    )
 
 
 def _check_key(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -86,11 +87,25 @@ class Operations:
             yield Op(kind, a, b, c, status, tuple(vals[start : start + count]))
             start += count
 
+    @cached_property
+    def _starts(self) -> Column:
+        """Where the values of each operation start."""
+        starts: Column = np.cumsum(self.vlen) - self.vlen
+        return starts
+
+    def by_key(self) -> Iterator[tuple[int, Column]]:
+        """Each key, smallest first, and the numbers of its operations."""
+        order = np.argsort(self.key, kind="stable")
+        keys, starts = np.unique(self.key[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)]  # one too many where there are no keys
+        for key, start, end in zip(keys.tolist(), starts.tolist(), ends, strict=False):
+            yield key, order[start:end]
+
     def take(self, index: Column | Sequence[int]) -> Operations:
         """These operations alone, in this order."""
         chosen = np.asarray(index, dtype=np.int64)
-        starts = np.cumsum(self.vlen) - self.vlen
-        pieces = [self.vals[starts[i] : starts[i] + self.vlen[i]] for i in chosen]
+        spans = zip(self._starts[chosen].tolist(), self.vlen[chosen].tolist(), strict=True)
+        pieces = [self.vals[start : start + count] for start, count in spans]
         columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
         vals = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
         labels = tuple(self.labels[i] for i in chosen) if self.labels else ()

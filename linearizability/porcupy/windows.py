@@ -107,28 +107,38 @@ def _columns(rows: pl.DataFrame) -> Operations:
 
 
 def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operations:
-    """The operations `op_ids`, which contradict each other at `offset`, and what happened around
-    them, labelled for the drawing."""
-    placed = logs.appends.filter(pl.col("pid") == pid).with_columns(
-        involved=pl.col("op_id").is_in(op_ids)
-    )
+    """An anomaly of the kernel (where it stands, its op_ids) and what happened around it, labelled
+    for the drawing."""
+    placed = logs.appends.filter(pl.col("pid") == pid)
     polled = (
         logs.polls.filter(pl.col("pid") == pid)
         .group_by("op_id", "process", "lo", "hi")
         .agg(first=pl.min("offset"), offset=pl.max("offset"))
         .with_columns(involved=pl.col("op_id").is_in(op_ids))
     )
-    focus = pl.concat([f.filter("involved").select("lo", "hi") for f in (placed, polled)])
-    end = focus.select(pl.max("lo").alias("at"), pl.col("hi").filter(pl.col("hi") < NEVER).max())
-    start_ns, end_ns = focus["lo"].min(), max(v for v in end.row(0) if v is not None)
-    distance = pl.max_horizontal(pl.lit(0), pl.col("lo") - end_ns, start_ns - pl.col("hi"))
-    nearest = [~pl.col("involved"), distance, (pl.col("offset") - offset).abs(), "op_id"]
-    involved = placed.filter("involved")
-    others = placed.filter(~pl.col("involved")).unique("offset", keep="first", maintain_order=True)
-    others = others.join(involved, on="offset", how="anti")
-    chosen = pl.concat([involved, others]).sort(nearest).head(DRAWN_APPENDS)
-    around = _not_crowded(polled.sort(nearest).head(4 * DRAWN_POLLS)).head(DRAWN_POLLS)
-    return _labelled(chosen, around, logs.start_ns)
+    involved = _contradicting(placed, offset, op_ids)
+    spans = pl.concat([involved.select("lo", "hi"), polled.filter("involved").select("lo", "hi")])
+    instants = [at for span in spans.iter_rows() for at in span if at < NEVER]
+    distance = pl.max_horizontal(
+        pl.lit(0), pl.col("lo") - max(instants), min(instants) - pl.col("hi")
+    )
+    nearest = [distance, (pl.col("offset") - offset).abs(), pl.col("op_id")]
+    others = placed.join(involved, on="offset", how="anti").sort(nearest)
+    others = others.unique("offset", keep="first", maintain_order=True)
+    chosen = pl.concat([involved, others.head(max(0, DRAWN_APPENDS - len(involved)))])
+    around = _not_crowded(polled.sort(~pl.col("involved"), *nearest).head(4 * DRAWN_POLLS))
+    return _labelled(chosen, around.head(DRAWN_POLLS), logs.start_ns)
+
+
+def _contradicting(placed: pl.DataFrame, offset: int, op_ids: Sequence[int]) -> pl.DataFrame:
+    """The appends that the anomaly is about: those at its offset, and the one above that was
+    acknowledged first (an operation may have sent many records)."""
+    candidates = placed.filter(pl.col("op_id").is_in(op_ids))
+    at = candidates.filter(pl.col("offset") == offset)
+    above = candidates.filter(
+        pl.col("op_id").is_in(op_ids[1:]), pl.col("offset") > offset, "acked"
+    )
+    return pl.concat([at, above.sort("hi", "offset").head(1)])
 
 
 def _not_crowded(polled: pl.DataFrame) -> pl.DataFrame:

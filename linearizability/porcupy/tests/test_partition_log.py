@@ -79,6 +79,20 @@ def test_a_broken_partition_is_confirmed_and_its_window_drawn(tmp_path: Path) ->
 
 
 @pytest.mark.needs("porcupine")
+def test_operations_of_very_many_records_do_not_crowd_the_contradiction_out() -> None:
+    rows: list[dict[str, Any]] = []
+    for op_id, first, at in ((1, 300, 0), (2, 0, 1_000)):
+        for n in range(300):
+            times = {"t_invoke_ns": at, "t_complete_ns": at + 10}
+            place = {"topic": "t", "partition": 0, "offset": first + n, "value": first + n}
+            sent = {"f": "send", "acks": -1, "op_id": op_id, "record_index": n}
+            rows.append(sent | place | times)
+    (result,) = judge_partition_logs(history.frame(rows).lazy())
+    assert (result.verdict, result.porcupine) == (Validity.INVALID, Validity.INVALID)
+    assert result.anomaly_count == 300
+
+
+@pytest.mark.needs("porcupine")
 def test_many_polls_at_once_do_not_keep_porcupine_from_an_answer(tmp_path: Path) -> None:
     rows = _broken(100)
     for n in range(60):
