@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from zlib import crc32
 
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.checkpoints import TopicPartition, read_topic_id, write_topic_id
@@ -23,6 +21,7 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import ProducerStateManager
 from reference_impl.core.log.recovery import Loaded, Opening, load
+from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
 from reference_impl.core.log.segment import (
     Appended,
     BrokenSegment,
@@ -40,34 +39,7 @@ from reference_impl.wire.records import (
     read_header,
 )
 
-
-class OffsetOutOfRange(Exception):
-    """The offset is below the log start or above the log end (error OFFSET_OUT_OF_RANGE)."""
-
-    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
-        super().__init__(
-            f"offset {offset} is not in the log, which has {log_start_offset} to {log_end_offset}"
-        )
-        self.offset = offset
-
-
-@dataclass(frozen=True, slots=True)
-class AppendResult:
-    """What the answer to a produce says of one partition."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReadResult:
-    """Whole batches; `first_offset` is that of the first batch, -1 where there is none."""
-
-    records: bytes
-    first_offset: int
-
+__all__ = ["AppendResult", "OffsetOutOfRange", "PartitionLog", "ReadResult"]
 
 _NOTHING = ReadResult(b"", -1)
 
@@ -252,13 +224,7 @@ class PartitionLog:
     def _segment_for(self, placed: list[Appended]) -> Segment:
         """The active segment, or a new one where these batches do not belong into it."""
         active = self._segments.active
-        jitter_ms = 0
-        if self.config.segment_jitter_ms > 0:
-            # Kafka draws it at random, so that not all partitions roll at once; the core has no
-            # randomness, and the name spreads them as well.
-            name = f"{self.directory}/{active.base_offset}".encode()
-            jitter_ms = crc32(name) % min(self.config.segment_jitter_ms, self.config.segment_ms)
-        if active.should_roll(placed, self.config, self._now_ms, jitter_ms):
+        if active.should_roll(placed, self.config, self._now_ms):
             return self.roll()
         return active
 
@@ -273,8 +239,13 @@ class PartitionLog:
         return segment
 
     def _new_segment(self, base_offset: int) -> Segment:
+        """An empty segment; files that a failed deletion left under its name are emptied."""
         self._directory_is_synced = False
-        return Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
+        segment = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
+        if segment.size > 0:
+            segment.log.truncate(0)
+            segment.reset_indexes()
+        return segment
 
     # -- reading -------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from zlib import crc32
 
 from reference_impl.core.log.batch_scan import scan_headers
 from reference_impl.core.log.log_config import LogConfig
@@ -100,9 +101,7 @@ class Segment:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def should_roll(
-        self, batches: Sequence[Appended], config: LogConfig, now_ms: int, jitter_ms: int
-    ) -> bool:
+    def should_roll(self, batches: Sequence[Appended], config: LogConfig, now_ms: int) -> bool:
         """Whether these batches belong into a new segment (LogSegment.shouldRoll)."""
         size = self.log.size()
         if size == 0:
@@ -115,7 +114,16 @@ class Segment:
         if self.offset_index.is_full or self.time_index.is_full:
             return True
         newest = max([batch.max_timestamp for batch in batches])
-        return self._waited_ms(now_ms, newest) > config.segment_ms - jitter_ms
+        return self._waited_ms(now_ms, newest) > config.segment_ms - self._jitter_ms(config)
+
+    def _jitter_ms(self, config: LogConfig) -> int:
+        """How much earlier to roll, so that not all partitions of a topic roll at once.
+
+        Kafka draws it at random; the core has no randomness, and the file's name spreads them too.
+        """
+        if config.segment_jitter_ms == 0:
+            return 0
+        return crc32(self.log.path.encode()) % min(config.segment_jitter_ms, config.segment_ms)
 
     def _waited_ms(self, now_ms: int, timestamp: int) -> int:
         """How old the segment is, by the time in its records where they have one (KIP-33)."""

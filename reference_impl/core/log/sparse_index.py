@@ -28,6 +28,7 @@ class SparseIndex:
         size = self._file.size()
         self.has_whole_entries = size % form.size == 0
         self._count = size // form.size
+        self._is_synced = False
         self._memory: bytearray | None = None
         self._last = self._entry(self._count - 1) if self._count else None
 
@@ -50,6 +51,7 @@ class SparseIndex:
     def _append(self, first: int, second: int) -> None:
         packed = self._form.pack(first, second)
         self._file.append(packed)
+        self._is_synced = False
         if self._memory is None and self._count == 0:
             self._memory = bytearray()
         if self._memory is not None:
@@ -75,6 +77,7 @@ class SparseIndex:
     def keep_entries(self, count: int) -> None:
         """Drop all entries but the first `count`."""
         self._file.truncate(count * self._form.size)
+        self._is_synced = False
         self._count = count
         if self._memory is not None:
             del self._memory[count * self._form.size :]
@@ -83,7 +86,9 @@ class SparseIndex:
 
     def sync(self) -> None:
         """Return when the entries would survive a loss of power."""
-        self._file.sync()
+        if not self._is_synced:
+            self._file.sync()
+            self._is_synced = True
 
     def close(self) -> None:
         """Give the file back."""

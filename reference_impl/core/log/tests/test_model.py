@@ -212,7 +212,7 @@ class OnDisk(LogAgainstList):
 
 TestInMemory = InMemory.TestCase
 TestInMemory.settings = settings(
-    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=50, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestOnDisk = OnDisk.TestCase
 TestOnDisk.settings = settings(

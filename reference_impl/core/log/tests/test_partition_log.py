@@ -152,6 +152,31 @@ def test_a_closed_segment_is_synced_and_its_time_index_ends_with_the_newest(
     assert last == (2).to_bytes(8, "big") + (2).to_bytes(4, "big")
 
 
+def test_jitter_makes_partitions_roll_early_and_at_different_times(storage: MemoryStorage) -> None:
+    config = LogConfig(segment_ms=1000, segment_jitter_ms=900)
+    rolled_at = []
+    for partition in range(5):
+        log = open_log(storage, config, data_directory=f"data{partition}")
+        append(log, batch(b"x", timestamp_ms=0))
+        for timestamp in range(1, 1002):
+            append(log, batch(b"x", timestamp_ms=timestamp))
+            if len(log.segment_base_offsets) > 1:
+                rolled_at.append(timestamp)
+                break
+    assert len(rolled_at) == 5
+    assert len(set(rolled_at)) > 1
+    assert all(100 < timestamp <= 1001 for timestamp in rolled_at)
+
+
+def test_a_new_segment_does_not_take_over_files_that_were_left_behind(
+    storage: MemoryStorage,
+) -> None:
+    log = filled(storage, 3, small_segments(3 * ONE))
+    storage.open(f"{DIRECTORY}/{3:020d}.log", create=True).append(batch(b"stale") + b"junk")
+    append(log, batch(b"3"))
+    assert values(log) == [b"0", b"1", b"2", b"3"]
+
+
 # -- reading -----------------------------------------------------------------------------------
 
 
