@@ -20,10 +20,11 @@ from reference_impl.wire import (
 )
 from reference_impl.wire.messages import api_keys, names, request_definition
 from reference_impl.wire.tests import chance
+from reference_impl.wire.tests.chance import GENEROUS
 from reference_impl.wire.tests.memory import peak_memory
 
-BYTES_PER_BYTE = 400
-"""An array element of 1 byte becomes a Python object with all its default fields."""
+BYTES_PER_BYTE = 64
+"""An element of 3 bytes becomes a Python object with all its fields; more it must not become."""
 ROOM = 64 * 1024
 
 EVERY_VERSION = [(name, version) for name in names() for version in definition(name).valid_versions]
@@ -40,7 +41,7 @@ def decodes_or_is_malformed(name: str, version: int, data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=400, deadline=None)
+@settings(GENEROUS, max_examples=400)
 @given(st.sampled_from(EVERY_VERSION), st.integers(0, 1 << 32), st.data())
 def test_a_message_cut_short_is_malformed(
     which: tuple[str, int], seed: int, data: st.DataObject
@@ -54,7 +55,7 @@ def test_a_message_cut_short_is_malformed(
         assert not decodes_or_is_malformed(name, version, encoded[:cut])
 
 
-@settings(max_examples=600, deadline=None)
+@settings(GENEROUS, max_examples=600)
 @given(st.sampled_from(EVERY_VERSION), st.integers(0, 1 << 32), st.data())
 def test_flipped_bits_are_a_message_or_malformed(
     which: tuple[str, int], seed: int, data: st.DataObject
@@ -71,7 +72,7 @@ def test_flipped_bits_are_a_message_or_malformed(
     decodes_or_is_malformed(name, version, bytes(encoded))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(GENEROUS, max_examples=300)
 @given(st.sampled_from(api_keys()), st.data())
 def test_a_frame_of_junk_is_a_request_or_malformed(key: int, data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(request_definition(key).valid_versions))
@@ -82,7 +83,7 @@ def test_a_frame_of_junk_is_a_request_or_malformed(key: int, data: st.DataObject
         assert error.problem
 
 
-@settings(max_examples=300, deadline=None)
+@settings(GENEROUS, max_examples=300)
 @given(st.binary(max_size=80))
 def test_junk_in_a_log_is_malformed(junk: bytes) -> None:
     for read in (decode_metadata_record, lambda raw: decode_record(raw, raw)):
@@ -102,6 +103,22 @@ def test_no_frame_makes_the_reader_allocate_more_than_a_multiple_of_it(fill: byt
         assert peak() < BYTES_PER_BYTE * len(frame) + ROOM, (name, version)
 
 
+def test_the_smallest_elements_allocate_no_more_than_a_multiple_of_their_bytes() -> None:
+    arrays = 0
+    for name in names():
+        of = definition(name)
+        version = of.valid_versions[-1]
+        for field in of.root.fields:
+            if field.is_array and field.struct and version in field.versions:
+                elements = [field.struct.cls() for _ in range(300)]
+                encoded = of.encode(of.new(**{field.name: elements}), version)
+                with peak_memory() as peak:
+                    of.decode(encoded, version)
+                assert peak() < BYTES_PER_BYTE * len(encoded) + 8192, (name, field.name)
+                arrays += 1
+    assert arrays > 100
+
+
 @pytest.mark.parametrize("count", [0x7FFFFFFF, 1_000_000])
 def test_a_claimed_count_allocates_nothing(count: int) -> None:
     claims = {
@@ -116,7 +133,7 @@ def test_a_claimed_count_allocates_nothing(count: int) -> None:
         assert peak() < ROOM
 
 
-@settings(max_examples=300, deadline=None)
+@settings(GENEROUS, max_examples=300)
 @given(st.binary(max_size=200), st.booleans())
 def test_junk_is_no_record_batch(junk: bytes, with_magic: bool) -> None:
     if with_magic and len(junk) > 16:
