@@ -11,7 +11,7 @@ ENVIRONMENT_VARIABLE = "TOUCHSTONE_CACHE"
 def cache_directory() -> Path:
     """The project's .cache folder, unless TOUCHSTONE_CACHE names another."""
     if named := os.environ.get(ENVIRONMENT_VARIABLE):
-        return Path(named)
+        return Path(named).resolve()
     return Path(__file__).resolve().parent.parent / ".cache"
 
 

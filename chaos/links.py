@@ -182,7 +182,7 @@ class Links:
             if self._is_up():
                 return
             time.sleep(0.05)
-        last_words = self._child.tail(2)
+        last_words = self._child.last_words()
         raise LinkError(
             f"toxiproxy does not start at {joined(self._api)}; its last words: {last_words}"
         )

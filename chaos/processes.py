@@ -21,6 +21,7 @@ from chaos import guard
 
 END_TIMEOUT_S = 15.0
 KILL_TIMEOUT_S = 15.0
+LINE_LENGTH_MAX = 300
 
 _lock = threading.RLock()
 _living: dict[int, Child] = {}
@@ -76,13 +77,14 @@ class Child:
                 self._process.wait(timeout_s)
         self.kill()
 
-    def tail(self, lines: int = 5) -> str:
-        """The last lines of its log, for an error message."""
+    def last_words(self, lines: int = 2) -> str:
+        """The end of its log in one line, for an error message; stack traces left out."""
         try:
             text = self.log.read_text("utf-8", "replace")
         except OSError:
             return ""
-        return "\n".join(text.splitlines()[-lines:])
+        told = [line for line in text.splitlines() if line.strip() and not line[0].isspace()]
+        return " / ".join(line[:LINE_LENGTH_MAX] for line in told[-lines:])
 
     def _signal(self, number: signal.Signals) -> None:
         # The whole session, children of the child included. Before wait() has taken its status the

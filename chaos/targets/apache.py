@@ -112,6 +112,7 @@ class ApacheKafka:
         java, jars = find_java(), self.jars()
         if proxied:
             _check_toxiproxy()
+        directory = directory.resolve()  # nodes have working directories of their own
         processes.end_leftovers()
         try:
             layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)

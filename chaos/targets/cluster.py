@@ -39,7 +39,6 @@ READY_TIMEOUT_S = 180.0
 POLL_S = 0.1
 ALIVE_TIMEOUT_S = 5.0
 DEAF_TIMEOUT_S = 60.0
-LAST_LINES = 3
 
 
 @dataclass
@@ -73,11 +72,13 @@ class LocalNode:
         if self.running:
             return
         try:
+            self.directory.mkdir(parents=True, exist_ok=True)
             self.child = processes.start(
                 self.command,
                 name=f"node {self.number}",
                 log=self.log,
                 environment=self.environment,
+                directory=self.directory,  # where a JVM that crashes leaves its report
             )
         except OSError as error:
             raise TargetError(
@@ -139,17 +140,17 @@ class LocalCluster:
             time.sleep(POLL_S)
         raise TargetError(
             f"{self.target} is not ready after {timeout_s:.0f} s: {waiting_for};"
-            f" its last words:\n{self._last_words()}"
+            f" last words of {self._last_words()}"
         )
 
     def _check_running(self) -> None:
         for member in self._members.values():
             if not member.running and not self._stopped:
                 status = member.child.exit_status if member.child else None
-                last = member.child.tail(LAST_LINES) if member.child else ""
+                last = member.child.last_words() if member.child else ""
                 raise TargetError(
                     f"{self.target}: node {member.number} ended with status {status};"
-                    f" its last words:\n{last}"
+                    f" its last words: {last}"
                 )
 
     def _not_ready(self) -> str:
@@ -166,8 +167,8 @@ class LocalCluster:
         return ""
 
     def _last_words(self) -> str:
-        return "\n".join(
-            f"node {number}: {member.child.tail(LAST_LINES)}"
+        return "; ".join(
+            f"node {number}: {member.child.last_words()}"
             for number, member in self._members.items()
             if member.child
         )

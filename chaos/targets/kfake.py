@@ -54,6 +54,7 @@ class Kfake:
             raise TargetError(f"kfake runs 1 node here (all brokers in one process), not {nodes}")
         if config:
             raise TargetError(f"kfake takes no configuration; leave out {', '.join(config)}")
+        directory = directory.resolve()
         processes.end_leftovers()
         try:
             direct = (LOOPBACK, free_ports(1)[0])

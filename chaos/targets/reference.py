@@ -47,6 +47,7 @@ class Reference:
                 f"the reference broker runs 1 node for now, not {nodes}; for a cluster use"
                 " apache:4.3.1 with 3 nodes"
             )
+        directory = directory.resolve()  # the node has a working directory of its own
         processes.end_leftovers()
         try:
             port, proxy_port, api_port = free_ports(3)

@@ -56,7 +56,7 @@ def owner(tmp_path: Path, then: str) -> tuple[subprocess.Popen[str], int, int]:
 
 def test_a_child_logs_to_its_file_and_ends_on_sigterm(tmp_path: Path) -> None:
     child = processes.start(["sh", "-c", "echo hello; exec sleep 60"], name="a", log=tmp_path / "l")
-    wait_until(lambda: child.tail() == "hello", "the log has its line")
+    wait_until(lambda: child.last_words() == "hello", "the log has its line")
     child.end()
     assert not child.running
     assert child.exit_status == -signal.SIGTERM
@@ -64,7 +64,7 @@ def test_a_child_logs_to_its_file_and_ends_on_sigterm(tmp_path: Path) -> None:
 
 def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     child = processes.start(STUBBORN, name="stubborn", log=tmp_path / "log")
-    wait_until(lambda: child.tail() == "deaf", "it ignores SIGTERM")
+    wait_until(lambda: child.last_words() == "deaf", "it ignores SIGTERM")
     child.end(timeout_s=0.2)
     assert child.exit_status == -signal.SIGKILL
 

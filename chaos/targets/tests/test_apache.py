@@ -50,7 +50,13 @@ def send(cluster: Cluster, *values: str) -> list[int]:
 
 def read(cluster: Cluster, count: int) -> list[str]:
     """The first `count` values of the topic."""
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "unused"})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "unused",  # the library insists on one
+            "enable.auto.commit": False,
+        }
+    )
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     values: list[str] = []
     deadline = time.monotonic() + WAIT_S
