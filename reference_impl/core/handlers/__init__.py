@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from reference_impl.core.api import Api
 from reference_impl.core.handlers.api_versions import handle_api_versions
+from reference_impl.core.handlers.create_partitions import handle_create_partitions
 from reference_impl.core.handlers.create_topics import handle_create_topics
 from reference_impl.core.handlers.delete_groups import handle_delete_groups
+from reference_impl.core.handlers.delete_records import handle_delete_records
 from reference_impl.core.handlers.delete_topics import handle_delete_topics
+from reference_impl.core.handlers.describe_cluster import handle_describe_cluster
+from reference_impl.core.handlers.describe_configs import handle_describe_configs
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
+from reference_impl.core.handlers.describe_topic_partitions import handle_describe_topic_partitions
 from reference_impl.core.handlers.fetch import handle_fetch
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
 from reference_impl.core.handlers.heartbeat import handle_heartbeat
+from reference_impl.core.handlers.incremental_alter_configs import handle_incremental_alter_configs
 from reference_impl.core.handlers.init_producer_id import handle_init_producer_id
 from reference_impl.core.handlers.join_group import handle_join_group
 from reference_impl.core.handlers.leave_group import handle_leave_group
@@ -23,6 +29,7 @@ from reference_impl.core.handlers.metadata import handle_metadata
 from reference_impl.core.handlers.offset_commit import handle_offset_commit
 from reference_impl.core.handlers.offset_delete import handle_offset_delete
 from reference_impl.core.handlers.offset_fetch import handle_offset_fetch
+from reference_impl.core.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from reference_impl.core.handlers.produce import handle_produce
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.wire import ApiKey
@@ -32,19 +39,26 @@ HANDLERS: dict[int, Api] = {
     ApiKey.FETCH: Api(handle_fetch, 4, 18),
     ApiKey.LIST_OFFSETS: Api(handle_list_offsets, 1, 11),
     ApiKey.METADATA: Api(handle_metadata, 0, 13),
+    ApiKey.OFFSET_COMMIT: Api(handle_offset_commit, 2, 10),
+    ApiKey.OFFSET_FETCH: Api(handle_offset_fetch, 1, 10),
+    ApiKey.FIND_COORDINATOR: Api(handle_find_coordinator, 0, 6),
+    ApiKey.JOIN_GROUP: Api(handle_join_group, 0, 9),
+    ApiKey.HEARTBEAT: Api(handle_heartbeat, 0, 4),
+    ApiKey.LEAVE_GROUP: Api(handle_leave_group, 0, 5),
+    ApiKey.SYNC_GROUP: Api(handle_sync_group, 0, 5),
+    ApiKey.DESCRIBE_GROUPS: Api(handle_describe_groups, 0, 6),
+    ApiKey.LIST_GROUPS: Api(handle_list_groups, 0, 5),
     ApiKey.API_VERSIONS: Api(handle_api_versions, 0, 4),
     ApiKey.CREATE_TOPICS: Api(handle_create_topics, 2, 7),
     ApiKey.DELETE_TOPICS: Api(handle_delete_topics, 1, 6),
+    ApiKey.DELETE_RECORDS: Api(handle_delete_records, 0, 2),
     ApiKey.INIT_PRODUCER_ID: Api(handle_init_producer_id, 0, 5),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(handle_offset_for_leader_epoch, 2, 4),
+    ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
+    ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
-    ApiKey.DESCRIBE_GROUPS: Api(handle_describe_groups, 0, 6),
-    ApiKey.FIND_COORDINATOR: Api(handle_find_coordinator, 0, 6),
-    ApiKey.HEARTBEAT: Api(handle_heartbeat, 0, 4),
-    ApiKey.JOIN_GROUP: Api(handle_join_group, 0, 9),
-    ApiKey.LEAVE_GROUP: Api(handle_leave_group, 0, 5),
-    ApiKey.LIST_GROUPS: Api(handle_list_groups, 0, 5),
-    ApiKey.OFFSET_COMMIT: Api(handle_offset_commit, 2, 10),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
     ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
-    ApiKey.OFFSET_FETCH: Api(handle_offset_fetch, 1, 10),
-    ApiKey.SYNC_GROUP: Api(handle_sync_group, 0, 5),
+    ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(handle_describe_topic_partitions, 0, 0),
 }

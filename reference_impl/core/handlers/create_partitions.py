@@ -1,0 +1,51 @@
+"""CreatePartitions (API key 37). Spec: CreatePartitionsRequest.json; KIP-195."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("CreatePartitionsResponse")
+
+
+def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Give topics more partitions; data that is there stays where it is."""
+    times = Counter(topic.name for topic in request.body.topics)
+    rows = []
+    for wanted in {topic.name: topic for topic in request.body.topics}.values():
+        row = RESPONSE.struct("CreatePartitionsTopicResult", name=wanted.name)
+        rows.append(row)
+        try:
+            grow_one(broker, request, wanted, times[wanted.name])
+        except Refused as refused:
+            row.error_code, row.error_message = refused.code, refused.message
+    # RESPOND
+    yield Respond(request, RESPONSE.new(results=rows))
+
+
+def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> None:
+    """One topic; raises Refused."""
+    # VALIDATE
+    if times > 1:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    topic = broker.image.topics.get(wanted.name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assignments = wanted.assignments
+    growth = plan_growth(
+        broker,
+        topic,
+        wanted.count,
+        None if assignments is None else [row.broker_ids for row in assignments],
+    )
+    # DEDUPLICATE: a topic that has as many already was refused above, as in Kafka.
+    # APPLY
+    if not request.body.validate_only:
+        grow_topic(broker, topic, growth)

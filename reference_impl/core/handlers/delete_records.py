@@ -1,0 +1,58 @@
+"""DeleteRecords (API key 21). Spec: DeleteRecordsRequest.json; KIP-107."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.log.partition_log import OffsetOutOfRange
+from reference_impl.core.refused import Refused
+from reference_impl.core.topic_names import is_internal
+from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
+
+RESPONSE = definition("DeleteRecordsResponse")
+TO_HIGH_WATERMARK = -1
+
+
+def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Move the start of logs up."""
+    body = RESPONSE.new()
+    for topic in request.body.topics:
+        answer = RESPONSE.struct("DeleteRecordsTopicResult", name=topic.name)
+        body.topics.append(answer)
+        for wanted in topic.partitions:
+            row = RESPONSE.struct(
+                "DeleteRecordsPartitionResult", partition_index=wanted.partition_index
+            )
+            answer.partitions.append(row)
+            try:
+                row.low_watermark = delete_one(broker, topic.name, wanted)
+            except Refused as refused:
+                row.low_watermark, row.error_code = -1, refused.code
+    broker.logs.checkpoint()  # or a crash would bring the records back
+    # RESPOND
+    yield Respond(request, body)
+
+
+def delete_one(broker: Broker, topic: str, wanted: Struct) -> int:
+    """One partition; its new log start offset. Raises Refused."""
+    # VALIDATE
+    if is_internal(topic):
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
+    if "delete" not in partition.config.cleanup_policy:
+        raise Refused(ErrorCode.POLICY_VIOLATION)
+    before = wanted.offset
+    if before == TO_HIGH_WATERMARK:
+        before = partition.high_watermark
+    # DEDUPLICATE: what lies below the log start is gone already.
+    # APPLY
+    try:
+        start = partition.log.delete_records_before(before)
+    except OffsetOutOfRange:
+        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE) from None
+    broker.parking.note_change(partition.topic, partition.index)
+    return start

@@ -1,0 +1,50 @@
+"""DescribeCluster (API key 60). Spec: KIP-700; KIP-919 (endpoint type, v1), KIP-1073 (fenced
+brokers, v2: here there are none)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.handlers.operations import CLUSTER_OPERATIONS
+from reference_impl.wire import ErrorCode, definition
+
+RESPONSE = definition("DescribeClusterResponse")
+BROKERS, CONTROLLERS = 1, 2
+
+
+def handle_describe_cluster(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Describe the brokers of the cluster."""
+    body = request.body
+    # VALIDATE
+    # [New in v1: KIP-919]
+    if body.endpoint_type != BROKERS:
+        known = body.endpoint_type == CONTROLLERS
+        yield Respond(
+            request,
+            RESPONSE.new(
+                error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE
+                if known
+                else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+                error_message="The request was sent to an endpoint of type BROKER.",
+                endpoint_type=BROKERS,
+            ),
+        )
+        return
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    # RESPOND
+    answer = RESPONSE.new(cluster_id=broker.cluster_id, controller_id=broker.node_id)
+    answer.brokers = [
+        RESPONSE.struct(
+            "DescribeClusterBroker",
+            broker_id=broker.node_id,
+            host=broker.advertised.host,
+            port=broker.advertised.port,
+            rack=broker.config.text("broker.rack") or None,
+        )
+    ]
+    if body.include_cluster_authorized_operations:
+        answer.cluster_authorized_operations = CLUSTER_OPERATIONS
+    yield Respond(request, answer)

@@ -1,0 +1,89 @@
+"""DescribeTopicPartitions (API key 75). Spec: KIP-966, Admin API changes: topics in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.handlers.operations import TOPIC_OPERATIONS
+from reference_impl.core.topic_names import is_internal, problem_with
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("DescribeTopicPartitionsResponse")
+LIMIT_MAX = 2000
+"""max.request.partition.size.limit, default."""
+
+
+def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Describe topics by name, from the cursor on, until the page is full."""
+    # VALIDATE: a limit out of bounds is brought within them.
+    body = RESPONSE.new()
+    left = max(min(request.body.response_partition_limit, LIMIT_MAX), 1)
+    cursor = request.body.cursor
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    for name in names_in(broker, request):
+        if left <= 0:
+            body.next_cursor = RESPONSE.struct("Cursor", topic_name=name, partition_index=0)
+            break
+        topic = broker.image.topics.get(name)
+        if topic is None:
+            body.topics.append(refusal(name))
+            continue
+        first = cursor.partition_index if cursor and cursor.topic_name == name else 0
+        indexes = [index for index in sorted(topic.partitions) if index >= first]
+        body.topics.append(described(topic, indexes[:left]))
+        if len(indexes) > left:
+            body.next_cursor = RESPONSE.struct(
+                "Cursor", topic_name=name, partition_index=indexes[left]
+            )
+            break
+        left -= len(indexes)
+    # RESPOND
+    yield Respond(request, body)
+
+
+def names_in(broker: Broker, request: Request) -> list[str]:
+    """The topics asked for, or all, in their order, without those before the cursor."""
+    wanted = [topic.name for topic in request.body.topics] or list(broker.image.topics)
+    cursor = request.body.cursor
+    start = cursor.topic_name if cursor else ""
+    return sorted(name for name in set(wanted) if name >= start)
+
+
+def described(topic: TopicImage, indexes: list[int]) -> Struct:
+    """One topic with these of its partitions."""
+    return RESPONSE.struct(
+        "DescribeTopicPartitionsResponseTopic",
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic.name),
+        topic_authorized_operations=TOPIC_OPERATIONS,
+        partitions=[
+            RESPONSE.struct(
+                "DescribeTopicPartitionsResponsePartition",
+                partition_index=index,
+                leader_id=topic.partitions[index].leader,
+                leader_epoch=topic.partitions[index].leader_epoch,
+                replica_nodes=list(topic.partitions[index].replicas),
+                isr_nodes=list(topic.partitions[index].isr),
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+            )
+            for index in indexes
+        ],
+    )
+
+
+def refusal(name: str) -> Struct:
+    """A topic that cannot be described, and why."""
+    bad = problem_with(name) is not None
+    return RESPONSE.struct(
+        "DescribeTopicPartitionsResponseTopic",
+        error_code=ErrorCode.INVALID_TOPIC_EXCEPTION
+        if bad
+        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        name=name,
+    )

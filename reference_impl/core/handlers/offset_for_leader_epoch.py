@@ -1,0 +1,40 @@
+"""OffsetForLeaderEpoch (API key 23). Spec: KIP-101, KIP-279, KIP-320 (consumers, v3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
+
+RESPONSE = definition("OffsetForLeaderEpochResponse")
+
+
+def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Say where leaderships ended, so that a reader can see where its history left ours."""
+    body = RESPONSE.new()
+    for topic in request.body.topics:
+        answer = RESPONSE.struct("OffsetForLeaderTopicResult", topic=topic.topic)
+        body.topics.append(answer)
+        for wanted in topic.partitions:
+            answer.partitions.append(found(broker, topic.topic, wanted))
+    # RESPOND
+    yield Respond(request, body)
+
+
+def found(broker: Broker, topic: str, wanted: Struct) -> Struct:
+    """One partition: the largest epoch not above the one asked for, and where it ended."""
+    row = RESPONSE.struct("EpochEndOffset", partition=wanted.partition)
+    try:
+        # VALIDATE
+        partition = broker.led_partition(topic, ZERO_UUID, wanted.partition)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        # DEDUPLICATE, APPLY: reading changes nothing.
+        row.leader_epoch, row.end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+    except Refused as refused:
+        row.error_code = refused.code
+    return row
