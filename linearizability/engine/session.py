@@ -88,7 +88,8 @@ def _start(master: str) -> SparkSession:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SparkError(f"Spark did not start on {master} ({why}); try --engine local") from error
     session.sparkContext.setLogLevel("OFF")
-    session.sparkContext.addPyFile(str(_shipped_kernels(scratch)))
+    if not master.startswith("local"):
+        session.sparkContext.addPyFile(str(_shipped_kernels(scratch)))
     return session
 
 

@@ -1,0 +1,145 @@
+"""check(): engines, merging, bad input, results for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from linearizability import history
+from linearizability.check import (
+    check,
+    check_frame,
+    checkers_to_pandas,
+    chosen_engine,
+    confirm_with_porcupine,
+    to_pandas,
+    write_verdict,
+)
+from linearizability.checkers import CHECKERS
+from linearizability.checkers.lost_writes import LostWrites
+from linearizability.checkers.tests.rows import P, S
+from linearizability.history import HistoryError, frame
+from linearizability.verdict import Validity, Verdict
+
+GOOD = [S(1, 0), S(2, 1), P(1, 0), P(2, 1)]
+LOST = [S(1, 0), S(2, 1), P(2, 1)]
+
+
+def written(directory: Path, rows: list[dict[str, object]]) -> Path:
+    history.write(directory / "history.parquet", frame(rows))
+    return directory
+
+
+def test_a_valid_run_is_valid(tmp_path: Path) -> None:
+    verdict = check(written(tmp_path, GOOD), engine="local")
+    assert (verdict.validity, verdict.exit_status) == (Validity.VALID, 0)
+    assert verdict.engine == "local (polars)"
+    assert list(verdict.checkers) == list(CHECKERS)
+
+
+def test_an_invalid_run_is_invalid(tmp_path: Path) -> None:
+    verdict = check(written(tmp_path, LOST) / "history.parquet")
+    assert (verdict.validity, verdict.exit_status) == (Validity.INVALID, 1)
+    assert verdict.reason == "invalid: lost_writes"
+
+
+def test_an_empty_history_is_unknown() -> None:
+    assert check_frame(frame([])).validity is Validity.UNKNOWN
+
+
+def test_a_named_checker_that_judged_nothing_makes_the_run_unknown() -> None:
+    verdict = check_frame(frame([S(1, 0), P(1, 0)]), named_by_workload=["aborted_reads"])
+    assert verdict.validity is Validity.VALID  # a read_committed read was judged
+    rows = [S(1, 0, isolation=None), P(1, 0, isolation=None)]
+    verdict = check_frame(frame(rows), named_by_workload=["aborted_reads"])
+    assert verdict.validity is Validity.UNKNOWN
+    assert "aborted_reads" in str(verdict.reason)
+
+
+def test_a_checker_that_crashes_is_unknown_not_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object) -> pl.LazyFrame:
+        raise ZeroDivisionError("a bug of ours")
+
+    monkeypatch.setattr(LostWrites, "anomalies", crash)
+    verdict = check_frame(frame(GOOD))
+    assert verdict.validity is Validity.UNKNOWN
+    assert verdict.checkers["lost_writes"].validity is Validity.UNKNOWN
+    assert verdict.checkers["lost_writes"].reason == "ZeroDivisionError: a bug of ours"
+    assert verdict.checkers["poll_order"].validity is Validity.VALID
+
+
+def test_many_anomalies_are_cut_and_counted() -> None:
+    rows = [S(n, n) for n in range(300)] + [S(999, 300), P(999, 300)]
+    lost = check_frame(frame(rows)).checkers["lost_writes"]
+    assert lost.anomaly_count == 300
+    assert len(lost.anomalies) == 100
+
+
+def test_the_engine_is_chosen_by_what_is_judged(tmp_path: Path) -> None:
+    assert chosen_engine(tmp_path / "some.parquet", "auto") == "local"
+    assert chosen_engine(tmp_path, "local") == "local"
+    assert chosen_engine(tmp_path / "some.parquet", "auto", "spark://host:7077") == "spark"
+    with pytest.raises(HistoryError, match="engine 'fast' is not one of auto, local, spark"):
+        chosen_engine(tmp_path, "fast")
+
+
+def test_without_java_a_run_is_judged_locally(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("linearizability.check.find_java", lambda: None)
+    assert check(written(tmp_path, GOOD)).engine == "local (polars)"
+
+
+def test_bad_input_is_named_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="no such history"):
+        check(tmp_path, engine="local")
+    file = written(tmp_path, GOOD) / "history.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(HistoryError, match="not a complete Parquet file"):
+        check(tmp_path, engine="local")
+    frame(GOOD).drop("op_id").write_parquet(file)
+    with pytest.raises(HistoryError, match="column 'op_id' is missing"):
+        check(tmp_path, engine="local")
+    frame(GOOD).with_columns(f=pl.lit("dance")).write_parquet(file)
+    with pytest.raises(HistoryError, match="row 0: f is not one of"):
+        check(tmp_path, engine="local")
+
+
+def test_a_verdict_is_written_and_read_again(tmp_path: Path) -> None:
+    verdict = check(written(tmp_path, LOST), engine="local")
+    file = write_verdict(tmp_path, verdict)
+    assert Verdict.from_dict(json.loads(file.read_text())) == verdict
+
+
+def test_people_get_pandas_frames(tmp_path: Path) -> None:
+    verdict = check(written(tmp_path, LOST), engine="local")
+    anomalies = to_pandas(verdict)
+    assert list(anomalies["kind"]) == ["lost-write"]
+    assert list(anomalies["operations"]) == [[0, 2]]
+    table = checkers_to_pandas(verdict).set_index("checker")
+    assert table.loc["lost_writes", "validity"] == "invalid"
+    assert len(to_pandas(check_frame(frame(GOOD)))) == 0
+
+
+@pytest.mark.needs("porcupine")
+def test_porcupine_confirms_and_draws(tmp_path: Path) -> None:
+    good = confirm_with_porcupine(written(tmp_path, GOOD))
+    assert good is not None
+    assert good.validity is Validity.VALID
+    assert good.checked > 0
+    assert not (tmp_path / "porcupine").exists()
+    bad = confirm_with_porcupine(written(tmp_path, [S(1, 5), S(2, 4)]))
+    assert bad is not None
+    assert bad.validity is Validity.INVALID
+    drawing = tmp_path / "porcupine" / "append_order-t-0.html"
+    assert bad.reason == "drawn: porcupine/append_order-t-0.html"
+    assert drawing.exists()
+
+
+def test_porcupine_not_built_is_no_opinion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOUCHSTONE_PORCUPINE", str(tmp_path / "absent"))
+    assert confirm_with_porcupine(written(tmp_path, GOOD)) is None

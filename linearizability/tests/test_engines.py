@@ -1,0 +1,87 @@
+"""Both engines say the same: verdict, counts, anomalies with their operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import polars as pl
+import pytest
+
+from linearizability import history
+from linearizability.check import check
+from linearizability.checkers import CHECKERS
+from linearizability.engine import spark
+from linearizability.engine.session import SparkError, spark_session, stop_spark
+from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.mutators import MUTATORS, broken, stripped
+from linearizability.verdict import Validity
+
+pytestmark = pytest.mark.needs("spark")
+
+MASTER = "local[2]"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _session() -> Iterator[None]:
+    spark_session(MASTER)
+    yield
+    stop_spark()
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Valid histories beside one with each anomaly."""
+    histories = [valid_rows(seed) for seed in range(8)]
+    for name in MUTATORS:
+        attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 120))
+        histories.append(stripped(next(rows for rows in attempts if rows is not None)))
+    file = tmp_path_factory.mktemp("planted") / "history.parquet"
+    history.write(file, joined(histories))
+    return file
+
+
+def test_spark_finds_what_polars_finds(planted: Path) -> None:
+    by_polars = check(planted, engine="local")
+    by_spark = check(planted, engine="spark", spark_master=MASTER)
+    assert by_spark.engine == "spark local[2]"
+    assert by_spark.checkers == by_polars.checkers
+    assert all(c.validity is Validity.INVALID for c in by_spark.checkers.values())
+
+
+def test_spark_judges_a_valid_run_directory_valid(tmp_path: Path) -> None:
+    history.write(tmp_path / "history.parquet", joined(valid_rows(seed) for seed in range(20, 30)))
+    verdict = check(tmp_path, spark_master=MASTER)
+    assert verdict.engine == "spark local[2]"
+    assert verdict.validity is Validity.VALID
+    assert verdict.checkers == check(tmp_path, engine="local").checkers
+
+
+def test_spark_reads_a_history_of_a_schema_that_lacked_columns(tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    history.write(file, joined([valid_rows(3)]))
+    older = pl.read_parquet(file).drop("group", "replica", "last_stable_offset", "leader_epoch")
+    older.write_parquet(file)
+    by_spark = check(file, engine="spark", spark_master=MASTER)
+    assert by_spark.checkers == check(file, engine="local").checkers
+
+
+def test_a_spark_job_that_dies_is_unknown_with_its_reason(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_resolve(*_: object) -> None:
+        raise OSError("the worker was killed")
+
+    monkeypatch.setattr(spark, "resolve", broken_resolve)
+    verdict = check(planted, engine="spark", spark_master=MASTER)
+    assert verdict.validity is Validity.UNKNOWN
+    assert {c.validity for c in verdict.checkers.values()} == {Validity.UNKNOWN}
+    assert verdict.checkers["lost_writes"].reason == "Spark: the worker was killed"
+    assert set(verdict.checkers) == set(CHECKERS)
+
+
+def test_a_master_that_is_none_is_refused_in_one_sentence(planted: Path) -> None:
+    with pytest.raises(SparkError, match=r"'yarn' is not local\[…\] or spark://host:port"):
+        check(planted, engine="spark", spark_master="yarn")
+    spark_session(MASTER)
