@@ -7,15 +7,17 @@ it never talks to the outside except through what it yields and through `Storage
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
+from reference_impl.core import housekeeping
 from reference_impl.core.api import Api
 from reference_impl.core.broker_configs import BrokerConfig, Endpoint
 from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
 from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.controller.records import new_leadership
 from reference_impl.core.data_directory import DataDirectory
+from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event
 from reference_impl.core.fetch_sessions import FetchSessions
 from reference_impl.core.groups.coordinator import GroupCoordinator
@@ -140,6 +142,14 @@ class Broker:
     def topic_configs(self, topic: TopicImage) -> Mapping[str, str]:
         """What is in force for a topic."""
         return {**self.config.topic_defaults, **topic.configs}
+
+    def start(self) -> Iterator[Effect]:
+        """Say what recovery found, and begin to look after groups and logs."""
+        for log in self.logs.logs.values():
+            for note in log.recovery_notes:
+                yield Report(note)
+        yield from self.groups.start()
+        yield from housekeeping.again(self)
 
     def stop(self) -> None:
         """A clean shutdown: everything on disk, and a mark which says so."""

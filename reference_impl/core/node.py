@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reference_impl.core import parking
+from reference_impl.core import housekeeping, parking
 from reference_impl.core.api import Api
 from reference_impl.core.broker import Broker
 from reference_impl.core.broker_configs import BrokerConfig, Endpoint
@@ -76,7 +76,7 @@ class Node:
         broker = self.broker
         match event:
             case Started():
-                yield from broker.groups.start()
+                yield from broker.start()
             case RequestArrived(request=request):
                 yield from self._request(request)
             case ConnectionClosed(connection=connection):
@@ -85,6 +85,8 @@ class Node:
                 yield from broker.parking.expire(key)
             case TimerFired(key=key) if key[0] == coordinator.TIMER:
                 yield from broker.groups.timer_fired(key)
+            case TimerFired(key=key) if key[0] == housekeeping.TIMER:
+                yield from housekeeping.run(broker)
             case Stopping():
                 broker.stop()
             case _:

@@ -34,8 +34,6 @@ class Partition:
         self.topic_id = topic_id
         self.state = state
         self.log = log
-        self.offline: str | None = None
-        """Why the disk cannot be trusted any more; None while all is well."""
 
     @property
     def leader_epoch(self) -> int:

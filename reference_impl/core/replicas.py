@@ -1,7 +1,7 @@
 """The partitions which this broker holds: opened, made and deleted as the metadata says.
 
-Source: ReplicaManager.java, LogManager.java. A partition whose disk failed stays in the table,
-offline, and says so in every answer; the others go on.
+Source: ReplicaManager.java, LogManager.java. A partition whose disk failed stays in the table, and
+says so in the answer to each append; the others go on.
 """
 
 from __future__ import annotations
@@ -80,8 +80,6 @@ class Replicas:
         partition = self._by_name.get((name, index))
         if partition is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if partition.offline is not None:
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, partition.offline)
         return partition
 
     def reconfigure(self, topic: TopicImage) -> None:

@@ -63,7 +63,7 @@ class GroupLog:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         index = partition_for(group_id, len(topic.partitions))
         partition = self._broker.replicas.get(TOPIC, index)
-        if partition is None or partition.offline is not None:
+        if partition is None:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         return partition
 
@@ -82,7 +82,6 @@ class GroupLog:
         try:
             partition.log.append(data, [header], partition.leader_epoch, self._broker.now_ms)
         except StorageError as error:
-            partition.offline = str(error)
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
         partition.advance_high_watermark()
         self._broker.parking.note_change(partition.topic, partition.index)

@@ -67,7 +67,6 @@ def append_one(
     try:
         return partition, broker.rules.append(partition, batch, broker.now_ms)
     except StorageError as error:
-        partition.offline = str(error)  # what the disk holds now is known only after recovery
         raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
 
 
