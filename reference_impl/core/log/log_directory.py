@@ -28,6 +28,7 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.storage import Storage
 
 DELETE_SUFFIX = "-delete"
+_OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE)
 
 
 class LogDirectory:
@@ -40,13 +41,14 @@ class LogDirectory:
         storage.make_directory(path)
         clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
         self.clean_shutdown = storage.exists(clean_file)
-        """Whether the last process closed its logs; if not, they are recovered as they are
-        opened.
-        """
-        storage.delete(clean_file)
-        self._recovery_points = read_offsets(storage, f"{path}/{RECOVERY_POINT_FILE}")
-        self._log_starts = read_offsets(storage, f"{path}/{LOG_START_FILE}")
-        self._high_watermarks = read_offsets(storage, f"{path}/{HIGH_WATERMARK_FILE}")
+        """Whether the last process closed its logs; if not, opening a log recovers it."""
+        if self.clean_shutdown:
+            # Durably: were it to come back after a loss of power, torn files would be trusted.
+            storage.delete(clean_file)
+            storage.sync_directory(path)
+        self._offsets = {name: read_offsets(storage, f"{path}/{name}") for name in _OFFSET_FILES}
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+        self._deleted: set[TopicPartition] = set()
         for name in storage.list(path):
             if name.endswith(DELETE_SUFFIX):
                 storage.delete_tree(f"{path}/{name}")  # a deletion that a crash cut short
@@ -63,6 +65,8 @@ class LogDirectory:
     ) -> PartitionLog:
         """Create the partition, or open it from where its checkpoints say."""
         key = (topic, partition)
+        if not self._storage.exists(f"{self.path}/{topic}-{partition}"):
+            self._forget_namesake(key)
         log = self.logs[key] = PartitionLog.open(
             self._storage,
             self.path,
@@ -73,38 +77,43 @@ class LogDirectory:
             now_ms,
             clean_shutdown=self.clean_shutdown,
             restore_producer_state=restore_producer_state,
-            recovery_point=self._recovery_points.get(key, 0),
-            log_start_offset=self._log_starts.get(key, 0),
-            high_watermark=self._high_watermarks.get(key, 0),
+            recovery_point=self._offsets[RECOVERY_POINT_FILE].get(key, 0),
+            log_start_offset=self._offsets[LOG_START_FILE].get(key, 0),
+            high_watermark=self._offsets[HIGH_WATERMARK_FILE].get(key, 0),
         )
         return log
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Remove a partition with its files and its lines in the checkpoints."""
-        key = (topic, partition)
-        self.logs.pop(key).delete()
-        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
-            offsets.pop(key, None)
-        self.checkpoint()
+        """Remove a partition with its files. Its lines go with the next checkpoint."""
+        self.logs.pop((topic, partition)).delete()
+        self._deleted.add((topic, partition))
+
+    def _forget_namesake(self, key: TopicPartition) -> None:
+        """A new partition must not be opened with the offsets of a deleted one of the same name."""
+        if key in self._deleted or any(key in offsets for offsets in self._offsets.values()):
+            self._deleted.add(key)
+            self.checkpoint()
 
     def checkpoint(self) -> None:
         """Write the three offset files (Kafka: every minute, after a truncation, at shutdown).
 
         Partitions that are not open keep the lines which they had.
         """
+        for offsets in self._offsets.values():
+            for key in self._deleted:
+                offsets.pop(key, None)
+        self._deleted.clear()
         for key, log in self.logs.items():
-            self._recovery_points[key] = log.recovery_point
-            self._high_watermarks[key] = log.high_watermark
+            self._offsets[RECOVERY_POINT_FILE][key] = log.recovery_point
+            self._offsets[HIGH_WATERMARK_FILE][key] = log.high_watermark
             if log.log_start_offset > log.segment_base_offsets[0]:
-                self._log_starts[key] = log.log_start_offset
+                self._offsets[LOG_START_FILE][key] = log.log_start_offset
             else:
-                self._log_starts.pop(key, None)
-        for name, offsets in (
-            (RECOVERY_POINT_FILE, self._recovery_points),
-            (LOG_START_FILE, self._log_starts),
-            (HIGH_WATERMARK_FILE, self._high_watermarks),
-        ):
-            write_offsets(self._storage, f"{self.path}/{name}", offsets)
+                self._offsets[LOG_START_FILE].pop(key, None)
+        for name, offsets in self._offsets.items():
+            if self._written.get(name) != offsets:
+                write_offsets(self._storage, f"{self.path}/{name}", offsets)
+                self._written[name] = dict(offsets)
 
     def close(self, *, broker_epoch: int = -1) -> None:
         """Close all logs cleanly, and say so last: a crash on the way still means recovery."""

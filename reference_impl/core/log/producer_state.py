@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reference_impl.core.storage import Buffer
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ErrorCode, Malformed
 from reference_impl.wire.records import (
     BatchHeader,
     ControlRecordType,
+    Record,
     RecordBatch,
     control_type,
 )
@@ -35,6 +36,17 @@ exceed it.
 NO_EPOCH = -1
 NO_SEQUENCE = -1
 SEQUENCE_MAX = 2**31 - 1
+
+
+_ENDS_TRANSACTION = (ControlRecordType.COMMIT, ControlRecordType.ABORT)
+
+
+def _kind_of(record: Record) -> ControlRecordType | None:
+    """None for kinds that a later Kafka has added (ControlRecordType.UNKNOWN)."""
+    try:
+        return control_type(record)
+    except Malformed:
+        return None
 
 
 def increment_sequence(sequence: int, by: int) -> int:
@@ -196,21 +208,20 @@ class ProducerStateManager:
     def _update_from_marker(
         self, header: BatchHeader, base_offset: int, batch: Buffer
     ) -> CompletedTransaction | None:
-        marker, _ = RecordBatch.decode(batch)
-        record = marker.records[0]
-        kind = control_type(record)
-        if kind not in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+        records = RecordBatch.decode(batch)[0].records
+        if not records or _kind_of(records[0]) not in _ENDS_TRANSACTION:
+            # Compaction has removed the whole transaction, or it is about something else.
             return None
         entry = self._entry_for(header)
         entry.last_timestamp = header.max_timestamp
         # EndTxnMarker.json: int16 version, int32 CoordinatorEpoch.
-        entry.coordinator_epoch = int.from_bytes((record.value or b"")[2:6], "big", signed=True)
+        entry.coordinator_epoch = int.from_bytes((records[0].value or b"")[2:6], "big", signed=True)
         first_offset, entry.current_txn_first_offset = entry.current_txn_first_offset, None
         if first_offset is None:
             return None  # the transaction wrote nothing here
         self._ongoing.pop(first_offset, None)
         self._unreplicated[first_offset] = base_offset
-        aborted = kind is ControlRecordType.ABORT
+        aborted = _kind_of(records[0]) is ControlRecordType.ABORT
         return CompletedTransaction(header.producer_id, first_offset, base_offset, aborted)
 
     def on_high_watermark(self, high_watermark: int) -> None:

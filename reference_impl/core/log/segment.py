@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from reference_impl.core.log.batch_scan import scan_headers
+from reference_impl.core.log.batch_scan import CorruptLog, scan_headers
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.offset_index import OffsetIndex
 from reference_impl.core.log.time_index import TimeIndex
 from reference_impl.core.storage import Buffer, File, Storage, StorageError
-from reference_impl.wire.records import NO_TIMESTAMP, BatchHeader, RecordBatch
+from reference_impl.wire.records import NO_TIMESTAMP, BatchHeader, CorruptRecord, RecordBatch
 
 LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX = ".log", ".index", ".timeindex"
 _TAIL_BATCHES_MAX = 1024
@@ -309,7 +309,11 @@ class Segment:
         for header, position in scan_headers(self.log, start, self.log.size()):
             if header.max_timestamp < timestamp or header.last_offset < from_offset:
                 continue
-            batch, _ = RecordBatch.decode(self.log.read(position, header.size))
+            try:
+                batch, _ = RecordBatch.decode(self.log.read(position, header.size))
+            except CorruptRecord as error:
+                cause = f"corrupt at byte {position}: {error}"
+                raise CorruptLog(self.log.path, cause) from error
             for offset, record in batch.offsets():
                 found = batch.timestamp_of(record)
                 if found >= timestamp and offset >= from_offset:

@@ -77,13 +77,44 @@ def test_partitions_that_were_not_opened_keep_their_lines(storage: MemoryStorage
     assert content == b"0\n2\norders 1 1\norders 0 0\n"
 
 
-def test_a_deleted_partition_leaves_no_line_and_no_file(storage: MemoryStorage) -> None:
+def test_a_deleted_partition_leaves_no_file_and_no_line(storage: MemoryStorage) -> None:
     directory, log = opened(storage)
     append(log, batch(b"a"))
     directory.checkpoint()
     directory.delete_log("orders", 0)
-    assert storage.read_file("data/recovery-point-offset-checkpoint") == b"0\n0\n"
     assert not any("orders" in path for path in storage.paths())
+    directory.checkpoint()
+    assert storage.read_file("data/recovery-point-offset-checkpoint") == b"0\n0\n"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_partition_does_not_inherit_the_offsets_of_a_deleted_namesake(
+    storage: MemoryStorage, restarted: bool
+) -> None:
+    directory, log = opened(storage)
+    for value in (b"a", b"b", b"c"):
+        append(log, batch(value))
+    log.flush()
+    log.delete_records_before(2)
+    directory.checkpoint()
+    directory.delete_log("orders", 0)
+    if restarted:
+        storage.kill()
+        directory = LogDirectory(storage, "data")
+    log = directory.open_log("orders", 0, TOPIC_ID, LogConfig(), 0)
+    assert append(log, batch(b"new")).base_offset == 0
+    storage.open(log.directory + f"/{0:020d}.log").append(b"torn")
+    storage.kill()
+    _, log = opened(storage)
+    assert (log.log_start_offset, values(log)) == (0, [b"new"])
+
+
+def test_unchanged_checkpoints_are_not_written_again(storage: MemoryStorage) -> None:
+    directory, _ = opened(storage)
+    directory.checkpoint()
+    storage.delete("data/recovery-point-offset-checkpoint")
+    directory.checkpoint()
+    assert not storage.exists("data/recovery-point-offset-checkpoint")
 
 
 def test_a_deletion_that_a_crash_cut_short_is_finished(storage: MemoryStorage) -> None:

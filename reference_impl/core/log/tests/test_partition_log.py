@@ -232,6 +232,13 @@ def test_a_batch_altered_on_disk_is_not_passed_off_as_the_end(storage: MemorySto
         log.read(0, 1000)
 
 
+def test_a_record_altered_on_disk_is_not_looked_up(storage: MemoryStorage) -> None:
+    log = filled(storage, 3)
+    storage.corrupt(f"{DIRECTORY}/{0:020d}.log", 2 * ONE - 1, b"\xff")
+    with pytest.raises(CorruptLog, match=f"corrupt at byte {ONE}: crc"):
+        log.offset_for_timestamp(1)
+
+
 def test_replay_gives_every_batch_from_the_one_with_the_offset(storage: MemoryStorage) -> None:
     log = filled(storage, 9, small_segments(3 * ONE))
     assert [header_of(bytes(data)).base_offset for data in log.batches(4)] == [4, 5, 6, 7, 8]

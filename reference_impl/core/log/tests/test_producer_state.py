@@ -21,8 +21,14 @@ from reference_impl.core.log.producer_state import (
 from reference_impl.core.log.tests.helpers import batch, header_of
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire import ErrorCode
-from reference_impl.wire.batch_header import TRANSACTIONAL_BIT
-from reference_impl.wire.records import BatchHeader, ControlRecordType, end_txn_marker
+from reference_impl.wire.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
+from reference_impl.wire.records import (
+    BatchHeader,
+    ControlRecordType,
+    Record,
+    RecordBatch,
+    end_txn_marker,
+)
 
 PRODUCER = 4000
 
@@ -142,6 +148,21 @@ def test_the_earliest_of_several_transactions_counts() -> None:
     state.update(header_of(data), 32, data)
     state.on_high_watermark(33)
     assert state.first_unstable_offset == 31
+
+
+@pytest.mark.parametrize(
+    "records",
+    [[], [Record(b"", key=b"\0\0\0\x63")], [Record(b"", key=b"\0")]],
+    ids=["removed by compaction", "of a later Kafka", "without a whole key"],
+)
+def test_a_control_batch_that_is_no_marker_changes_nothing(records: list[Record]) -> None:
+    state = ProducerStateManager()
+    state.update(sent(0, transactional=True), 10, b"")
+    data = RecordBatch(
+        records, attributes=TRANSACTIONAL_BIT | CONTROL_BIT, producer_id=PRODUCER, producer_epoch=0
+    ).encode()
+    assert state.update(header_of(data), 11, data) is None
+    assert state.first_unstable_offset == 10
 
 
 def test_only_idle_producers_without_a_transaction_expire() -> None:
