@@ -59,7 +59,7 @@ def test_an_offset_out_of_range_is_refused(wire: Wire, version: int) -> None:
     for offset in (6, -2):
         answer = delete_records(wire, topic, offset, version)
         expect((answer.error_code, answer.low_watermark),
-               (ErrorCode.OFFSET_OUT_OF_RANGE, -1), f"(error, low watermark), {offset}")  # fmt: skip
+               (ErrorCode.OFFSET_OUT_OF_RANGE, -1), f"(error, low mark), {offset}")  # fmt: skip
     expect(len(wire.values(topic)), 5, "records afterwards")
 
 

@@ -1,0 +1,178 @@
+"""CreateTopics: what is created, and what is refused without a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.case import case, expect, expect_that
+from conformance.wire import Wire, part
+from reference_impl.wire import ErrorCode, Struct
+
+ALL = (2, 7)
+BAD_NAMES = ["", ".", "..", "a/b", "a b", "x" * 250]
+BAD_NAME_IDS = ["empty", "dot", "dots", "slash", "space", "long"]
+
+
+def creatable(
+    name: str, partitions: int = 1, replication_factor: int = 1, **config: str | None
+) -> Struct:
+    entries = [
+        part("CreateTopics", "CreatableTopicConfig", name=key.replace("_", "."), value=value)
+        for key, value in config.items()
+    ]
+    return part("CreateTopics", "CreatableTopic", name=name, num_partitions=partitions,
+                replication_factor=replication_factor, configs=entries)  # fmt: skip
+
+
+def create(wire: Wire, version: int, *topics: Struct, **options: Any) -> dict[str, Struct]:
+    """Name -> result."""
+    answer = wire.call("CreateTopics", version, topics=list(topics), timeout_ms=20_000, **options)
+    return {result.name: result for result in answer.topics}
+
+
+def expect_refused(wire: Wire, version: int, topic: Struct, code: ErrorCode) -> None:
+    """This error, and no such topic afterwards."""
+    result = create(wire, version, topic)[topic.name]
+    expect(result.error_code, code, "error")
+    if topic.name not in BAD_NAMES:
+        expect(wire.topic_metadata(topic.name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+               "Metadata afterwards")  # fmt: skip
+
+
+@case("ADMIN-01", "CreateTopics", versions=ALL, spec="KIP-4; KIP-525; KIP-516")
+def test_a_topic_is_created_as_asked_for(wire: Wire, version: int) -> None:
+    """Three partitions, one replica: NONE; v5+ says partitions, replication factor and configs,
+    v7+ the topic id, and Metadata agrees."""
+    name = wire.new_name()
+    result = create(wire, version, creatable(name, 3))[name]
+    expect((result.error_code, result.error_message), (ErrorCode.NONE, None), "(error, message)")
+    if version >= 5:
+        expect((result.num_partitions, result.replication_factor), (3, 1), "partitions, replicas")
+        expect_that(len(result.configs or []) > 0, "configs", "some", result.configs)
+    topic = wire.wait_for_topic(name, 3)
+    if version >= 7:
+        expect(result.topic_id, topic.id, "topic id")
+
+
+@case("ADMIN-02", "CreateTopics", versions=(4, 7), spec="KIP-464")
+def test_minus_one_takes_the_brokers_defaults(wire: Wire, version: int) -> None:
+    """Partitions and replication factor -1 (v4+) mean the broker's defaults."""
+    name = wire.new_name()
+    result = create(wire, version, creatable(name, -1, -1))[name]
+    expect(result.error_code, ErrorCode.NONE, "error")
+    if version >= 5:
+        expect_that(result.num_partitions >= 1, "partitions", ">= 1", result.num_partitions)
+        wire.wait_for_topic(name, result.num_partitions)
+
+
+@case("ADMIN-03", "CreateTopics", versions=ALL, spec="class ReplicationControlManager")
+def test_an_existing_topic_is_refused_and_the_others_created(wire: Wire, version: int) -> None:
+    """A name that exists gets TOPIC_ALREADY_EXISTS (36); other topics of the request are
+    created."""
+    topic, name = wire.create_topic(), wire.new_name()
+    results = create(wire, version, creatable(topic.name, 5), creatable(name))
+    expect(results[topic.name].error_code, ErrorCode.TOPIC_ALREADY_EXISTS, "error of the old one")
+    expect(results[name].error_code, ErrorCode.NONE, "error of the new one")
+    wire.wait_for_topic(name, 1)
+    wire.wait_for_topic(topic.name, 1)
+
+
+@pytest.mark.parametrize("partitions", [0, -2], ids="partitions={}".format)
+@case("ADMIN-04", "CreateTopics", versions=ALL, spec="ReplicationControlManager.createTopic")
+def test_an_impossible_number_of_partitions_is_refused(
+    wire: Wire, version: int, partitions: int
+) -> None:
+    """0 or -2 partitions get INVALID_PARTITIONS (37)."""
+    expect_refused(wire, version, creatable(wire.new_name(), partitions),
+                   ErrorCode.INVALID_PARTITIONS)  # fmt: skip
+
+
+@pytest.mark.parametrize("factor", [0, -2], ids="factor={}".format)
+@case("ADMIN-05", "CreateTopics", versions=ALL, spec="ReplicationControlManager.createTopic")
+def test_an_impossible_replication_factor_is_refused(
+    wire: Wire, version: int, factor: int
+) -> None:
+    """Replication factor 0 or -2 gets INVALID_REPLICATION_FACTOR (38)."""
+    expect_refused(wire, version, creatable(wire.new_name(), 1, factor),
+                   ErrorCode.INVALID_REPLICATION_FACTOR)  # fmt: skip
+
+
+@case("ADMIN-06", "CreateTopics", versions=ALL, spec="class StripedReplicaPlacer")
+def test_more_replicas_than_brokers_are_refused(wire: Wire, version: int) -> None:
+    """A replication factor beyond the number of brokers gets INVALID_REPLICATION_FACTOR (38)."""
+    brokers = len(wire.call("Metadata", topics=[]).brokers)
+    expect_refused(wire, version, creatable(wire.new_name(), 1, brokers + 1),
+                   ErrorCode.INVALID_REPLICATION_FACTOR)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_NAMES, ids=BAD_NAME_IDS)
+@case("ADMIN-07", "CreateTopics", versions=ALL, spec="class Topic, validate")
+def test_an_invalid_name_is_refused(wire: Wire, version: int, name: str) -> None:
+    """A name that is empty, . or .., longer than 249, or not of [a-zA-Z0-9._-], gets
+    INVALID_TOPIC_EXCEPTION (17)."""
+    expect_refused(wire, version, creatable(name), ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+@case("ADMIN-08", "CreateTopics", versions=ALL, spec="class Topic, hasCollision", priority="P1")
+def test_names_that_differ_in_dot_and_underscore_collide(wire: Wire, version: int) -> None:
+    """a.b and a_b would share their metrics' name: the second gets INVALID_TOPIC_EXCEPTION (17)."""
+    stem = wire.new_name()
+    wire.create_topic(name=f"{stem}_x")
+    expect_refused(wire, version, creatable(f"{stem}.x"), ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+@pytest.mark.parametrize("config", [{"no_such_key": "1"}, {"retention_ms": "abc"},
+                                    {"cleanup_policy": "shred"}],
+                         ids=["unknown-key", "bad-number", "bad-word"])  # fmt: skip
+@case("ADMIN-09", "CreateTopics", versions=ALL, spec="class LogConfig, validate")
+def test_a_wrong_config_is_refused(wire: Wire, version: int, config: dict[str, str]) -> None:
+    """An unknown key or a value that does not fit gets INVALID_CONFIG (40) with a message."""
+    topic = creatable(wire.new_name(), 1, 1, **config)
+    result = create(wire, version, topic)[topic.name]
+    expect(result.error_code, ErrorCode.INVALID_CONFIG, "error")
+    expect_that(bool(result.error_message), "error message", "a sentence", result.error_message)
+    expect(wire.topic_metadata(topic.name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+           "Metadata afterwards")  # fmt: skip
+
+
+@case("ADMIN-10", "CreateTopics", versions=ALL, spec="ReplicationControlManager", priority="P1")
+def test_a_config_without_a_value_is_refused(wire: Wire, version: int) -> None:
+    """A config whose value is null gets INVALID_CONFIG (40)."""
+    topic = creatable(wire.new_name(), 1, 1, retention_ms=None)
+    expect_refused(wire, version, topic, ErrorCode.INVALID_CONFIG)
+
+
+@case("ADMIN-11", "CreateTopics", versions=ALL, spec="KIP-4, field ValidateOnly")
+def test_validate_only_creates_nothing(wire: Wire, version: int) -> None:
+    """validate_only answers as the real request would, and creates nothing."""
+    name = wire.new_name()
+    result = create(wire, version, creatable(name, 2), validate_only=True)[name]
+    expect(result.error_code, ErrorCode.NONE, "error of a good topic")
+    bad = wire.new_name()
+    refused = create(wire, version, creatable(bad, 0), validate_only=True)[bad]
+    expect(refused.error_code, ErrorCode.INVALID_PARTITIONS, "error of a bad one")
+    for tried in (name, bad):
+        expect(wire.topic_metadata(tried).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+               "Metadata afterwards")  # fmt: skip
+
+
+@case("ADMIN-12", "CreateTopics", versions=ALL, spec="ControllerApis.createTopics", priority="P1")
+def test_a_name_twice_in_a_request_is_refused(wire: Wire, version: int) -> None:
+    """A topic named twice in one request gets INVALID_REQUEST (42)."""
+    name = wire.new_name()
+    answer = wire.call("CreateTopics", version, topics=[creatable(name, 1), creatable(name, 2)],
+                       timeout_ms=20_000)  # fmt: skip
+    for result in answer.topics:
+        expect((result.name, result.error_code), (name, ErrorCode.INVALID_REQUEST), "result")
+    expect(wire.topic_metadata(name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+           "Metadata afterwards")  # fmt: skip
+
+
+@case("ADMIN-15", "CreateTopics", versions=ALL, spec="CreateTopicsRequestTest, cluster metadata",
+      priority="P1")  # fmt: skip
+def test_the_metadata_topic_cannot_be_created(wire: Wire, version: int) -> None:
+    """__cluster_metadata is KRaft's own: INVALID_REQUEST (42), and it is never created."""
+    result = create(wire, version, creatable("__cluster_metadata"))["__cluster_metadata"]
+    expect(result.error_code, ErrorCode.INVALID_REQUEST, "error")

@@ -1,0 +1,123 @@
+"""DeleteTopics and CreatePartitions: what goes, what grows."""
+
+from __future__ import annotations
+
+import uuid
+
+from conformance.case import case, expect, expect_that
+from conformance.wire import Wire, batch, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+BY_NAME = (1, 5)
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def delete(wire: Wire, version: int, *names: str) -> list[Struct]:
+    """The results, by name in any version."""
+    states = [part("DeleteTopics", "DeleteTopicState", name=name) for name in names]
+    answer = wire.call("DeleteTopics", version, topic_names=list(names), topics=states,
+                       timeout_ms=20_000)  # fmt: skip
+    return list(answer.responses)
+
+
+@case("ADMIN-20", "DeleteTopics", spec="KIP-4; class ControllerApis")
+def test_a_deleted_topic_is_gone_for_everybody(wire: Wire, version: int) -> None:
+    """DeleteTopics answers NONE; soon Metadata, Produce and Fetch no longer know the topic."""
+    topic = wire.create_topic()
+    wire.produce(topic, batch(b"a").encode())
+    expect(delete(wire, version, topic.name)[0].error_code, ErrorCode.NONE, "error")
+    eventually(lambda: wire.topic_metadata(topic.name).error_code, lambda e: e == UNKNOWN,
+               "Metadata says UNKNOWN_TOPIC_OR_PARTITION")  # fmt: skip
+    gone = {UNKNOWN, ErrorCode.UNKNOWN_TOPIC_ID}
+    expect(wire.produce(topic, batch(b"b").encode()).error_code, gone, "produce error")
+    expect(wire.fetch(topic, 0).error_code, gone, "fetch error")
+
+
+@case("ADMIN-21", "DeleteTopics", spec="class ControllerApis, deleteTopics")
+def test_an_unknown_topic_cannot_be_deleted(wire: Wire, version: int) -> None:
+    """A name that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3); others of the request go."""
+    topic, missing = wire.create_topic(), wire.new_name("missing")
+    errors = {r.name: r.error_code for r in delete(wire, version, missing, topic.name)}
+    expect(errors, {missing: int(UNKNOWN), topic.name: 0}, "errors")
+
+
+@case("ADMIN-22", "DeleteTopics", versions=(6, 6), spec="KIP-516, DeleteTopics", priority="P1")
+def test_a_topic_may_be_deleted_by_id(wire: Wire, version: int) -> None:
+    """From v6 on a topic is deleted by its id; an unknown id gets UNKNOWN_TOPIC_ID (100)."""
+    topic, nobody = wire.create_topic(), uuid.uuid4()
+    states = [part("DeleteTopics", "DeleteTopicState", name=None, topic_id=i)
+              for i in (topic.id, nobody)]  # fmt: skip
+    answer = wire.call("DeleteTopics", version, topics=states, timeout_ms=20_000)
+    errors = {r.topic_id: r.error_code for r in answer.responses}
+    expect(errors, {topic.id: 0, nobody: int(ErrorCode.UNKNOWN_TOPIC_ID)}, "errors")
+    eventually(lambda: wire.topic_metadata(topic.name).error_code, lambda e: e == UNKNOWN,
+               "Metadata says UNKNOWN_TOPIC_OR_PARTITION")  # fmt: skip
+
+
+@case("ADMIN-23", "DeleteTopics", versions=(6, 6), spec="ControllerApis.deleteTopics",
+      priority="P1")  # fmt: skip
+def test_name_and_id_together_are_refused(wire: Wire, version: int) -> None:
+    """A topic given by both name and id gets INVALID_REQUEST (42) and stays."""
+    topic = wire.create_topic()
+    both = part("DeleteTopics", "DeleteTopicState", name=topic.name, topic_id=topic.id)
+    answer = wire.call("DeleteTopics", version, topics=[both], timeout_ms=20_000)
+    expect(answer.responses[0].error_code, ErrorCode.INVALID_REQUEST, "error")
+    expect(wire.topic_metadata(topic.name).error_code, ErrorCode.NONE, "Metadata afterwards")
+
+
+@case("ADMIN-25", "DeleteTopics", spec="KIP-516")
+def test_a_topic_created_anew_begins_at_zero(wire: Wire, version: int) -> None:
+    """A topic deleted and created under the same name has a new id and no records; offsets begin
+    at 0."""
+    topic = wire.create_topic()
+    wire.produce(topic, batch(b"old", b"older").encode())
+    expect(delete(wire, version, topic.name)[0].error_code, ErrorCode.NONE, "error")
+    eventually(lambda: wire.topic_metadata(topic.name).error_code, lambda e: e == UNKNOWN,
+               "Metadata says UNKNOWN_TOPIC_OR_PARTITION")  # fmt: skip
+    again = wire.create_topic(name=topic.name)
+    expect_that(again.id != topic.id, "id of the new topic", "another one", again.id)
+    expect(wire.values(again), [], "records of the new topic")
+    answer = wire.produce(again, batch(b"new").encode())
+    expect((answer.error_code, answer.base_offset), (0, 0), "(error, base offset)")
+
+
+def grow(wire: Wire, version: int, name: str, count: int, **options: bool) -> Struct:
+    entry = part("CreatePartitions", "CreatePartitionsTopic", name=name, count=count,
+                 assignments=None)  # fmt: skip
+    answer = wire.call("CreatePartitions", version, topics=[entry], timeout_ms=20_000, **options)
+    expect(len(answer.results), 1, "results")
+    return answer.results[0]  # type: ignore[no-any-return]
+
+
+@case("ADMIN-26", "CreatePartitions", spec="KIP-195")
+def test_a_topic_grows_and_keeps_its_records(wire: Wire, version: int) -> None:
+    """From one partition to three: NONE, Metadata shows three, the records stay."""
+    topic = wire.create_topic()
+    wire.produce(topic, batch(b"a").encode())
+    expect(grow(wire, version, topic.name, 3).error_code, ErrorCode.NONE, "error")
+    wire.wait_for_topic(topic.name, 3)
+    expect(wire.values(topic), [b"a"], "records of partition 0")
+
+
+@case("ADMIN-27", "CreatePartitions", spec="ReplicationControlManager.createPartitions")
+def test_a_topic_does_not_shrink(wire: Wire, version: int) -> None:
+    """As many partitions as there are, or fewer, get INVALID_PARTITIONS (37)."""
+    topic = wire.create_topic(partitions=2)
+    for count in (2, 1):
+        result = grow(wire, version, topic.name, count)
+        expect(result.error_code, ErrorCode.INVALID_PARTITIONS, f"error for {count}")
+
+
+@case("ADMIN-28", "CreatePartitions", spec="ReplicationControlManager.createPartitions",
+      priority="P1")  # fmt: skip
+def test_an_unknown_topic_does_not_grow(wire: Wire, version: int) -> None:
+    """An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
+    expect(grow(wire, version, wire.new_name("missing"), 3).error_code, UNKNOWN, "error")
+
+
+@case("ADMIN-30", "CreatePartitions", spec="KIP-195, field ValidateOnly", priority="P1")
+def test_validate_only_grows_nothing(wire: Wire, version: int) -> None:
+    """validate_only answers as the real request would, and changes nothing."""
+    topic = wire.create_topic()
+    expect(grow(wire, version, topic.name, 3, validate_only=True).error_code, 0, "error")
+    expect(len(wire.topic_metadata(topic.name).partitions), 1, "partitions afterwards")

@@ -1,0 +1,204 @@
+"""Metadata: brokers, topics, partitions; what is created by asking."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+
+import pytest
+
+from conformance.case import case, expect, expect_that
+from conformance.wire import Wire, batch, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+NO_ID = uuid.UUID(int=0)
+NOT_ASKED = -(2**31)
+
+
+def named(*names: str) -> list[Struct]:
+    return [part("Metadata", "MetadataRequestTopic", name=name) for name in names]
+
+
+@case("META-01", "Metadata", versions=(1, 13), spec="MetadataRequest.json, field Topics")
+def test_null_asks_for_all_topics_and_empty_for_none(wire: Wire, version: int) -> None:
+    """topics=null returns every topic, an empty array none."""
+    topic = wire.create_topic()
+    everything = wire.call("Metadata", version, topics=None)
+    expect_that(topic.name in [t.name for t in everything.topics], "topics for null",
+                f"with {topic.name}", [t.name for t in everything.topics])  # fmt: skip
+    expect(wire.call("Metadata", version, topics=[]).topics, [], "topics for an empty array")
+
+
+@case("META-02", "Metadata", versions=(0, 0), spec="MetadataRequest.json, field Topics",
+      priority="P1")  # fmt: skip
+def test_version_0_asks_for_all_topics_by_an_empty_array(wire: Wire, version: int) -> None:
+    """In version 0 the empty array means every topic."""
+    topic = wire.create_topic()
+    answer = wire.call("Metadata", version, topics=[])
+    expect_that(topic.name in [t.name for t in answer.topics], "topics", f"with {topic.name}",
+                [t.name for t in answer.topics])  # fmt: skip
+
+
+@case("META-03", "Metadata", spec="KIP-103; MetadataResponse.json, Brokers")
+def test_each_broker_is_reachable_where_metadata_says(wire: Wire, version: int) -> None:
+    """Every broker listed has its own id and an address at which a Kafka answers."""
+    answer = wire.call("Metadata", version, topics=[])
+    ids = [b.node_id for b in answer.brokers]
+    expect_that(len(ids) == len(set(ids)) > 0, "broker ids", "at least one, each once", ids)
+    for broker in answer.brokers:
+        reached = Wire(f"{broker.host}:{broker.port}", wire.advertised)
+        other = reached.call("Metadata", version, topics=[])
+        reached.close()
+        expect(sorted(b.node_id for b in other.brokers), sorted(ids), "broker ids seen there")
+
+
+@case("META-04", "Metadata", versions=(1, 13), spec="MetadataResponse.json, ControllerId")
+def test_the_controller_is_a_broker_that_is_listed(wire: Wire, version: int) -> None:
+    """controller_id is the id of a broker of the list: admin requests may be sent there."""
+    answer = wire.call("Metadata", version, topics=[])
+    expect(answer.controller_id, frozenset(b.node_id for b in answer.brokers), "controller id")
+
+
+@case("META-05", "Metadata", versions=(2, 13), spec="KIP-78, Cluster Id")
+def test_the_cluster_id_is_22_characters_of_base64(wire: Wire, version: int) -> None:
+    """The cluster id is a UUID in 22 characters of URL-safe base64, always the same."""
+    found = [wire.call("Metadata", version, topics=[]).cluster_id for _ in range(2)]
+    expect(found[0], found[1], "cluster id asked again")
+    expect_that(found[0] is not None and len(found[0]) == 22, "cluster id", "22 characters",
+                found[0])  # fmt: skip
+    expect(len(base64.urlsafe_b64decode(found[0] + "==")), 16, "bytes of the UUID")
+
+
+@case("META-06", "Metadata", versions=(4, 13), spec="MetadataRequest.json, AllowAutoTopicCreation")
+def test_an_unknown_topic_is_refused_if_it_may_not_be_created(wire: Wire, version: int) -> None:
+    """Without allow_auto_topic_creation an unknown topic gets UNKNOWN_TOPIC_OR_PARTITION (3), its
+    name and no partitions; it is not created."""
+    name = wire.new_name("missing")
+    for _ in range(2):
+        answer = wire.call("Metadata", version, topics=named(name),
+                           allow_auto_topic_creation=False).topics[0]  # fmt: skip
+        expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
+        expect((answer.name, answer.partitions), (name, []), "(name, partitions)")
+
+
+@case("META-07", "Metadata", versions=(4, 13), spec="class AutoTopicCreationManager",
+      requires=["auto-create"])  # fmt: skip
+def test_an_unknown_topic_is_created_if_it_may_be(wire: Wire, version: int) -> None:
+    """With allow_auto_topic_creation, on a broker that creates topics, the topic soon exists with
+    leaders; until then UNKNOWN_TOPIC_OR_PARTITION (3) or LEADER_NOT_AVAILABLE (5)."""
+    name = wire.new_name("auto")
+
+    def ask() -> Struct:
+        answer = wire.call("Metadata", version, topics=named(name), allow_auto_topic_creation=True)
+        return answer.topics[0]  # type: ignore[no-any-return]
+
+    waiting = {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+               ErrorCode.LEADER_NOT_AVAILABLE}  # fmt: skip
+    expect(ask().error_code, waiting, "first error")
+    created = eventually(ask, lambda t: t.error_code == 0 and len(t.partitions) > 0,
+                         f"{name} is created")  # fmt: skip
+    topic = wire.wait_for_topic(name, len(created.partitions))
+    expect(wire.produce(topic, batch(b"a").encode()).error_code, ErrorCode.NONE, "produce error")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "x" * 250],
+                         ids=["empty", "dot", "dots", "space", "slash", "long"])  # fmt: skip
+@case("META-08", "Metadata", versions=(1, 13), spec="class Topic, validate")
+def test_an_invalid_topic_name_is_refused(wire: Wire, version: int, name: str) -> None:
+    """A name that is empty, . or .., longer than 249, or not of [a-zA-Z0-9._-], gets
+    INVALID_TOPIC_EXCEPTION (17)."""
+    answer = wire.call("Metadata", version, topics=named(name), allow_auto_topic_creation=True)
+    expect(answer.topics[0].error_code, ErrorCode.INVALID_TOPIC_EXCEPTION, "error")
+
+
+@case("META-09", "Metadata", spec="KIP-320; KIP-112; MetadataResponse.json, Partitions")
+def test_each_partition_has_a_leader_among_its_in_sync_replicas(wire: Wire, version: int) -> None:
+    """Partitions are numbered from 0; the leader is in sync, the in-sync replicas are replicas,
+    the leader epoch (v7+) is not negative and no replica is offline (v5+)."""
+    topic = wire.create_topic(partitions=3)
+    partitions = wire.call("Metadata", version, topics=named(topic.name)).topics[0].partitions
+    expect(sorted(p.partition_index for p in partitions), [0, 1, 2], "partition numbers")
+    for found in partitions:
+        expect(found.error_code, ErrorCode.NONE, "partition error")
+        expect(found.leader_id, frozenset(found.isr_nodes), "leader")
+        expect_that(set(found.isr_nodes) <= set(found.replica_nodes), "in-sync replicas",
+                    f"among {found.replica_nodes}", found.isr_nodes)  # fmt: skip
+        if version >= 7:
+            expect_that(found.leader_epoch >= 0, "leader epoch", ">= 0", found.leader_epoch)
+        if version >= 5:
+            expect(found.offline_replicas, [], "offline replicas")
+
+
+@case("META-10", "Metadata", versions=(10, 13), spec="KIP-516, Metadata")
+def test_a_topic_id_is_kept_for_the_life_of_the_topic(wire: Wire, version: int) -> None:
+    """A topic's id is a UUID other than zero; it stays while the topic lives, and a topic created
+    later under the same name has another one."""
+    topic = wire.create_topic()
+    first = wire.topic_metadata(topic.name, version).topic_id
+    expect_that(first != NO_ID, "topic id", "not zero", first)
+    expect(wire.topic_metadata(topic.name, version).topic_id, first, "topic id asked again")
+    wire.delete_topic(topic)
+    again = wire.create_topic(name=topic.name)
+    expect_that(again.id != first, "id of the new topic", "another one", again.id)
+
+
+@case("META-11", "Metadata", versions=(12, 13), spec="KIP-516, Metadata", priority="P1")
+def test_a_topic_may_be_asked_for_by_id(wire: Wire, version: int) -> None:
+    """From v12 on a topic is found by its id with a null name; name and id come back."""
+    topic = wire.create_topic()
+    by_id = part("Metadata", "MetadataRequestTopic", topic_id=topic.id, name=None)
+    found = wire.call("Metadata", version, topics=[by_id]).topics[0]
+    expect((found.error_code, found.name, found.topic_id), (0, topic.name, topic.id), "topic")
+
+
+@case("META-12", "Metadata", versions=(12, 13), spec="KIP-516, Metadata", priority="P1")
+def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
+    """An id that no topic has gets UNKNOWN_TOPIC_ID (100)."""
+    by_id = part("Metadata", "MetadataRequestTopic", topic_id=uuid.uuid4(), name=None)
+    found = wire.call("Metadata", version, topics=[by_id]).topics[0]
+    expect(found.error_code, ErrorCode.UNKNOWN_TOPIC_ID, "error")
+
+
+@case("META-15", "Metadata", versions=(1, 13), spec="class KafkaApis, handleTopicMetadataRequest",
+      priority="P1")  # fmt: skip
+def test_a_topic_named_twice_comes_once(wire: Wire, version: int) -> None:
+    """A topic named twice in a request has one entry in the answer."""
+    topic = wire.create_topic()
+    answer = wire.call("Metadata", version, topics=named(topic.name, topic.name))
+    expect([t.name for t in answer.topics], [topic.name], "topics")
+
+
+@case("META-16", "Metadata", versions=(8, 13), spec="KIP-430", priority="P1")
+def test_authorized_operations_come_only_if_asked_for(wire: Wire, version: int) -> None:
+    """topic_authorized_operations is -2147483648 unless the request asks for it."""
+    topic = wire.create_topic()
+    plain = wire.call("Metadata", version, topics=named(topic.name)).topics[0]
+    expect(plain.topic_authorized_operations, NOT_ASKED, "operations, not asked for")
+    asked = wire.call("Metadata", version, topics=named(topic.name),
+                      include_topic_authorized_operations=True).topics[0]  # fmt: skip
+    expect_that(asked.topic_authorized_operations != NOT_ASKED, "operations, asked for",
+                "a bit field", asked.topic_authorized_operations)  # fmt: skip
+
+
+@case("META-22", "DescribeCluster", spec="KIP-700", priority="P1")
+def test_describe_cluster_agrees_with_metadata(wire: Wire, version: int) -> None:
+    """DescribeCluster gives the cluster id and the brokers that Metadata gives, and no authorized
+    operations unless asked for."""
+    metadata = wire.call("Metadata", topics=[])
+    answer = wire.call("DescribeCluster", version, endpoint_type=1)
+    expect(answer.error_code, ErrorCode.NONE, "error")
+    expect(answer.cluster_id, metadata.cluster_id, "cluster id")
+    expect(sorted((b.broker_id, b.host, b.port) for b in answer.brokers),
+           sorted((b.node_id, b.host, b.port) for b in metadata.brokers), "brokers")  # fmt: skip
+    expect(answer.cluster_authorized_operations, NOT_ASKED, "authorized operations")
+
+
+@case("META-23", "DescribeCluster", versions=(1, 2), spec="KIP-919, DescribeCluster",
+      priority="P1")  # fmt: skip
+def test_describe_cluster_refuses_the_wrong_endpoint_type(wire: Wire, version: int) -> None:
+    """A broker asked for controllers (2) answers MISMATCHED_ENDPOINT_TYPE (114), for anything
+    unknown UNSUPPORTED_ENDPOINT_TYPE (115)."""
+    controllers = wire.call("DescribeCluster", version, endpoint_type=2)
+    expect(controllers.error_code, ErrorCode.MISMATCHED_ENDPOINT_TYPE, "error for controllers")
+    unknown = wire.call("DescribeCluster", version, endpoint_type=9)
+    expect(unknown.error_code, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "error for type 9")
