@@ -64,7 +64,7 @@ def run(
     return opinions(pl.concat(pieces), checkers)
 
 
-def read(session: SparkSession, file: Path) -> DataFrame:
+def read(session: SparkSession, file: Path, columns: Sequence[str] = COLUMNS_READ) -> DataFrame:
     """The columns that the kernels read; null where an older history has no such column."""
     from pyspark.sql import functions as sql
 
@@ -74,7 +74,7 @@ def read(session: SparkSession, file: Path) -> DataFrame:
     return table.select(
         [
             (sql.col(f"`{c}`") if c in present else sql.lit(None)).cast(types[c]).alias(c)
-            for c in COLUMNS_READ
+            for c in columns
         ]
     )
 

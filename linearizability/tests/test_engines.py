@@ -8,6 +8,7 @@ from random import Random
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from linearizability import history
 from linearizability.check import check
@@ -16,6 +17,7 @@ from linearizability.engine import spark
 from linearizability.engine.session import SparkError, spark_session, stop_spark
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS, broken, stripped
+from linearizability.summary import summarise
 from linearizability.verdict import Validity
 
 pytestmark = pytest.mark.needs("spark")
@@ -85,3 +87,12 @@ def test_a_master_that_is_none_is_refused_in_one_sentence(planted: Path) -> None
     with pytest.raises(SparkError, match=r"'yarn' is not local\[…\] or spark://host:port"):
         check(planted, engine="spark", spark_master="yarn")
     spark_session(MASTER)
+
+
+def test_both_engines_summarise_alike(planted: Path) -> None:
+    by_polars = summarise(planted, engine="local")
+    by_spark = summarise(planted, engine="spark", spark_master=MASTER)
+    assert by_spark.engine == "spark local[2]"
+    assert by_spark.seconds == by_polars.seconds
+    assert_frame_equal(by_spark.series, by_polars.series)
+    assert_frame_equal(by_spark.errors, by_polars.errors)
