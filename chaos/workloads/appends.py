@@ -29,7 +29,7 @@ class Appends:
     )  # fmt: skip
     topic = "appends"
     partitions = 8
-    producers = 4
+    producers = 6
     pollers = 2
     processes = producers + pollers
     records_per_send_max = 4
@@ -41,7 +41,7 @@ class Appends:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Processes 0 to 3 send, the others poll."""
+        """The first processes send, the others poll."""
         if process >= self.producers:
             return poll_for_ever(self._everything(), rng)
         return self._send_for_ever(process, rng)

@@ -37,7 +37,7 @@ class Transactions:
     )  # fmt: skip
     topic = "transactions"
     partitions = 8
-    producers = 4
+    producers = 6
     pollers = 2
     processes = producers + pollers
     abort_share = 0.2
@@ -53,7 +53,7 @@ class Transactions:
         return ClientSettings(acks=-1, idempotent=True, transactional=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Processes 0 to 3 run transactions, the others poll read_committed."""
+        """The first processes run transactions, the others poll read_committed."""
         if process >= self.producers:
             return poll_for_ever(self._everything(), rng)
         return self._transact_for_ever(process, rng)

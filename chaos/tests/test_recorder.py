@@ -1,0 +1,176 @@
+"""The recorder: rows of each operation, and what a killed run keeps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from chaos.faults import Kill
+from chaos.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    Commit,
+    Completion,
+    Operation,
+    Outcome,
+    Performed,
+    Poll,
+    ReadAll,
+    Record,
+    Send,
+)
+from chaos.recorder import HistoryRecorder, measure_overhead, recover
+from linearizability import history
+from linearizability.history import HistoryError
+
+OK = Completion(Outcome.OK)
+
+
+def recorded(tmp_path: Path, *pairs: tuple[Operation, Completion]) -> pl.DataFrame:
+    """The history of these operations, one after the other by process 3."""
+    recorder = HistoryRecorder(tmp_path, "run")
+    recorder.topic_ids["t"] = "the-id"
+    for number, (operation, completion) in enumerate(pairs):
+        op_id = recorder.next_op_id()
+        recorder.invoked(op_id, 3, operation, number * 10, {"session": 1})
+        recorder.record(op_id, 3, operation, completion, number * 10, number * 10 + 5, {})
+    return history.scan(recorder.close()).collect()
+
+
+def test_a_send_is_one_row_per_value_each_with_its_own_outcome(tmp_path: Path) -> None:
+    records = (
+        Record("t", 2, 10, 77, Outcome.OK, None, 3),
+        Record("t", 2, 11, None, Outcome.INFO, "_MSG_TIMED_OUT", 4),
+    )
+    rows = recorded(
+        tmp_path, (Send("t", 2, (10, 11)), Completion(Outcome.INFO, records, "_MSG_TIMED_OUT"))
+    )
+    columns = ("op_id", "record_index", "f", "type", "topic_id", "partition", "value", "offset",
+               "error", "t_complete_ns")  # fmt: skip
+    assert rows.select(columns).rows() == [
+        (1, 0, "send", "ok", "the-id", 2, 10, 77, None, 3),
+        (1, 1, "send", "info", "the-id", 2, 11, None, "_MSG_TIMED_OUT", 4),
+    ]
+
+
+def test_a_value_of_which_the_client_said_nothing_shares_the_fate_of_the_whole(
+    tmp_path: Path,
+) -> None:
+    rows = recorded(
+        tmp_path,
+        (Send("t", 0, (1, 2)), Completion(Outcome.INFO, (Record("t", 0, 2, 5),), "_FATAL")),
+    )
+    assert rows.select("value", "type", "offset", "error").rows() == [
+        (1, "info", None, "_FATAL"),
+        (2, "ok", 5, None),
+    ]
+
+
+def test_an_empty_poll_is_one_row_without_an_offset(tmp_path: Path) -> None:
+    rows = recorded(tmp_path, (Poll(), OK), (Poll(), Completion(Outcome.FAIL, (), "_X")))
+    assert rows.select("f", "type", "offset", "error").rows() == [
+        ("poll", "ok", None, None),
+        ("poll", "fail", None, "_X"),
+    ]
+
+
+def test_a_read_is_its_records_and_a_statement_about_each_partition(tmp_path: Path) -> None:
+    done = {"f": "read_all", "log_start": 0, "high_watermark": 2}
+    records = (
+        Record("t", 0, 5, 0, extra={"producer_id": 9}),
+        Record("t", 0, None, 1, extra={"control": "commit", "producer_id": 9}),
+        Record("t", 0, None, None, extra=done),
+    )
+    rows = recorded(tmp_path, (ReadAll((("t", 0),), raw=True), Completion(Outcome.OK, records)))
+    columns = ("f", "value", "offset", "control", "producer_id", "high_watermark")
+    assert rows.select(columns).rows() == [
+        ("poll", 5, 0, None, 9, None),
+        ("poll", None, 1, "commit", 9, None),
+        ("read_all", None, None, None, None, 2),
+    ]
+    assert set(rows["isolation"]) == {"read_uncommitted"}
+
+
+def test_transactions_and_assignments_are_plain_rows(tmp_path: Path) -> None:
+    assign = Assign((("t", 0), ("t", 1)))
+    rows = recorded(
+        tmp_path, (Begin(), OK), (Commit(), OK), (Abort(), Completion(Outcome.INFO)), (assign, OK)
+    )
+    assert rows.select("f", "type", "partition").rows() == [
+        ("begin", "ok", None),
+        ("commit", "ok", None),
+        ("abort", "info", None),
+        ("assign", "ok", 0),
+        ("assign", "ok", 1),
+    ]
+
+
+def test_a_fault_is_a_row_with_the_nodes_it_struck(tmp_path: Path) -> None:
+    recorder = HistoryRecorder(tmp_path, "run")
+    recorder.nemesis(Performed(Kill("leader"), (2,)), 10, 20)
+    recorder.nemesis(Performed(Kill("leader"), (), 'no "leader"'), 30, 31)
+    rows = history.scan(recorder.close()).collect()
+    assert rows.select("f", "process", "type", "node").rows() == [
+        ("nemesis", -1, "ok", 2),
+        ("nemesis", -1, "info", None),
+    ]
+    details = rows["detail"].str.json_decode(
+        pl.Struct({"fault": pl.String, "nodes": pl.List(pl.Int64), "note": pl.String})
+    )
+    assert details.to_list() == [
+        {"fault": "Kill", "nodes": [2], "note": None},
+        {"fault": "Kill", "nodes": [], "note": "no 'leader'"},
+    ]
+
+
+def test_an_operation_that_never_completed_is_unknown_without_an_end(tmp_path: Path) -> None:
+    recorder = HistoryRecorder(tmp_path, "run")
+    recorder.invoked(recorder.next_op_id(), 1, Send("t", 0, (8,)), 100, {})
+    rows = history.scan(recorder.close()).collect()
+    assert rows.select("value", "type", "t_invoke_ns", "t_complete_ns").rows() == [
+        (8, "info", 100, None)
+    ]
+
+
+def test_a_killed_run_leaves_parts_in_which_every_value_read_was_sent(tmp_path: Path) -> None:
+    """kill -9 at any moment: sends under way, whose values were read, are in the open set."""
+    recording = subprocess.Popen([sys.executable, "-m", "chaos.tests.recording", str(tmp_path)])
+    parts = tmp_path / "history.parts"
+    deadline = time.monotonic() + 60
+    try:
+        while len(list(parts.glob("part-*.parquet"))) < 5 and time.monotonic() < deadline:
+            time.sleep(0.02)
+    finally:
+        recording.kill()
+        recording.wait()
+    with pytest.raises(HistoryError):
+        history.scan(tmp_path)
+    rows = history.scan(recover(tmp_path)).collect()
+    read = set(rows.filter(f="poll")["value"].drop_nulls())
+    sent = set(rows.filter(f="send")["value"])
+    assert len(read) > 20
+    assert read <= sent
+    assert rows.filter(f="send", type="info").height > 0
+    assert not parts.exists()
+    assert recover(tmp_path) == tmp_path / "history.parquet"
+
+
+def test_a_directory_where_nothing_was_recorded_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="nothing was recorded here"):
+        recover(tmp_path)
+
+
+def test_the_overhead_is_measured_against_the_same_client(tmp_path: Path) -> None:
+    def perform() -> tuple[Operation, Completion]:
+        time.sleep(0.001)
+        return Send("t", 0, (1,)), Completion(Outcome.OK, (Record("t", 0, 1, 1),))
+
+    overhead = measure_overhead(perform, tmp_path, seconds=0.4, slices=4)
+    assert 0 < overhead.rate_with < 1_000 and 0 < overhead.rate_without < 1_000
+    assert 0 <= overhead.share < 1

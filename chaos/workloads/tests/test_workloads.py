@@ -1,0 +1,164 @@
+"""What all workloads promise, and how `transactions` answers each way an operation can end."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pkgutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from importlib import import_module
+from random import Random
+
+import pytest
+
+import chaos.workloads
+from chaos.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    Commit,
+    Completion,
+    Isolation,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Send,
+)
+from chaos.workloads import WORKLOADS
+from chaos.workloads.transactions import Transactions
+
+OK = Completion(Outcome.OK)
+FAILED = Completion(Outcome.FAIL)
+UNKNOWN = Completion(Outcome.INFO)
+BROKEN = Completion(Outcome.INFO, broken=True)
+PRINT_OPERATIONS = """
+from random import Random
+from chaos.protocols import Completion, Outcome
+from chaos.workloads import WORKLOADS
+for name, workload in WORKLOADS.items():
+    for process in range(workload.processes):
+        operations = workload.operations(process, Random(f"7:workload:{process}"))
+        print(name, process, next(operations))
+        for _ in range(100):
+            print(operations.send(Completion(Outcome.OK)))
+"""
+
+
+def drive(process: int, completions: Iterable[Completion], name: str = "") -> list[Operation]:
+    """The operations of a process, which end as told."""
+    workload = WORKLOADS[name or "transactions"]
+    operations = workload.operations(process, Random(f"7:workload:{process}"))
+    return [next(operations), *(operations.send(completion) for completion in completions)]
+
+
+def kinds(operations: list[Operation]) -> list[str]:
+    return [type(operation).__name__ for operation in operations]
+
+
+def test_every_workload_of_the_folder_is_in_the_table() -> None:
+    found = set()
+    for module in pkgutil.iter_modules(chaos.workloads.__path__, "chaos.workloads."):
+        if not module.ispkg:
+            members = vars(import_module(module.name)).values()
+            found |= {m for m in members if inspect.isclass(m) and hasattr(m, "final_operations")}
+    assert found == {type(workload) for workload in WORKLOADS.values()}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_values_are_unique_in_the_run_and_partitions_exist(name: str) -> None:
+    workload = WORKLOADS[name]
+    spec = {topic.name: topic.partitions for topic in workload.topics()}
+    values: Counter[int] = Counter()
+    for process in range(workload.processes):
+        for operation in drive(process, [OK] * 500, name):
+            if isinstance(operation, Send):
+                values.update(operation.values)
+                assert 0 <= operation.partition < spec[operation.topic]
+    assert len(values) > 1_000
+    assert max(values.values()) == 1
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_at_the_end_every_partition_is_read_raw_and_by_a_consumer(name: str) -> None:
+    workload = WORKLOADS[name]
+    everything = {(t.name, p) for t in workload.topics() for p in range(t.partitions)}
+    reads = [operation for _, operation in workload.final_operations()]
+    assert all(isinstance(read, ReadAll) and set(read.partitions) == everything for read in reads)
+    assert [read.raw for read in reads if isinstance(read, ReadAll)] == [True, False]
+
+
+def test_transactional_readers_are_read_committed_and_raw_reads_are_not() -> None:
+    workload = WORKLOADS["transactions"]
+    assert workload.settings(7).isolation is Isolation.READ_COMMITTED
+    isolations = [o.isolation for _, o in workload.final_operations() if isinstance(o, ReadAll)]
+    assert isolations == [Isolation.READ_UNCOMMITTED, Isolation.READ_COMMITTED]
+
+
+def test_about_one_transaction_in_five_is_aborted_and_all_span_partitions() -> None:
+    ends: Counter[type[Operation]] = Counter()
+    partitions: set[int] = set()
+    for operation in drive(0, [OK] * 4_000):
+        if isinstance(operation, Send):
+            assert operation.partition not in partitions
+            partitions.add(operation.partition)
+        elif isinstance(operation, Commit | Abort):
+            ends[type(operation)] += 1
+            assert len(partitions) >= 2
+            partitions = set()
+    assert 0.15 < ends[Abort] / sum(ends.values()) < 0.25
+
+
+def test_a_transaction_that_does_not_open_is_not_sent_to() -> None:
+    assert kinds(drive(0, [FAILED, FAILED])) == ["Begin", "Begin", "Begin"]
+
+
+@pytest.mark.parametrize("ending", [FAILED, UNKNOWN])
+def test_a_transaction_with_a_send_that_is_not_acknowledged_is_aborted(ending: Completion) -> None:
+    assert kinds(drive(0, [OK, ending, OK])) == ["Begin", "Send", "Abort", "Begin"]
+
+
+def test_a_broken_client_is_not_asked_to_abort() -> None:
+    assert kinds(drive(0, [OK, BROKEN])) == ["Begin", "Send", "Begin"]
+
+
+@pytest.mark.parametrize(("ending", "then"), [(UNKNOWN, Abort), (BROKEN, Begin), (OK, Begin)])
+def test_a_commit_without_a_clear_answer_is_aborted_where_the_client_can(
+    ending: Completion, then: type[Operation]
+) -> None:
+    operations = Transactions().operations(0, Random("a seed"))
+    operation = next(operations)
+    while not isinstance(operation, Commit):
+        operation = operations.send(OK)
+    assert isinstance(operations.send(ending), then)
+
+
+@pytest.mark.parametrize("ending", [FAILED, BROKEN])
+def test_a_reader_starts_a_new_session_after_a_failed_poll(ending: Completion) -> None:
+    operations = drive(7, [OK, OK, ending, OK])
+    assert kinds(operations) == ["Assign", "Poll", "Poll", "Assign", "Poll"]
+
+
+def test_readers_take_all_partitions_in_the_long_run() -> None:
+    assigned: set[tuple[str, int]] = set()
+    for operation in drive(7, [OK] * 5_000):
+        assert isinstance(operation, Assign | Poll)
+        if isinstance(operation, Assign):
+            assigned.update(operation.partitions)
+    assert assigned == {("transactions", partition) for partition in range(8)}
+
+
+def test_one_seed_gives_the_same_operations_in_two_processes() -> None:
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", PRINT_OPERATIONS],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    ]  # fmt: skip
+    assert printed[0] == printed[1]
+    assert len(printed[0].splitlines()) > 1_000
