@@ -1,0 +1,124 @@
+"""`touchstone nightly`: each workload under each nemesis that a target can take, until time is up.
+
+Every run is judged by Spark (where Java is found) and keeps its run directory; the summary says
+one line per run and the command that reproduces it. Red where a run is not valid, or a canary is
+not caught.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from chaos.nemeses import NEMESES
+from chaos.protocols import TargetError
+from chaos.targets import parse_target
+from chaos.workloads import WORKLOADS
+from ci.attack import Judged, attack
+from ci.errors import UsageError
+from linearizability.verdict import Validity
+from reference_impl.bugs import BUGS
+
+SECONDS = 40.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One run, and how it must end."""
+
+    target: str
+    nodes: int
+    workload: str
+    nemesis: str
+    seed: int
+    bug: str | None = None
+
+    @property
+    def expected(self) -> Validity:
+        return Validity.INVALID if self.bug else Validity.VALID
+
+    def __str__(self) -> str:
+        bug = f" --bug {self.bug}" if self.bug else ""
+        return f"{self.target} × {self.nodes}, {self.workload}, {self.nemesis}, {self.seed}{bug}"
+
+
+def scenarios(targets: list[str], seed: int) -> Iterator[Scenario]:
+    """The canaries, then round after round of the matrix, each round in an order of its own."""
+    rng = Random(f"{seed}:nightly")
+    for bug in BUGS:
+        yield Scenario("reference", 1, "appends", "kill", rng.randrange(1 << 30), bug)
+    while True:
+        matrix = [
+            Scenario(target, nodes_of(target), workload, nemesis, rng.randrange(1 << 30))
+            for target in targets
+            for workload in WORKLOADS
+            for nemesis in NEMESES
+            if can(target, workload, nemesis)
+        ]
+        if not matrix:
+            raise UsageError(f"nightly: no scenario fits {', '.join(targets)}")
+        rng.shuffle(matrix)
+        yield from matrix
+
+
+def nodes_of(target: str) -> int:
+    """Three nodes where the target can run them."""
+    return 3 if target.startswith("apache") else 1
+
+
+def can(target: str, workload: str, nemesis: str) -> bool:
+    """Whether a target performs the nemesis's faults, and serves what the workload asks for."""
+    faults = parse_target(target).faults
+    if not NEMESES[nemesis].faults <= faults:
+        return False
+    needs_peers = nemesis in ("partition-leader", "partition-link", "isolate-leader")
+    if needs_peers and nodes_of(target) == 1:
+        return False
+    return workload != "transactions" or target.startswith("apache")
+
+
+def run_nightly(minutes: float, targets: list[str], seed: int, runs: Path) -> int:
+    """Run scenarios until the time is up; print the summary; 0 if each ended as it must."""
+    for target in targets:
+        parse_target(target)
+    deadline = time.monotonic() + minutes * 60
+    lines: list[tuple[Scenario, Judged | None, str]] = []
+    for scenario in scenarios(targets, seed):
+        if time.monotonic() > deadline:
+            break
+        print(f"\n== {len(lines) + 1}: {scenario}", flush=True)
+        judged, said = _one(scenario, runs)
+        print(f"   {said}", flush=True)
+        lines.append((scenario, judged, said))
+    return _summary(lines)
+
+
+def _one(scenario: Scenario, runs: Path) -> tuple[Judged | None, str]:
+    try:
+        judged = attack(
+            target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
+            nodes=scenario.nodes, seconds=SECONDS, seed=scenario.seed, bug=scenario.bug,
+            config={}, runs=runs, engine="auto", spark_master=None, progress=True,
+        )  # fmt: skip
+    except TargetError as error:
+        return None, f"not run: {error}"
+    verdict = judged.verdict
+    return judged, verdict.validity.value + (f" ({verdict.reason})" if verdict.reason else "")
+
+
+def _summary(lines: list[tuple[Scenario, Judged | None, str]]) -> int:
+    print("\n== summary")
+    red = 0
+    for scenario, judged, said in lines:
+        good = judged is not None and judged.verdict.validity is scenario.expected
+        red += not good
+        print(f"{'as expected' if good else 'RED':<12} {scenario}: {said}")
+        if judged is not None and not good:
+            print(f"{'':<12} {judged.path}; reproduce: {judged.run.get('reproduce')}")
+    print(f"{len(lines)} runs, {red} not as expected")
+    if not lines:
+        return 3
+    return 1 if red else 0
