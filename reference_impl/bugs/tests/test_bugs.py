@@ -1,0 +1,67 @@
+"""Each planted bug breaks what its header says, and nothing where its moment does not come."""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import Any
+
+import pytest
+
+import reference_impl.bugs as package
+from reference_impl.bugs import BUGS
+from reference_impl.bugs.acknowledge_before_append import DELAY_MS
+from reference_impl.core.tests.world import World
+
+IDEMPOTENT: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+
+
+def world_with(name: str) -> World:
+    world = World(rules=BUGS[name].rules, node=BUGS[name].node)
+    world.create_topic("t")
+    return world
+
+
+@pytest.mark.parametrize("name", sorted(BUGS))
+def test_the_header_says_what_breaks_and_who_catches_it(name: str) -> None:
+    text = BUGS[name].rules.__doc__ or ""
+    assert all(heading in text for heading in ("Breaks:", "Caught by:", "Within:"))
+
+
+def test_every_file_of_the_folder_is_in_the_table() -> None:
+    files = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert {name.replace("-", "_") for name in BUGS} == files - {"bug", "tests"}
+
+
+@pytest.mark.parametrize("name", sorted(BUGS))
+def test_without_a_crash_nothing_is_lost_or_doubled(name: str) -> None:
+    world = world_with(name)
+    for sequence, value in enumerate("abcd"):
+        row = world.produce("t", value, **IDEMPOTENT, base_sequence=sequence)
+        assert (row.error_code, row.base_offset) == (0, sequence)
+    world.produce("t", "d", **IDEMPOTENT, base_sequence=3)
+    world.wait(DELAY_MS)
+    assert world.read_all("t") == list("abcd")
+
+
+def test_acknowledge_before_append_loses_an_acknowledged_record_at_a_kill() -> None:
+    world = world_with("acknowledge-before-append")
+    world.produce("t", "a")
+    assert world.produce("t", "b").error_code == 0
+    world.kill()
+    assert world.read_all("t") == ["a"]
+    assert world.produce("t", "c").base_offset == 1  # the offset that "b" was promised
+
+
+def test_acknowledge_before_append_keeps_its_promises_at_a_clean_stop() -> None:
+    world = world_with("acknowledge-before-append")
+    world.produce("t", "a")
+    world.restart()
+    assert world.read_all("t") == ["a"]
+
+
+def test_forget_producer_state_appends_a_retry_twice_after_a_restart() -> None:
+    world = world_with("forget-producer-state-on-restart")
+    world.produce("t", "a", **IDEMPOTENT, base_sequence=0)
+    world.kill()
+    world.produce("t", "a", **IDEMPOTENT, base_sequence=0)
+    assert world.read_all("t") == ["a", "a"]
