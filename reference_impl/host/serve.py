@@ -1,8 +1,8 @@
 """`touchstone serve`: run the reference broker in this process until a signal ends it.
 
-Prints exactly one line on standard output, `ready host:port`, once it serves; everything else goes
-to standard error. Exit status: 0 after a clean stop, 2 when it could not start, 1 when it had to
-give up.
+Prints exactly one line on standard output, `ready host:port`, once it serves there (what it tells
+clients may be another address: advertised.listeners); everything else goes to standard error.
+Exit status: 0 after a clean stop, 2 when it could not start, 1 when it had to give up.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ async def _serve(plan: Plan) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, None)
         await server.accept(host)
-        print(f"ready {host.node.advertised.host}:{host.node.advertised.port}", flush=True)
+        print(f"ready {plan.listener.host or 'localhost'}:{port}", flush=True)
         failure = await ended
         await server.close()
         if failure is not None:

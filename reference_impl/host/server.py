@@ -178,9 +178,18 @@ class Connection(asyncio.Protocol):
                 self._hand_over(self._frames.popleft())
         finally:
             self._is_pumping = False
+        if self._broken is None and self.is_idle:
+            self._look_for_bad_size()
         if self._broken is not None and self.is_idle:
             self.drop(self._broken)
         self._pause_or_resume()
+
+    def _look_for_bad_size(self) -> None:
+        """A size that cannot be may lie behind the frames that were just answered."""
+        try:
+            self._reader.feed(b"")
+        except Malformed as error:
+            self._broken = str(error)
 
     def _pause_or_resume(self) -> None:
         """Read no further while requests wait here: that is what holds a pipelining client."""

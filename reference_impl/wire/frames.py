@@ -43,20 +43,26 @@ class FrameReader:
         """The size and body of a frame which has not arrived to its end."""
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
-        """The frames which these bytes complete."""
+        """The frames which these bytes complete.
+
+        A size that cannot be is raised once nothing good comes before it: the frames in front of it
+        are returned, and the next call raises, be it with no bytes at all.
+        """
         frames: list[bytearray] = []
         view = memoryview(data)
         if self._partial:
             taken = self._finish_partial(view, frames)
             view = view[taken:]
         while len(view) >= 4:
+            if frames and not self._may_be(view):
+                break
             end = 4 + self._size_at(view)
             if end > len(view):
                 break
             frames.append(bytearray(view[4:end]))
             view = view[end:]
         self._partial += view
-        if len(self._partial) >= 4:
+        if len(self._partial) >= 4 and not frames:
             self._size_at(self._partial)
         return frames
 
@@ -76,6 +82,10 @@ class FrameReader:
             del frame[:4]  # bytearray drops from the front without copying
             frames.append(frame)
         return taken + step
+
+    def _may_be(self, buffer: memoryview) -> bool:
+        size: int = _SIZE.unpack_from(buffer)[0]
+        return 0 <= size <= self.max_size
 
     def _size_at(self, buffer: memoryview | bytearray) -> int:
         size: int = _SIZE.unpack_from(buffer)[0]

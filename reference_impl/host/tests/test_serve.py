@@ -1,0 +1,107 @@
+"""The command: how it starts, refuses to start, stops, and comes back after kill -9."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
+from reference_impl.wire import ApiKey
+
+
+def refused(*options: str) -> str:
+    """What a broker says that does not start; it must be one sentence and exit status 2."""
+    done = subprocess.run(
+        [sys.executable, "-m", "reference_impl.host", *options],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    sentence = [line for line in done.stderr.splitlines() if line.startswith("touchstone serve:")]
+    assert len(sentence) == 1, done.stderr
+    return sentence[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--nodes", "3"), "--nodes 1"),
+        (("--config", "no.such.key=1"), "no.such.key"),
+        (("--config", "num.partitions=many"), "num.partitions"),
+        (("--config", "num.partitions=0"), "at least 1"),
+        (("--config", "broken"), "KEY=VALUE"),
+        (("--config", "listeners=nonsense"), "PLAINTEXT://host:port"),
+        (("--config", "listeners=PLAINTEXT://127.0.0.1:1", "--port", "2"), "only one of them"),
+        (("--bug", "none"), "acknowledge-before-append"),
+        (("--port", "70000"), "65535"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused_in_one_sentence(
+    tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    assert words in refused("--data", str(tmp_path / "data"), *options)
+
+
+def test_a_port_in_use_is_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert "--port" in refused("--data", str(tmp_path / "data"), "--port", str(port))
+
+
+def test_a_data_directory_in_use_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with BrokerProcess(data):
+        assert "in use by another broker" in refused("--data", str(data), "--port", "0")
+
+
+def test_a_data_directory_of_another_node_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with BrokerProcess(data, "--config", "node.id=1") as broker:
+        assert broker.stop() == 0
+    said = refused("--data", str(data), "--port", "0", "--config", "node.id=2")
+    assert "belongs to node 1" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    data = tmp_path / "data"
+    with BrokerProcess(data) as broker:
+        broker.process.send_signal(number)
+        assert broker.process.wait(PATIENCE_S) == 0
+    assert (data / ".kafka_cleanshutdown").exists()
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    producer = {"producer_id": 5, "producer_epoch": 0}
+    with BrokerProcess(data) as broker, RawClient(broker) as client:
+        client.create_topic("t")
+        for sequence in range(20):
+            row = client.produce("t", str(sequence), base_sequence=sequence, **producer)
+            assert row.error_code == 0
+        broker.kill()
+    with BrokerProcess(data) as broker, RawClient(broker) as client:
+        again = client.produce("t", "19", base_sequence=19, **producer)
+        assert (again.error_code, again.base_offset) == (0, 19)
+        assert client.read_all("t") == [str(number) for number in range(20)]
+        assert client.produce("t", "20", base_sequence=20, **producer).base_offset == 20
+
+
+def test_it_advertises_what_it_is_told(tmp_path: Path) -> None:
+    told = "advertised.listeners=PLAINTEXT://elsewhere:1234"
+    with (
+        BrokerProcess(tmp_path / "data", "--config", told) as broker,
+        RawClient(broker) as client,  # which goes where `ready` says
+    ):
+        rows = client.call(ApiKey.METADATA, 9, topics=[]).brokers
+        assert [(row.host, row.port) for row in rows] == [("elsewhere", 1234)]
