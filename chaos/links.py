@@ -63,13 +63,14 @@ def toxiproxy_server() -> Path:
 
 
 class Links:
-    """A running toxiproxy server and its proxies. Thread-safe."""
+    """A running toxiproxy server and its proxies. Its user serializes the faults (LocalCluster)."""
 
     def __init__(self, api: Address, child: processes.Child) -> None:
         self._api = api
         self._child = child
         self._links: dict[str, Link] = {}
         self._troubled: set[str] = set()
+        self._toxics: set[tuple[str, str]] = set()
 
     @classmethod
     def start(cls, api: Address, log: Path) -> Links:
@@ -130,6 +131,7 @@ class Links:
         """Open every link and take away every delay."""
         self._call("post", "/reset")
         self._troubled.clear()
+        self._toxics.clear()
 
     def toxics(self, name: str) -> list[Toxic]:
         """The toxics of one link, as the server tells them."""
@@ -144,7 +146,7 @@ class Links:
     ) -> None:
         toxic_name = f"{name}-{stream}"
         path = f"/proxies/{link}/toxics"
-        if any(toxic["name"] == toxic_name for toxic in self.toxics(link)):
+        if (link, toxic_name) in self._toxics:
             self._call("post", f"{path}/{toxic_name}", {"attributes": dict(attributes)})
             return
         body = {
@@ -155,6 +157,7 @@ class Links:
             "attributes": dict(attributes),
         }
         self._call("post", path, body)
+        self._toxics.add((link, toxic_name))
 
     def _call(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """One request. The client keeps its host and port in the class: one caller at a time."""
