@@ -44,7 +44,6 @@ def attack(
 ) -> Judged:  # fmt: skip
     """Run one scenario, judge it and draw its report."""
     from chaos.runner import run
-
     from ci.report import report_run
 
     result = run(

@@ -8,17 +8,32 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
+from typer.core import TyperGroup
 
 from ci.errors import UsageError, explain
 
+
+class Group(TyperGroup):
+    """Gives every error its sentence and its documented exit status (ci.errors)."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise typer.Exit(explain(interrupt)) from interrupt
+        except Exception as error:
+            if isinstance(error, (typer.Exit, typer.Abort)) or hasattr(error, "exit_code"):
+                raise  # the command line's own: usage errors, --help
+            raise typer.Exit(explain(error)) from error
+
+
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -232,18 +247,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """Entry point; ends the process with the documented exit status."""
     signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        status = app(standalone_mode=False)
-    except click.exceptions.Abort:
-        status = explain(KeyboardInterrupt())
-    except click.ClickException as error:
-        error.show()
-        status = 2
-    except SystemExit:
-        raise
-    except BaseException as error:
-        status = explain(error)
-    sys.exit(status if isinstance(status, int) else 0)
+    app()
 
 
 if __name__ == "__main__":
