@@ -1,0 +1,142 @@
+"""Throughput, latency and bad outcomes second by second, above the same bands of faults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from ci.report.plots import (
+    LEFT,
+    PLOT,
+    TimeScale,
+    bands,
+    line,
+    nice_ticks,
+    number_text,
+    rect,
+    svg,
+    text,
+    time_axis,
+)
+from ci.report.recorded import Recorded
+
+HEIGHT = 110.0
+TOP = 8.0
+Points = Sequence[tuple[float, float | None]]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line: (second, value), None where there is none."""
+
+    name: str
+    css: str
+    points: Points
+
+
+def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:
+    """Records a second. The final reads go over the top: they come as fast as they can."""
+    before = [
+        value for each in series for second, value in each.points
+        if value is not None and (run.final_s is None or second < math.floor(run.final_s))
+    ]  # fmt: skip
+    high = max(before, default=1.0) or 1.0
+    ticks = nice_ticks(0, high * 1.05, 4)
+    top = max(high * 1.05, ticks[-1])
+
+    def y(value: float) -> float:
+        return TOP + HEIGHT * (1 - min(value / top, 1.0))
+
+    return _chart(run, scale, series, y, ticks, "records a second")
+
+
+def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:
+    """Milliseconds on a logarithmic scale, whole decades."""
+    values = [value for each in series for _, value in each.points if value]
+    low = math.floor(math.log10(max(min(values, default=1.0), 0.1)))
+    high = max(math.ceil(math.log10(max(values, default=10.0))), low + 1)
+    ticks = [10.0**power for power in range(low, high + 1)]
+
+    def y(value: float) -> float:
+        share = (math.log10(max(value, 10.0**low)) - low) / (high - low)
+        return TOP + HEIGHT * (1 - min(share, 1.0))
+
+    return _chart(run, scale, series, y, ticks, "milliseconds")
+
+
+def bad_outcomes(run: Recorded, scale: TimeScale, fails: Points, infos: Points) -> Markup:
+    """Operations a second that failed or whose outcome nobody knows, as stacked bars."""
+    known = {second: value or 0 for second, value in fails}
+    unknown = {second: value or 0 for second, value in infos}
+    seconds = sorted(known | unknown)
+    top = max([known.get(s, 0) + unknown.get(s, 0) for s in seconds], default=1) or 1
+    ticks = nice_ticks(0, top, 3)
+    height = HEIGHT * 0.6
+    parts = bands(scale, run.faults, TOP, TOP + height, run.final_s)
+    parts += _grid(ticks, lambda value: TOP + height * (1 - value / top))
+    for second in seconds:
+        x = scale.x(second)
+        width = max(scale.x(second + 1) - x - 1, 1.0)
+        base = TOP + height
+        for css, word, value in (
+            ("fail", "failed", known.get(second, 0)),
+            ("info", "unknown", unknown.get(second, 0)),
+        ):
+            tall = height * value / top
+            if value:
+                base -= tall
+                title = f"{second:g} s: {value:g} {word}"
+                parts.append(rect(x, base, width, tall, f"bar {css}", title))
+    parts += time_axis(scale, TOP + height)
+    return svg(TOP + height + 22, "Operations a second that failed or are unknown", parts)
+
+
+def _chart(
+    run: Recorded, scale: TimeScale, series: Sequence[Series], y: Callable[[float], float],
+    ticks: Sequence[float], unit: str,
+) -> Markup:  # fmt: skip
+    parts = bands(scale, run.faults, TOP, TOP + HEIGHT, run.final_s)
+    parts += _grid(ticks, y)
+    parts.append(text(LEFT - 88, TOP + 4, unit.split(maxsplit=1)[0], "tick"))
+    for each in series:
+        parts += _polyline(scale, each, y, unit)
+    parts += time_axis(scale, TOP + HEIGHT)
+    names = ", ".join(each.name for each in series)
+    return svg(TOP + HEIGHT + 22, f"{names}: {unit} over time", parts)
+
+
+def _grid(ticks: Sequence[float], y: Callable[[float], float]) -> list[str]:
+    parts = []
+    for tick in ticks:
+        parts.append(line(LEFT, y(tick), LEFT + PLOT, y(tick), "grid"))
+        parts.append(text(LEFT - 8, y(tick) + 4, number_text(tick), "tick", "end"))
+    return parts
+
+
+def _polyline(
+    scale: TimeScale, series: Series, y: Callable[[float], float], unit: str
+) -> list[str]:
+    """The line, broken where a second has no value; a lone second is a dot. Hover shows values."""
+    parts = []
+    pieces: list[list[tuple[float, float]]] = [[]]
+    for second, value in series.points:
+        if value is None:
+            pieces.append([])
+            continue
+        x = scale.x(second + 0.5)
+        pieces[-1].append((x, y(value)))
+        title = f"{series.name}, second {second:g}: {number_text(round(value, 1))} {unit}"
+        left = scale.x(second)
+        width = max(scale.x(second + 1) - left, 1.0)
+        parts.append(rect(left, y(value) - 5, width, 10, "hover", title))
+    for piece in pieces:
+        if len(piece) == 1:
+            x, at = piece[0]
+            parts.insert(0, f'<circle cx="{x:.1f}" cy="{at:.1f}" r="2" class="dot {series.css}"/>')
+        elif piece:
+            path = "L".join(f"{x:.1f} {at:.1f}" for x, at in piece)
+            parts.insert(0, f'<path class="line {series.css}" d="M{path}"/>')
+    return parts

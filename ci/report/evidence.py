@@ -1,0 +1,113 @@
+"""The operations behind an anomaly: the rows of the history that a reader needs to believe it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from ci.report.model import Evidence, Tone
+from ci.report.recorded import Recorded
+from linearizability.history import F
+from linearizability.verdict import Anomaly
+
+ROWS_MAX = 8
+"""Of one operation; a final read has thousands of records, of which a few matter."""
+OPERATIONS_MAX = 12
+TONES = {"ok": Tone.GOOD, "fail": Tone.BAD, "info": Tone.UNKNOWN}
+OUTCOMES = {"ok": "ok", "fail": "failed", "info": "unknown"}
+NUMBER = re.compile(r"\d+")
+
+
+def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[str, Any]]]:
+    """op_id -> its rows, for every operation that these anomalies name."""
+    wanted = sorted({op for anomaly in anomalies for op in anomaly.operations[:OPERATIONS_MAX]})
+    if run.rows is None or not wanted:
+        return {}
+    found = run.rows.filter(pl.col("op_id").is_in(wanted)).sort("op_id", "record_index").collect()
+    rows: dict[int, list[dict[str, Any]]] = {}
+    for row in found.iter_rows(named=True):
+        rows.setdefault(row["op_id"], []).append(row)
+    return rows
+
+
+def evidence_of(
+    run: Recorded, anomaly: Anomaly, rows: dict[int, list[dict[str, Any]]]
+) -> tuple[tuple[Evidence, ...], int]:
+    """The rows that prove this anomaly, in order of time, and how many more there are."""
+    named = {int(number) for number in NUMBER.findall(anomaly.message)}
+    shown: list[Evidence] = []
+    left_out = 0
+    operations = [op for op in anomaly.operations[:OPERATIONS_MAX] if op in rows]
+    for operation in sorted(operations, key=lambda op: int(rows[op][0]["t_invoke_ns"])):
+        inside = [row for row in rows[operation] if _in_scope(row, anomaly)] or rows[operation]
+        kept = _that_matter(inside, named)
+        left_out += len(rows[operation]) - len(kept)
+        shown += [_evidence(run, row, named) for row in kept]
+    return tuple(shown), left_out
+
+
+def _in_scope(row: dict[str, Any], anomaly: Anomaly) -> bool:
+    return all(
+        row.get(column) == value for column, value in anomaly.scope.items()
+        if column in row and value is not None and row.get(column) is not None
+    )  # fmt: skip
+
+
+def _is_named(row: dict[str, Any], named: set[int]) -> bool:
+    return row["value"] in named or row["offset"] in named
+
+
+def _that_matter(rows: Sequence[dict[str, Any]], named: set[int]) -> list[dict[str, Any]]:
+    """The records that the sentence names, their neighbours, and the end of the operation."""
+    if len(rows) <= ROWS_MAX:
+        return list(rows)
+    hits = [i for i, row in enumerate(rows) if _is_named(row, named)]
+    near = {i + step for i in hits for step in (-1, 0, 1)}
+    near |= {i for i, row in enumerate(rows) if row["f"] == F.READ_ALL.value}
+    near |= {0, len(rows) - 1} if not near else set()
+    ranked = sorted(
+        (i for i in near if 0 <= i < len(rows)),
+        key=lambda i: (i not in hits, i),
+    )
+    return [rows[i] for i in sorted(ranked[:ROWS_MAX])]
+
+
+def _evidence(run: Recorded, row: dict[str, Any], named: set[int]) -> Evidence:
+    start_ns = run.bounds_ns[0]
+    completed = row["t_complete_ns"]
+    place = f"{row['topic']}-{row['partition']}" if row["topic"] is not None else ""
+    return Evidence(
+        operation=row["op_id"],
+        process=run.roles.get(row["process"], str(row["process"])),
+        f=row["f"],
+        place=place,
+        value=_number(row["value"]),
+        offset=_number(row["offset"]),
+        invoked=f"{(row['t_invoke_ns'] - start_ns) / 1e9:.4f}",
+        completed="never" if completed is None else f"{(completed - start_ns) / 1e9:.4f}",
+        outcome=OUTCOMES[row["type"]] + (f" {row['error']}" if row["error"] else ""),
+        tone=TONES[row["type"]],
+        detail=_detail(row),
+        is_named=_is_named(row, named),
+    )
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _detail(row: dict[str, Any]) -> str:
+    """What else the history knows of this row, in the columns' own names."""
+    columns = (
+        "client", "isolation", "acks", "txn", "control", "producer_id", "producer_epoch",
+        "sequence", "leader_epoch", "replica", "log_start", "high_watermark",
+    )  # fmt: skip
+    known = [f"{column} {row[column]}" for column in columns if row[column] is not None]
+    if row["idempotent"]:
+        known.append("idempotent")
+    if row["final"]:
+        known.append("final read")
+    return ", ".join(known + ([row["detail"]] if row["detail"] else []))

@@ -1,0 +1,91 @@
+"""The same in Markdown, short: what a CI system shows beside the build."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ci.report.model import AnomalyReport, Examination, ReportData, RunReport
+
+FAILURES_MAX = 50
+ANOMALIES_MAX = 3
+
+
+def render_markdown(data: ReportData) -> str:
+    """Verdicts, conformance counts, failing cases, anomalies, and how to have each again."""
+    parts = [f"## {data.tone.symbol} Touchstone: {plain(data.title)}: {data.word}", ""]
+    parts += _verdicts(data)
+    if data.examinations:
+        parts += _conformance(data)
+    for run in data.runs:
+        parts += _anomalies(run)
+    if data.not_run:
+        parts += ["", "### Not run", ""]
+        parts += [f"- {plain(sentence)}" for sentence in data.not_run]
+    return "\n".join(parts) + "\n"
+
+
+def plain(words: object) -> str:
+    """Text that Markdown and HTML take literally, on one line, also inside a table."""
+    line = " ".join(str(words).split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~#@])", r"\\\1", line)
+
+
+def code(words: str) -> str:
+    """A command on one line, whatever is in it, also inside a table."""
+    line = " ".join(words.split()).replace("|", "\\|")
+    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
+
+
+def _verdicts(data: ReportData) -> Iterator[str]:
+    yield "| | What | Result | Reproduce |"
+    yield "|---|---|---|---|"
+    for line in data.lines:
+        engine = f" (by {plain(line.engine)})" if line.engine else ""
+        result = f"{line.word}{engine}" + (f": {plain(line.why)}" if line.why else "")
+        commands = "<br>".join(code(command) for command in line.reproduce)
+        yield f"| {line.tone.symbol} | {plain(line.what)} | {result} | {commands} |"
+
+
+def _conformance(data: ReportData) -> Iterator[str]:
+    yield from ("", "### Conformance", "")
+    yield "| Target | Passed | Failed | Unsupported | Cases |"
+    yield "|---|---:|---:|---:|---:|"
+    for each in data.examinations:
+        c = each.counts
+        yield (
+            f"| {plain(each.target)} | {c.passed} | {c.failed} | {c.unsupported} "
+            f"| {each.distinct_cases} |"
+        )
+    for each in data.examinations:
+        yield from _failures(each)
+
+
+def _failures(each: Examination) -> Iterator[str]:
+    if not each.failures:
+        return
+    yield from ("", f"#### Failed on {plain(each.target)}", "")
+    for case in each.failures[:FAILURES_MAX]:
+        versions = f" ({', '.join(case.versions)})" if case.versions else ""
+        yield f"- **{plain(case.id)}** {plain(case.behaviour)}{versions}"
+        yield f"  - expected {plain(case.expected)}, actual {plain(case.actual)}"
+        yield f"  - {code(case.reproduce)}"
+    if len(each.failures) > FAILURES_MAX:
+        yield f"- … and {len(each.failures) - FAILURES_MAX} more"
+
+
+def _anomalies(run: RunReport) -> Iterator[str]:
+    if not run.anomalies:
+        return
+    yield from ("", f"### Anomalies: {plain(run.title)}", "")
+    shown: dict[str, list[AnomalyReport]] = {}
+    for anomaly in run.anomalies:
+        shown.setdefault(anomaly.checker, []).append(anomaly)
+    counts = {checker.name: checker.anomaly_count for checker in run.checkers}
+    for checker, anomalies in shown.items():
+        yield f"- {code(checker)}: {counts[checker]}"
+        for anomaly in anomalies[:ANOMALIES_MAX]:
+            operations = ", ".join(map(str, anomaly.operations[:8]))
+            yield f"  - {plain(anomaly.message)} (operations {operations})"

@@ -1,0 +1,263 @@
+"""What a report shows, as plain values: no file is read and nothing is drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from markupsafe import Markup
+
+from ci.doctor import Component
+from linearizability.verdict import Validity
+
+
+class Tone(StrEnum):
+    """How a statement is coloured; always together with its symbol and a word."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNKNOWN = "unknown"
+    NONE = "none"
+
+    @property
+    def symbol(self) -> str:
+        return {"good": "✓", "bad": "✗", "unknown": "?", "none": "–"}[self.value]
+
+
+TONE_OF = {
+    Validity.VALID: Tone.GOOD,
+    Validity.INVALID: Tone.BAD,
+    Validity.UNKNOWN: Tone.UNKNOWN,
+    Validity.NOT_APPLICABLE: Tone.NONE,
+}
+
+
+def worst(tones: Sequence[Tone]) -> Tone:
+    """BAD beats UNKNOWN beats GOOD; nothing at all is UNKNOWN (guarantees: never green)."""
+    for tone in (Tone.BAD, Tone.UNKNOWN, Tone.GOOD):
+        if tone in tones:
+            return tone
+    return Tone.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Line:
+    """One verdict: what was judged, the word, one sentence why, and how to have it again."""
+
+    what: str
+    word: str
+    tone: Tone
+    why: str = ""
+    reproduce: tuple[str, ...] = ()
+    link: str = ""
+    engine: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Counts of one area of the catalogue on one target."""
+
+    passed: int = 0
+    failed: int = 0
+    unsupported: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.unsupported
+
+    @property
+    def tone(self) -> Tone:
+        if self.failed:
+            return Tone.BAD
+        return Tone.GOOD if self.passed else Tone.NONE
+
+
+@dataclass(frozen=True)
+class CaseLine:
+    """One case of the catalogue on one target, its versions gathered that ended alike."""
+
+    id: str
+    area: str
+    behaviour: str
+    api: str
+    versions: tuple[str, ...]
+    result: str
+    tone: Tone
+    requirement: str
+    spec: str
+    expected: str
+    actual: str
+    reproduce: str
+
+
+@dataclass(frozen=True)
+class Examination:
+    """The conformance results of one target."""
+
+    target: str
+    anchor: str
+    counts: Cell
+    distinct_cases: int
+    areas: Mapping[str, Cell]
+    cases: tuple[CaseLine, ...]
+    reproduce: str
+
+    @property
+    def failures(self) -> list[CaseLine]:
+        return [case for case in self.cases if case.result == "failed"]
+
+    @property
+    def unsupported(self) -> list[CaseLine]:
+        return [case for case in self.cases if case.result == "unsupported"]
+
+
+@dataclass(frozen=True)
+class CheckerLine:
+    """What one checker said."""
+
+    name: str
+    title: str
+    word: str
+    tone: Tone
+    checked: int
+    anomaly_count: int
+    reason: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One row of the history behind an anomaly, as text."""
+
+    operation: int
+    process: str
+    f: str
+    place: str
+    value: str
+    offset: str
+    invoked: str
+    completed: str
+    outcome: str
+    tone: Tone
+    detail: str
+    is_named: bool
+
+
+@dataclass(frozen=True)
+class AnomalyReport:
+    """One anomaly with its operations."""
+
+    anchor: str
+    checker: str
+    kind: str
+    message: str
+    blame: str
+    scope: str
+    operations: tuple[int, ...]
+    evidence: tuple[Evidence, ...]
+    left_out: int
+    figure: Markup
+    tone: Tone = Tone.BAD
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with its heading; the caption says what to look for."""
+
+    title: str
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True)
+class FaultLine:
+    """A fault, from when it struck to when it was healed."""
+
+    what: str
+    nodes: str
+    start: str
+    end: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A page that porcupine drew, embedded whole."""
+
+    name: str
+    html: str
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """One run, from its facts to the operations behind each anomaly."""
+
+    name: str
+    anchor: str
+    title: str
+    line: Line
+    numbers: tuple[tuple[str, str], ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    checkers: tuple[CheckerLine, ...] = ()
+    second: str = ""
+    figures: tuple[Figure, ...] = ()
+    faults: tuple[FaultLine, ...] = ()
+    errors: tuple[tuple[str, str, int], ...] = ()
+    anomalies: tuple[AnomalyReport, ...] = ()
+    anomalies_left_out: tuple[tuple[str, int], ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+    drawings_left_out: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A planted bug, and whether the judges saw it."""
+
+    bug: str
+    caught_by: tuple[str, ...]
+    run: RunReport
+
+    @property
+    def tone(self) -> Tone:
+        """Green when it was caught: here a red verdict is what must be."""
+        return Tone.GOOD if self.caught_by else Tone.BAD
+
+    @property
+    def word(self) -> str:
+        return "caught" if self.caught_by else "not caught"
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything on the page."""
+
+    title: str
+    generated: str
+    lines: tuple[Line, ...]
+    examinations: tuple[Examination, ...] = ()
+    runs: tuple[RunReport, ...] = ()
+    canaries: tuple[Canary, ...] = ()
+    components: tuple[Component, ...] = ()
+    is_demo: bool = False
+    not_run: tuple[str, ...] = field(default=())
+
+    @property
+    def tone(self) -> Tone:
+        return worst([line.tone for line in self.lines])
+
+    @property
+    def word(self) -> str:
+        if not self.is_demo and len(self.lines) >= 1:
+            return self.lines[0].word
+        return {
+            Tone.GOOD: "as it must be", Tone.BAD: "not as it must be",
+            Tone.UNKNOWN: "not everything was judged", Tone.NONE: "nothing was judged",
+        }[self.tone]  # fmt: skip
+
+    @property
+    def areas(self) -> list[str]:
+        """Areas of the catalogue in which any target was examined."""
+        return list(dict.fromkeys(area for e in self.examinations for area in e.areas))

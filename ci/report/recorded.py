@@ -1,0 +1,216 @@
+"""A run directory as it was recorded: its facts, operations, faults and verdict, read with polars.
+
+Times are seconds since the first invocation.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ci.errors import UsageError
+from linearizability import history
+from linearizability.history import F, HistoryError, Type
+from linearizability.verdict import Verdict
+
+NANOSECONDS = 1_000_000_000
+WRITES = (F.SEND.value,)
+READS = (F.POLL.value, F.READ_ALL.value)
+TRANSACTIONS = (F.BEGIN.value, F.COMMIT.value, F.ABORT.value)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault from the moment it was asked for until the heal had ended."""
+
+    name: str
+    nodes: tuple[int, ...]
+    start_s: float
+    end_s: float
+    is_healed: bool
+    note: str
+
+    @property
+    def label(self) -> str:
+        where = f" node {', '.join(map(str, self.nodes))}" if self.nodes else ""
+        return self.name + where
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What lies in a run directory. problem: why its history cannot be read, if it cannot."""
+
+    directory: Path
+    facts: dict[str, Any]
+    verdict: Verdict | None
+    second: Verdict | None
+    rows: pl.LazyFrame | None
+    problem: str = ""
+
+    @cached_property
+    def bounds_ns(self) -> tuple[int, int]:
+        """First invocation and last completion of the clients."""
+        if self.rows is None:
+            return 0, 0
+        found = (
+            self.rows.select(
+                pl.col("t_invoke_ns").min(),
+                pl.max_horizontal("t_invoke_ns", "t_complete_ns").max().alias("end"),
+            )
+            .collect()
+            .row(0)
+        )
+        return found[0] or 0, found[1] or 0
+
+    @property
+    def seconds(self) -> float:
+        start, end = self.bounds_ns
+        return max((end - start) / NANOSECONDS, 0.001)
+
+    def at(self, column: str) -> pl.Expr:
+        """A time column as seconds since the first invocation."""
+        return (pl.col(column) - self.bounds_ns[0]) / NANOSECONDS
+
+    @cached_property
+    def operations(self) -> pl.DataFrame:
+        """One row per operation of a client: op_id process kind outcome start end final."""
+        if self.rows is None:
+            return pl.DataFrame()
+        ok, info = pl.col("type") == Type.OK.value, pl.col("type") == Type.INFO.value
+        f = pl.col("f")
+        kind = (
+            pl.when(f.is_in(WRITES).any()).then(pl.lit("send"))
+            .when(f.is_in(TRANSACTIONS).any()).then(pl.lit("txn"))
+            .when(f.is_in(READS).any() & pl.col("offset").is_not_null().any())
+            .then(pl.lit("read"))
+            .when(f.is_in(READS).any()).then(pl.lit("wait"))
+            .otherwise(pl.lit("other"))
+        )  # fmt: skip
+        outcome = pl.when(ok.all()).then(pl.lit("ok")).when(info.any()).then(pl.lit("info"))
+        return (
+            self.rows.filter(f != F.NEMESIS.value)
+            .group_by("op_id")
+            .agg(
+                process=pl.col("process").first(),
+                kind=kind,
+                outcome=outcome.otherwise(pl.lit("fail")),
+                start=self.at("t_invoke_ns").min(),
+                end=self.at("t_complete_ns").max(),
+                final=pl.col("final").any(),
+            )
+            .with_columns(open=pl.col("end").is_null(), end=pl.col("end").fill_null(self.seconds))
+            .sort("process", "start")
+            .collect()
+        )
+
+    @cached_property
+    def roles(self) -> dict[int, str]:
+        """Process -> what it does, in a word: "writer 0", "reader 4", "final read 6"."""
+        found = {}
+        grouped = self.operations.group_by("process", maintain_order=True).agg(
+            pl.col("kind").unique(), pl.col("final").all()
+        )
+        for process, kinds, final in grouped.sort("process").iter_rows():
+            role = "writer" if "send" in kinds else "reader"
+            found[process] = f"{'final read' if final else role} {process}"
+        return found
+
+    @cached_property
+    def final_s(self) -> float | None:
+        """When the final reads began, if they did."""
+        final = self.operations.filter(pl.col("final")) if self.operations.height else None
+        return None if final is None or not final.height else float(final["start"].min())  # type: ignore[arg-type]
+
+    @cached_property
+    def faults(self) -> list[Fault]:
+        """Every fault with the heal that ended it (a Heal ends all that were under way)."""
+        if self.rows is None:
+            return []
+        rows = (
+            self.rows.filter(pl.col("f") == F.NEMESIS.value)
+            .select(self.at("t_invoke_ns").alias("start"),
+                    self.at("t_complete_ns").alias("end"), "detail", "node")
+            .sort("start").collect()
+        )  # fmt: skip
+        done: list[Fault] = []
+        under_way: list[tuple[dict[str, Any], float]] = []
+        for start, end, detail, node in rows.iter_rows():
+            what = _fault(detail, node)
+            if what["fault"] == "Heal":
+                done += [_ended(fault, since, end or start, True) for fault, since in under_way]
+                under_way = []
+            else:
+                under_way.append((what, start))
+        return done + [_ended(fault, since, self.seconds, False) for fault, since in under_way]
+
+
+def _fault(detail: str | None, node: int | None) -> dict[str, Any]:
+    try:
+        what = json.loads(detail or "")
+    except ValueError:
+        what = None
+    if not isinstance(what, dict) or "fault" not in what:
+        what = {"fault": detail or "fault without a name"}
+    what.setdefault("nodes", [node] if node is not None else [])
+    return what
+
+
+def _ended(what: dict[str, Any], start: float, end: float, is_healed: bool) -> Fault:
+    known = {"fault", "nodes", "note", "node"}
+    more = [f"{key} {value}" for key, value in what.items() if key not in known]
+    if what.get("note"):
+        more.insert(0, str(what["note"]))
+    if isinstance(what.get("node"), str):
+        more.insert(0, f"aimed at: {what['node']}")
+    nodes = tuple(int(node) for node in what["nodes"])
+    return Fault(str(what["fault"]), nodes, start, end, is_healed, "; ".join(more))
+
+
+def load(directory: Path) -> Recorded:
+    """Read a run directory; UsageError if it is none. A broken history is told, not raised."""
+    if not directory.is_dir():
+        raise UsageError(
+            f"{directory} is not a run directory; name one that `touchstone chaos run` made"
+        )
+    facts = _json(directory / "run.json")
+    if not facts and not (directory / "history.parquet").exists():
+        raise UsageError(
+            f"{directory} holds neither run.json nor history.parquet; "
+            "name a directory that `touchstone chaos run` made"
+        )
+    rows, problem = None, ""
+    try:
+        rows = history.scan(directory)
+    except HistoryError as error:
+        problem = str(error)
+    return Recorded(
+        directory, facts, _verdict(directory / "verdict.json"),
+        _verdict(directory / "verdict-local.json"), rows, problem,
+    )  # fmt: skip
+
+
+def _json(file: Path) -> dict[str, Any]:
+    if not file.exists():
+        return {}
+    try:
+        facts = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be read ({error}); record the run again") from error
+    if not isinstance(facts, dict):
+        raise UsageError(f"{file} is not a JSON object; record the run again")
+    return facts
+
+
+def _verdict(file: Path) -> Verdict | None:
+    data = _json(file)
+    try:
+        return Verdict.from_dict(data) if data else None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{file} is not a verdict ({error}); `touchstone check {file.parent}` writes it anew"
+        ) from error

@@ -1,0 +1,338 @@
+"""A recorded run as the report tells it: verdict, checkers, figures, faults, anomalies."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from ci.report.charts import Series, bad_outcomes, latency, throughput
+from ci.report.evidence import evidence_of, rows_of
+from ci.report.model import (
+    TONE_OF,
+    AnomalyReport,
+    CheckerLine,
+    Drawing,
+    FaultLine,
+    Figure,
+    Line,
+    RunReport,
+    Tone,
+)
+from ci.report.moment import moment
+from ci.report.plots import TimeScale
+from ci.report.recorded import Recorded
+from ci.report.timeline import timeline
+from linearizability.history import HistoryError
+from linearizability.summary import Summary, summarise
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
+
+ANOMALIES_MAX = 8
+"""Told in full, per checker; all of them are in verdict.json and framed on the timeline."""
+DRAWINGS_MAX = 3
+DRAWING_BYTES_MAX = 300_000
+LATENCIES = ("send", "commit", "abort")
+
+
+def run_report(run: Recorded, anchor: str) -> RunReport:
+    """Everything the page says of one run."""
+    verdict = run.verdict
+    anomalies = _anomalies(run, anchor)
+    anchors = {op: told.anchor for told in reversed(anomalies) for op in told.operations}
+    drawings, left_out = _drawings(run.directory)
+    summary, trouble = _summary(run)
+    return RunReport(
+        name=run.directory.name,
+        anchor=anchor,
+        title=title_of(run),
+        line=verdict_line(run, anchor),
+        numbers=tuple(_numbers(run)),
+        facts=tuple(_facts(run, summary)),
+        checkers=_checkers(verdict, anchor) if verdict else (),
+        second=_second(run),
+        figures=tuple(_figures(run, summary, anchors | _other_anchors(run, anchors, anchor))),
+        faults=tuple(_faults(run)),
+        errors=tuple(_errors(summary)),
+        anomalies=anomalies,
+        anomalies_left_out=_left_out(verdict),
+        drawings=drawings,
+        drawings_left_out=left_out,
+        problems=tuple(_problems(run, trouble)),
+        notes=tuple(map(str, run.facts.get("notes", ()))),
+    )
+
+
+def title_of(run: Recorded) -> str:
+    """Target, workload, nemesis; for a lone history the directory's name."""
+    facts = run.facts
+    if not facts.get("target"):
+        return run.directory.name
+    parts = [str(facts[key]) for key in ("target", "workload", "nemesis") if facts.get(key)]
+    return ", ".join(parts + ([f"bug {facts['bug']}"] if facts.get("bug") else []))
+
+
+def verdict_line(run: Recorded, anchor: str) -> Line:
+    """The run's verdict in one line."""
+    name = title_of(run)
+    reproduce = tuple(
+        command
+        for command in (
+            run.facts.get("reproduce"), f"touchstone check {shlex.quote(shown(run.directory))}"
+        ) if command
+    )  # fmt: skip
+    verdict = run.verdict
+    if verdict is None:
+        why = run.problem or "verdict.json is not there: nobody has judged this run"
+        return Line(name, "not judged", Tone.UNKNOWN, why, reproduce, anchor)
+    judged = sum(checker.checked for checker in verdict.checkers.values())
+    count = sum(checker.anomaly_count for checker in verdict.checkers.values())
+    why = verdict.reason or f"{judged:,} things judged, no anomaly"
+    if verdict.validity is Validity.INVALID:
+        first = verdict.anomalies[0][1].message if verdict.anomalies else ""
+        why = f"{why}; {count:,} anomalies" + (f", the first: {first}" if first else "")
+    return Line(
+        name, verdict.validity.value, TONE_OF[verdict.validity], why, reproduce, anchor,
+        verdict.engine,
+    )  # fmt: skip
+
+
+def shown(path: Path) -> str:
+    """A path as the reader would type it: from the current directory where it lies below."""
+    here, path = Path.cwd(), path.absolute()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+# --- the parts ----------------------------------------------------------------------------------
+
+
+def _numbers(run: Recorded) -> Iterator[tuple[str, str]]:
+    """The figures that a reader asks for first."""
+    counts = run.facts.get("counts") or {}
+    for key, name in (
+        ("ok", "operations ok"), ("fail", "failed"), ("info", "outcome unknown"),
+        ("records_acknowledged", "records acknowledged"), ("records_read", "records read"),
+        ("faults", "faults and heals"),
+    ):  # fmt: skip
+        if isinstance(counts.get(key), int):
+            yield name, f"{counts[key]:,}"
+    if run.verdict is not None:
+        found = sum(checker.anomaly_count for checker in run.verdict.checkers.values())
+        yield "anomalies", f"{found:,}"
+
+
+def _facts(run: Recorded, summary: Summary | None) -> Iterator[tuple[str, str]]:
+    facts = run.facts
+    names = {
+        "target": "target", "nodes": "nodes", "workload": "workload", "nemesis": "nemesis",
+        "bug": "planted bug", "seconds": "seconds of attack", "seed": "seed",
+        "rate": "records a second at most", "started": "started", "ended": "ended",
+        "commit": "commit of touchstone",
+    }  # fmt: skip
+    for key, name in names.items():
+        if facts.get(key) is not None:
+            yield name, f"{facts[key]:g}" if isinstance(facts[key], float) else str(facts[key])
+    if facts.get("uncommitted_changes"):
+        yield "working copy", "had uncommitted changes"
+    for key, value in (facts.get("config") or {}).items():
+        yield f"config {key}", str(value)
+    versions = facts.get("versions") or {}
+    known = [f"{name} {version}" for name, version in versions.items() if version]
+    yield "versions", ", ".join(known)
+    if summary is not None:
+        yield "figures by", summary.engine
+
+
+def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
+    return tuple(
+        CheckerLine(
+            name=name,
+            title=_title(name),
+            word=checker.validity.value.replace("_", " "),
+            tone=TONE_OF[checker.validity],
+            checked=checker.checked,
+            anomaly_count=checker.anomaly_count,
+            reason=checker.reason or "",
+            link=f"{anchor}-{_slug(name)}-0" if checker.anomalies else "",
+        )
+        for name, checker in verdict.checkers.items()
+    )
+
+
+def _title(name: str) -> str:
+    """What the checker judges, in its own words."""
+    from linearizability.checkers import CHECKERS
+
+    if name == "run":
+        return "The run came to its end"
+    checker = CHECKERS.get(name.split(" ", maxsplit=1)[0])
+    title = str(getattr(checker, "title", ""))
+    return f"{title} (second opinion)" if " " in name and title else title
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name).strip("-")
+
+
+def _second(run: Recorded) -> str:
+    """Whether the other engine came to the same (verdict-local.json)."""
+    if run.verdict is None or run.second is None:
+        return ""
+    first, second = _named(run.verdict), _named(run.second)
+    if run.verdict.validity is run.second.validity and first == second:
+        return f"{run.second.engine} came to the same verdict and the same anomalies."
+    return (
+        f"{run.second.engine} says {run.second.validity.value}, with {len(second - first)} "
+        f"anomalies that {run.verdict.engine} lacks and without {len(first - second)} of its own."
+    )
+
+
+def _named(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
+    return {
+        (name, anomaly.kind, anomaly.operations)
+        for name, anomaly in verdict.anomalies if "porcupine" not in name
+    }  # fmt: skip
+
+
+def _summary(run: Recorded) -> tuple[Summary | None, str]:
+    """By Spark where Spark has judged, so that its session is used again; else by polars."""
+    if run.rows is None:
+        return None, ""
+    if run.verdict is not None and run.verdict.engine.startswith("spark"):
+        try:
+            return summarise(run.directory, "spark"), ""
+        except HistoryError as error:
+            return summarise(run.directory, "local"), f"figures by polars: {error}"
+    return summarise(run.directory, "local"), ""
+
+
+def _figures(run: Recorded, summary: Summary | None, anchors: dict[int, str]) -> Iterator[Figure]:
+    if summary is None or not run.operations.height:
+        return
+    scale = TimeScale(0.0, run.seconds)
+    yield Figure(
+        "Timeline of operations", timeline(run, scale, anchors),
+        "One lane per client process, one bar per operation; a bar may stand for several "
+        "neighbours. Shaded: a fault, until it was healed."
+        + (" Framed: operations that prove an anomaly." if anchors else ""),
+    )  # fmt: skip
+    written, read = _points(summary, "send", "records"), _points(summary, "poll", "records")
+    series = [Series("acknowledged", "send", written)] if written else []
+    series += [Series("delivered to readers", "read", read)] if read else []
+    if series:
+        yield Figure(
+            "Throughput", throughput(run, scale, series),
+            "Records a second. The final reads go over the top of the scale.",
+        )  # fmt: skip
+    lines = []
+    for f in LATENCIES:
+        css = "send" if f == "send" else "txn"
+        for quantile, style in (("p50", css), ("p99", f"{css} p99")):
+            points = _points(summary, f, f"{quantile}_ms")
+            if any(value is not None for _, value in points) and (f != "abort"):
+                lines.append(Series(f"{f} {quantile}", style, points))
+    if lines:
+        yield Figure(
+            "Latency", latency(run, scale, lines),
+            "Milliseconds from invocation to acknowledgement, logarithmic; operations count in "
+            "the second in which they completed.",
+        )  # fmt: skip
+    yield from _bad(run, summary, scale)
+
+
+def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
+    totals = summary.series.group_by("t_s").agg(pl.col("fail", "info").sum()).sort("t_s")
+    fails = list(zip(totals["t_s"], totals["fail"], strict=True))
+    infos = list(zip(totals["t_s"], totals["info"], strict=True))
+    if any(value for _, value in fails + infos):
+        yield Figure(
+            "Failed and unknown operations", bad_outcomes(run, scale, fails, infos),
+            "Failed: certainly did not happen. Unknown: nobody can tell, so the judges allow both.",
+        )  # fmt: skip
+
+
+def _points(summary: Summary, f: str, column: str) -> list[tuple[float, float | None]]:
+    """Second by second; a second in which nothing completed counts 0, and has no latency."""
+    rows = summary.series.filter(pl.col("f") == f)
+    found = dict(zip(rows["t_s"].to_list(), rows[column].to_list(), strict=True))
+    if not found:
+        return []
+    empty = None if column.endswith("_ms") else 0
+    return [(second, found.get(second, empty)) for second in range(min(found), max(found) + 1)]
+
+
+def _faults(run: Recorded) -> Iterator[FaultLine]:
+    for fault in run.faults:
+        end = f"{fault.end_s:.2f}" if fault.is_healed else "not healed in the history"
+        nodes = ", ".join(map(str, fault.nodes)) or "struck nothing"
+        yield FaultLine(fault.name, nodes, f"{fault.start_s:.2f}", end, fault.note)
+
+
+def _errors(summary: Summary | None) -> Iterator[tuple[str, str, int]]:
+    if summary is not None:
+        rows = summary.errors.select("f", "error", "operations").sort("operations", descending=True)
+        yield from rows.iter_rows()
+
+
+def _anomalies(run: Recorded, anchor: str) -> tuple[AnomalyReport, ...]:
+    chosen: list[tuple[str, int, Anomaly]] = [
+        (name, number, anomaly)
+        for name, checker in (run.verdict.checkers.items() if run.verdict else ())
+        for number, anomaly in enumerate(checker.anomalies[:ANOMALIES_MAX])
+    ]
+    rows = rows_of(run, [anomaly for _, _, anomaly in chosen])
+    return tuple(
+        _anomaly(run, f"{anchor}-{_slug(name)}-{number}", name, anomaly, rows)
+        for name, number, anomaly in chosen
+    )
+
+
+def _anomaly(
+    run: Recorded, anchor: str, checker: str, anomaly: Anomaly,
+    rows: dict[int, list[dict[str, Any]]],
+) -> AnomalyReport:  # fmt: skip
+    evidence, left_out = evidence_of(run, anomaly, rows)
+    scope = ", ".join(f"{key} {value}" for key, value in anomaly.scope.items() if value is not None)
+    return AnomalyReport(
+        anchor, checker, anomaly.kind, anomaly.message, anomaly.blame or "", scope,
+        anomaly.operations, evidence, left_out,
+        moment(run, evidence) if evidence else Markup(""),
+    )  # fmt: skip
+
+
+def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int, str]:
+    """Operations of anomalies that are not told in full: framed too, linked to the run."""
+    named = {op for _, anomaly in (run.verdict.anomalies if run.verdict else ())
+             for op in anomaly.operations}  # fmt: skip
+    return dict.fromkeys(named - set(told), f"{anchor}-anomalies")
+
+
+def _left_out(verdict: Verdict | None) -> tuple[tuple[str, int], ...]:
+    def more(checker: CheckerVerdict) -> int:
+        return checker.anomaly_count - min(len(checker.anomalies), ANOMALIES_MAX)
+
+    checkers = verdict.checkers.values() if verdict else ()
+    return tuple((checker.name, more(checker)) for checker in checkers if more(checker) > 0)
+
+
+def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:
+    """Porcupine's drawings, the first few whole; the names of the others."""
+    files = sorted((directory / "porcupine").glob("*.html"))
+    small = [file for file in files if file.stat().st_size <= DRAWING_BYTES_MAX][:DRAWINGS_MAX]
+    drawings = tuple(
+        Drawing(file.stem, file.read_text(encoding="utf-8", errors="replace")) for file in small
+    )
+    return drawings, tuple(shown(file) for file in files if file not in small)
+
+
+def _problems(run: Recorded, trouble: str) -> Iterator[str]:
+    yield from map(str, run.facts.get("problems", ()))
+    if run.problem:
+        yield run.problem
+    if run.facts and run.facts.get("ended") is None:
+        yield "the run did not come to its end: run.json says no time at which it ended"
+    if trouble:
+        yield trouble

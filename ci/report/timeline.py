@@ -1,0 +1,140 @@
+"""The timeline: a lane per process, a bar per operation, a band per fault.
+
+A large run has more operations than pixels: neighbours of one process, kind and outcome that are
+no pixel apart become one bar, which says how many it stands for. Operations that prove an anomaly
+are drawn again on top, each for itself, however many others there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+
+import polars as pl
+from markupsafe import Markup, escape
+
+from ci.report.plots import LEFT, PLOT, TimeScale, bands, line, rect, svg, text, time_axis
+from ci.report.recorded import Fault, Recorded
+
+BARS_MAX = 1800
+LANES_HEIGHT_MAX = 560.0
+FAULT_LANE = 18.0
+FAULT_LABEL_PIXELS = 6.6
+WORDS = {
+    "send": "sends", "read": "polls with records", "wait": "polls without a record",
+    "txn": "begins and ends of transactions", "other": "assignments",
+}  # fmt: skip
+OUTCOMES = {"ok": "ok", "fail": "failed", "info": "outcome unknown"}
+ORDER = ("wait", "other", "read", "txn", "send")
+
+
+def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> Markup:
+    """anomalies: the operations that prove an anomaly -> the anchor that tells of it."""
+    lanes = {process: number for number, process in enumerate(run.roles)}
+    lane = max(7.0, min(20.0, LANES_HEIGHT_MAX / max(len(lanes), 1)))
+    rows = fault_rows(run.faults)
+    top = FAULT_LANE * (max(rows, default=0) + 1) + 6 if run.faults else 4.0
+    bottom = top + lane * len(lanes)
+    parts = bands(scale, run.faults, 0, bottom, run.final_s)
+    parts += _fault_lane(scale, run.faults, rows)
+    for process, number in lanes.items():
+        y = top + lane * number
+        parts.append(line(LEFT, y + lane, LEFT + PLOT, y + lane, "grid"))
+        parts.append(text(LEFT - 8, y + lane / 2 + 4, run.roles[process], "tick", "end"))
+    tops = {process: top + lane * number for process, number in lanes.items()}
+    parts += _bars(run, scale, tops, lane)
+    parts += _proofs(run, scale, tops, lane, anomalies)
+    if run.final_s is not None:
+        parts.append(text(scale.x(run.final_s) - 4, bottom - 4, "final reads →", "tick", "end"))
+    parts += time_axis(scale, bottom)
+    label = f"{len(lanes)} processes and {len(run.faults)} faults over {run.seconds:.0f} seconds"
+    return svg(bottom + 22, f"Timeline of operations: {label}", parts)
+
+
+def fault_rows(faults: list[Fault]) -> list[int]:
+    """The row of each fault's label: the first in which no earlier fault is still under way."""
+    ends: list[float] = []
+    rows = []
+    for fault in faults:
+        row = next((n for n in count() if n >= len(ends) or ends[n] <= fault.start_s), 0)
+        if row == len(ends):
+            ends.append(0.0)
+        ends[row] = fault.end_s
+        rows.append(row)
+    return rows
+
+
+def _fault_lane(scale: TimeScale, faults: list[Fault], rows: list[int]) -> list[str]:
+    if not faults:
+        return []
+    parts = [text(LEFT - 8, 13, "faults", "tick", "end")]
+    for fault, row in zip(faults, rows, strict=True):
+        x, y = scale.x(fault.start_s), row * FAULT_LANE
+        width = max(scale.x(fault.end_s) - x, 2.0)
+        note = f" ({fault.note})" if fault.note else ""
+        title = f"{fault.label}, {fault.start_s:.2f}–{fault.end_s:.2f} s{note}"
+        parts.append(rect(x, y + 2, width, FAULT_LANE - 4, "fault", title))
+        for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
+            if len(label) * FAULT_LABEL_PIXELS < width:
+                parts.append(text(x + 4, y + 13, label, "faultname"))
+                break
+    return parts
+
+
+def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
+    """Neighbours joined where no more than gap_s lies between them; gap_s grows until they fit."""
+    key = ["process", "kind", "outcome", "open"]
+    ordered = operations.sort(*key, "start").with_columns(
+        reach=pl.col("end").cum_max().shift(1).over(key)
+    )
+    while True:
+        apart = (pl.col("start") > pl.col("reach") + gap_s).fill_null(True)
+        bars = (
+            ordered.with_columns(bar=apart.cast(pl.Int64).cum_sum().over(key))
+            .group_by(*key, "bar", maintain_order=True)
+            .agg(pl.col("start").min(), pl.col("end").max(), operations=pl.len())
+        )
+        if bars.height <= bars_max or gap_s > operations["end"].max():  # type: ignore[operator]
+            return bars
+        gap_s *= 2
+
+
+def _bars(run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: float) -> list[str]:
+    if not run.operations.height:
+        return []
+    bars = merged(run.operations, scale.seconds_per_pixel).with_columns(
+        layer=pl.col("kind").replace_strict(ORDER, range(len(ORDER)), return_dtype=pl.Int8)
+        + pl.col("outcome").replace_strict({"ok": 0, "info": 10, "fail": 20}, return_dtype=pl.Int8)
+    )
+    parts = []
+    for bar in bars.sort("layer", "start").iter_rows(named=True):
+        x = scale.x(bar["start"])
+        width = max(scale.x(bar["end"]) - x, 0.8)
+        css = f"{bar['kind']} {bar['outcome']}" + (" open" if bar["open"] else "")
+        until = "never completed" if bar["open"] else f"{bar['end']:.2f} s"
+        what = f"{bar['operations']} {WORDS[bar['kind']]}, {OUTCOMES[bar['outcome']]}"
+        title = f"{run.roles[bar['process']]}: {what}, {bar['start']:.2f} – {until}"
+        parts.append(rect(x, tops[bar["process"]] + 2, width, lane - 4, css, title))
+    return parts
+
+
+def _proofs(
+    run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: float,
+    anomalies: Mapping[int, str],
+) -> list[str]:  # fmt: skip
+    """The operations behind the anomalies, framed, each a link to what it proves."""
+    if not anomalies or not run.operations.height:
+        return []
+    parts = []
+    found = run.operations.filter(pl.col("op_id").is_in(list(anomalies)))
+    for operation in found.sort("start").iter_rows(named=True):
+        x = scale.x(operation["start"])
+        width = max(scale.x(operation["end"]) - x, 3.0)
+        y = tops[operation["process"]]
+        title = f"operation {operation['op_id']} proves an anomaly: see there"
+        frame = rect(x - 1, y + 0.5, width + 2, lane - 1, "proof", title)
+        middle = x + width / 2
+        mark = f'<path class="mark" d="M{middle - 4:.1f} {y - 3:.1f}h8l-4 6z"/>'
+        anchor = escape(anomalies[operation["op_id"]])
+        parts.append(f'<a href="#{anchor}">{frame}{mark}</a>')
+    return parts
