@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.clients import payload
-from chaos.clients.wire_link import EARLIEST, Address, WireCluster, WireError, check
+from chaos.clients.wire_link import EARLIEST, LATEST, Address, WireCluster, WireError, check
 from chaos.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
 from reference_impl.wire import (
     ApiKey,
@@ -102,6 +102,9 @@ class RawClient:
         read.log_start = read.next_offset = self._cluster.offset(
             leader, read.topic, read.partition, EARLIEST
         )
+        # A new leader's high watermark may lag, and a fetch would then seem to reach the end;
+        # ListOffsets refuses to answer until it has caught up (KIP-207, "Proposed Changes").
+        end = self._cluster.offset(leader, read.topic, read.partition, LATEST)
         while not read.complete:
             if time.monotonic() > deadline:
                 raise WireError(f"{read.topic}-{read.partition}: not read to the end in time")
@@ -109,7 +112,7 @@ class RawClient:
             self._take(read, answer)
             read.high_watermark = answer.high_watermark
             read.last_stable_offset = answer.last_stable_offset
-            read.complete = read.next_offset >= answer.high_watermark
+            read.complete = read.next_offset >= max(end, answer.high_watermark)
 
     def _fetch(self, leader: Address, read: PartitionRead) -> Struct:
         struct = request_definition(ApiKey.FETCH).struct
