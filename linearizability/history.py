@@ -185,8 +185,7 @@ def _check_rows(file: Path, lazy: pl.LazyFrame) -> None:
     """Refuse what would make a verdict meaningless; names the first offending row."""
     bad = {
         "a required column is null": pl.any_horizontal(pl.col(*REQUIRED).is_null()),
-        f"schema_version is newer than {SCHEMA_VERSION}": pl.col("schema_version")
-        > SCHEMA_VERSION,
+        f"schema_version is newer than {SCHEMA_VERSION}": pl.col("schema_version") > SCHEMA_VERSION,
         "f is not one of " + ", ".join(F): ~pl.col("f").is_in([f.value for f in F]),
         "type is not ok, fail or info": ~pl.col("type").is_in([t.value for t in Type]),
         "it completes before it was invoked": pl.col("t_complete_ns") < pl.col("t_invoke_ns"),
