@@ -22,7 +22,7 @@ from ci.report.runs import run_report
 from linearizability.verdict import Validity
 
 SUMMARY = "summary.md"
-WORDS = {Tone.GOOD: "as it must be", Tone.BAD: "not as it must be", Tone.UNKNOWN: "not judged"}
+WORDS = {Tone.GOOD: "as expected", Tone.BAD: "not as expected", Tone.UNKNOWN: "not judged"}
 
 __all__ = ["build", "report_demo", "report_run"]
 

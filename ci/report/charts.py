@@ -50,7 +50,7 @@ def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Mar
     def y(value: float) -> float:
         return TOP + HEIGHT * (1 - min(value / top, 1.0))
 
-    return _chart(run, scale, series, y, ticks, "records a second")
+    return _chart(run, scale, series, y, ticks, "/s")
 
 
 def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:
@@ -64,7 +64,7 @@ def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup
         share = (math.log10(max(value, 10.0**low)) - low) / (high - low)
         return TOP + HEIGHT * (1 - min(share, 1.0))
 
-    return _chart(run, scale, series, y, ticks, "milliseconds")
+    return _chart(run, scale, series, y, ticks, " ms")
 
 
 def bad_outcomes(run: Recorded, scale: TimeScale, fails: Points, infos: Points) -> Markup:
@@ -99,21 +99,27 @@ def _chart(
     ticks: Sequence[float], unit: str,
 ) -> Markup:  # fmt: skip
     parts = bands(scale, run.faults, TOP, TOP + HEIGHT, run.final_s)
-    parts += _grid(ticks, y)
-    parts.append(text(LEFT - 88, TOP + 4, unit.split(maxsplit=1)[0], "tick"))
+    parts += _grid(ticks, y, unit)
     for each in series:
         parts += _polyline(scale, each, y, unit)
     parts += time_axis(scale, TOP + HEIGHT)
     names = ", ".join(each.name for each in series)
-    return svg(TOP + HEIGHT + 22, f"{names}: {unit} over time", parts)
+    return svg(TOP + HEIGHT + 22, f"Over time, in {unit.strip()}: {names}", parts)
 
 
-def _grid(ticks: Sequence[float], y: Callable[[float], float]) -> list[str]:
+def _grid(ticks: Sequence[float], y: Callable[[float], float], unit: str = "") -> list[str]:
     parts = []
     for tick in ticks:
         parts.append(line(LEFT, y(tick), LEFT + PLOT, y(tick), "grid"))
-        parts.append(text(LEFT - 8, y(tick) + 4, number_text(tick), "tick", "end"))
+        parts.append(text(LEFT - 8, y(tick) + 4, _with_unit(tick, unit), "tick", "end"))
     return parts
+
+
+def _with_unit(value: float, unit: str) -> str:
+    """500/s, 10 ms; a thousand milliseconds are a second."""
+    if unit == " ms" and value >= 1000:
+        return f"{number_text(round(value / 1000, 1))} s"
+    return f"{number_text(value)}{unit if value else ''}"
 
 
 def _polyline(
@@ -128,7 +134,7 @@ def _polyline(
             continue
         x = scale.x(second + 0.5)
         pieces[-1].append((x, y(value)))
-        title = f"{series.name}, second {second:g}: {number_text(round(value, 1))} {unit}"
+        title = f"{series.name}, second {second:g}: {_with_unit(round(value, 1), unit)}"
         left = scale.x(second)
         width = max(scale.x(second + 1) - left, 1.0)
         parts.append(rect(left, y(value) - 5, width, 10, "hover", title))

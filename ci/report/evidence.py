@@ -78,6 +78,7 @@ def _that_matter(rows: Sequence[dict[str, Any]], named: set[int]) -> list[dict[s
 def _evidence(run: Recorded, row: dict[str, Any], named: set[int]) -> Evidence:
     start_ns = run.bounds_ns[0]
     completed = row["t_complete_ns"]
+    until = " – never" if completed is None else f" – {(completed - start_ns) / 1e9:.4f}"
     place = f"{row['topic']}-{row['partition']}" if row["topic"] is not None else ""
     return Evidence(
         operation=row["op_id"],
@@ -86,8 +87,7 @@ def _evidence(run: Recorded, row: dict[str, Any], named: set[int]) -> Evidence:
         place=place,
         value=_number(row["value"]),
         offset=_number(row["offset"]),
-        invoked=f"{(row['t_invoke_ns'] - start_ns) / 1e9:.4f}",
-        completed="never" if completed is None else f"{(completed - start_ns) / 1e9:.4f}",
+        time=f"{(row['t_invoke_ns'] - start_ns) / 1e9:.4f}{until}",
         outcome=OUTCOMES[row["type"]] + (f" {row['error']}" if row["error"] else ""),
         tone=TONES[row["type"]],
         detail=_detail(row),
@@ -102,12 +102,11 @@ def _number(value: int | None) -> str:
 def _detail(row: dict[str, Any]) -> str:
     """What else the history knows of this row, in the columns' own names."""
     columns = (
-        "client", "isolation", "acks", "txn", "control", "producer_id", "producer_epoch",
-        "sequence", "leader_epoch", "replica", "log_start", "high_watermark",
+        "control", "producer_id", "producer_epoch", "sequence", "leader_epoch", "replica", "txn",
+        "log_start", "high_watermark", "acks",
     )  # fmt: skip
-    known = [f"{column} {row[column]}" for column in columns if row[column] is not None]
+    known = [str(row[column]) for column in ("client", "isolation") if row[column] is not None]
+    known += [f"{column} {row[column]}" for column in columns if row[column] is not None]
     if row["idempotent"]:
         known.append("idempotent")
-    if row["final"]:
-        known.append("final read")
     return ", ".join(known + ([row["detail"]] if row["detail"] else []))

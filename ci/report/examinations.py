@@ -30,6 +30,7 @@ def examination(results: Mapping[str, Any], number: int) -> Examination:
         counts=_cell(entries),
         distinct_cases=len({entry["id"] for entry in entries}),
         areas={area: _cell([e for e in entries if e["area"] == area]) for area in areas},
+        apis={area: _apis(entries, area) for area in areas},
         cases=tuple(cases),
         reproduce=f"touchstone conform {target_option(target)}",
     )
@@ -44,6 +45,10 @@ def target_option(target: str) -> str:
 def _cell(entries: list[Mapping[str, Any]]) -> Cell:
     results = [entry["result"] for entry in entries]
     return Cell(results.count("passed"), results.count("failed"), results.count("unsupported"))
+
+
+def _apis(entries: list[Mapping[str, Any]], area: str) -> tuple[str, ...]:
+    return tuple(sorted({str(entry["api"]) for entry in entries if entry["area"] == area}))
 
 
 def _alike(entry: Mapping[str, Any]) -> tuple[str, ...]:

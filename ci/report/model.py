@@ -100,6 +100,7 @@ class Examination:
     counts: Cell
     distinct_cases: int
     areas: Mapping[str, Cell]
+    apis: Mapping[str, tuple[str, ...]]
     cases: tuple[CaseLine, ...]
     reproduce: str
 
@@ -124,6 +125,7 @@ class CheckerLine:
     anomaly_count: int
     reason: str
     link: str
+    told: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,7 @@ class Evidence:
     place: str
     value: str
     offset: str
-    invoked: str
-    completed: str
+    time: str
     outcome: str
     tone: Tone
     detail: str
@@ -158,16 +159,16 @@ class AnomalyReport:
     evidence: tuple[Evidence, ...]
     left_out: int
     figure: Markup
-    tone: Tone = Tone.BAD
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its heading; the caption says what to look for."""
+    """A drawing with its heading; the caption says what to look for. keys: (style, name)."""
 
     title: str
     svg: Markup
     caption: str
+    keys: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,6 @@ class RunReport:
     faults: tuple[FaultLine, ...] = ()
     errors: tuple[tuple[str, str, int], ...] = ()
     anomalies: tuple[AnomalyReport, ...] = ()
-    anomalies_left_out: tuple[tuple[str, int], ...] = ()
     drawings: tuple[Drawing, ...] = ()
     drawings_left_out: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -253,11 +253,22 @@ class ReportData:
         if not self.is_demo and len(self.lines) >= 1:
             return self.lines[0].word
         return {
-            Tone.GOOD: "as it must be", Tone.BAD: "not as it must be",
+            Tone.GOOD: "everything as expected", Tone.BAD: "not everything as expected",
             Tone.UNKNOWN: "not everything was judged", Tone.NONE: "nothing was judged",
         }[self.tone]  # fmt: skip
 
     @property
+    def tally(self) -> str:
+        """How many lines ended how: "5 as expected, 1 not judged"."""
+        words = list(dict.fromkeys(line.word for line in self.lines))
+        counts = [(sum(line.word == word for line in self.lines), word) for word in words]
+        return ", ".join(f"{count} {word}" for count, word in counts)
+
+    @property
     def areas(self) -> list[str]:
         """Areas of the catalogue in which any target was examined."""
-        return list(dict.fromkeys(area for e in self.examinations for area in e.areas))
+        return sorted({area for examined in self.examinations for area in examined.areas})
+
+    def apis(self, area: str) -> list[str]:
+        """The APIs that the cases of an area call."""
+        return sorted({api for e in self.examinations for api in e.apis.get(area, ())})

@@ -89,16 +89,30 @@ def rect(x: float, y: float, width: float, height: float, css: str, title: str =
 def bands(
     scale: TimeScale, faults: Sequence[Fault], top: float, bottom: float, final_s: float | None
 ) -> list[str]:
-    """What went on behind the operations: a band per fault, and where the final reads began."""
+    """What went on behind the operations: bands of faults, and where the final reads began.
+
+    Faults that overlap are one band: where something was broken is what a reader compares with.
+    """
     parts = []
-    for fault in faults:
-        x = scale.x(fault.start_s)
-        width = max(scale.x(fault.end_s) - x, 1.0)
-        title = f"{fault.label}, {fault.start_s:.1f}–{fault.end_s:.1f} s"
+    for together in overlapping(faults):
+        x = scale.x(together[0].start_s)
+        width = max(scale.x(max(fault.end_s for fault in together)) - x, 1.0)
+        title = "; ".join(f"{f.label}, {f.start_s:.1f}–{f.end_s:.1f} s" for f in together)
         parts.append(rect(x, top, width, bottom - top, "band", title))
     if final_s is not None:
         parts.append(line(scale.x(final_s), top, scale.x(final_s), bottom, "final"))
     return parts
+
+
+def overlapping(faults: Sequence[Fault]) -> list[list[Fault]]:
+    """Faults gathered so that no two groups overlap in time."""
+    groups: list[list[Fault]] = []
+    for fault in sorted(faults, key=lambda fault: fault.start_s):
+        if groups and fault.start_s <= max(each.end_s for each in groups[-1]):
+            groups[-1].append(fault)
+        else:
+            groups.append([fault])
+    return groups
 
 
 def time_axis(scale: TimeScale, y: float) -> list[str]:

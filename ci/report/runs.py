@@ -7,26 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 from markupsafe import Markup
 
-from ci.report.charts import Series, bad_outcomes, latency, throughput
 from ci.report.evidence import evidence_of, rows_of
+from ci.report.figures import figures
 from ci.report.model import (
     TONE_OF,
     AnomalyReport,
     CheckerLine,
     Drawing,
     FaultLine,
-    Figure,
     Line,
     RunReport,
     Tone,
 )
 from ci.report.moment import moment
-from ci.report.plots import TimeScale
 from ci.report.recorded import Recorded
-from ci.report.timeline import timeline
 from linearizability.history import HistoryError
 from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
@@ -35,7 +31,6 @@ ANOMALIES_MAX = 8
 """Told in full, per checker; all of them are in verdict.json and framed on the timeline."""
 DRAWINGS_MAX = 3
 DRAWING_BYTES_MAX = 300_000
-LATENCIES = ("send", "commit", "abort")
 
 
 def run_report(run: Recorded, anchor: str) -> RunReport:
@@ -54,11 +49,12 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         facts=tuple(_facts(run, summary)),
         checkers=_checkers(verdict, anchor) if verdict else (),
         second=_second(run),
-        figures=tuple(_figures(run, summary, anchors | _other_anchors(run, anchors, anchor))),
+        figures=tuple(
+            figures(run, summary, anchors | _other_anchors(run, anchors, anchor)) if summary else ()
+        ),
         faults=tuple(_faults(run)),
         errors=tuple(_errors(summary)),
         anomalies=anomalies,
-        anomalies_left_out=_left_out(verdict),
         drawings=drawings,
         drawings_left_out=left_out,
         problems=tuple(_problems(run, trouble)),
@@ -155,8 +151,9 @@ def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
             tone=TONE_OF[checker.validity],
             checked=checker.checked,
             anomaly_count=checker.anomaly_count,
-            reason=checker.reason or "",
+            reason=_reason(checker),
             link=f"{anchor}-{_slug(name)}-0" if checker.anomalies else "",
+            told=min(len(checker.anomalies), ANOMALIES_MAX),
         )
         for name, checker in verdict.checkers.items()
     )
@@ -171,6 +168,12 @@ def _title(name: str) -> str:
     checker = CHECKERS.get(name.split(" ", maxsplit=1)[0])
     title = str(getattr(checker, "title", ""))
     return f"{title} (second opinion)" if " " in name and title else title
+
+
+def _reason(checker: CheckerVerdict) -> str:
+    """A list of drawings is of no use here: they stand below."""
+    reason = checker.reason or ""
+    return "drawn below" if reason.startswith("drawn: ") else reason
 
 
 def _slug(name: str) -> str:
@@ -209,61 +212,6 @@ def _summary(run: Recorded) -> tuple[Summary | None, str]:
     return summarise(run.directory, "local"), ""
 
 
-def _figures(run: Recorded, summary: Summary | None, anchors: dict[int, str]) -> Iterator[Figure]:
-    if summary is None or not run.operations.height:
-        return
-    scale = TimeScale(0.0, run.seconds)
-    yield Figure(
-        "Timeline of operations", timeline(run, scale, anchors),
-        "One lane per client process, one bar per operation; a bar may stand for several "
-        "neighbours. Shaded: a fault, until it was healed."
-        + (" Framed: operations that prove an anomaly." if anchors else ""),
-    )  # fmt: skip
-    written, read = _points(summary, "send", "records"), _points(summary, "poll", "records")
-    series = [Series("acknowledged", "send", written)] if written else []
-    series += [Series("delivered to readers", "read", read)] if read else []
-    if series:
-        yield Figure(
-            "Throughput", throughput(run, scale, series),
-            "Records a second. The final reads go over the top of the scale.",
-        )  # fmt: skip
-    lines = []
-    for f in LATENCIES:
-        css = "send" if f == "send" else "txn"
-        for quantile, style in (("p50", css), ("p99", f"{css} p99")):
-            points = _points(summary, f, f"{quantile}_ms")
-            if any(value is not None for _, value in points) and (f != "abort"):
-                lines.append(Series(f"{f} {quantile}", style, points))
-    if lines:
-        yield Figure(
-            "Latency", latency(run, scale, lines),
-            "Milliseconds from invocation to acknowledgement, logarithmic; operations count in "
-            "the second in which they completed.",
-        )  # fmt: skip
-    yield from _bad(run, summary, scale)
-
-
-def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
-    totals = summary.series.group_by("t_s").agg(pl.col("fail", "info").sum()).sort("t_s")
-    fails = list(zip(totals["t_s"], totals["fail"], strict=True))
-    infos = list(zip(totals["t_s"], totals["info"], strict=True))
-    if any(value for _, value in fails + infos):
-        yield Figure(
-            "Failed and unknown operations", bad_outcomes(run, scale, fails, infos),
-            "Failed: certainly did not happen. Unknown: nobody can tell, so the judges allow both.",
-        )  # fmt: skip
-
-
-def _points(summary: Summary, f: str, column: str) -> list[tuple[float, float | None]]:
-    """Second by second; a second in which nothing completed counts 0, and has no latency."""
-    rows = summary.series.filter(pl.col("f") == f)
-    found = dict(zip(rows["t_s"].to_list(), rows[column].to_list(), strict=True))
-    if not found:
-        return []
-    empty = None if column.endswith("_ms") else 0
-    return [(second, found.get(second, empty)) for second in range(min(found), max(found) + 1)]
-
-
 def _faults(run: Recorded) -> Iterator[FaultLine]:
     for fault in run.faults:
         end = f"{fault.end_s:.2f}" if fault.is_healed else "not healed in the history"
@@ -295,9 +243,8 @@ def _anomaly(
     rows: dict[int, list[dict[str, Any]]],
 ) -> AnomalyReport:  # fmt: skip
     evidence, left_out = evidence_of(run, anomaly, rows)
-    scope = ", ".join(f"{key} {value}" for key, value in anomaly.scope.items() if value is not None)
     return AnomalyReport(
-        anchor, checker, anomaly.kind, anomaly.message, anomaly.blame or "", scope,
+        anchor, checker, anomaly.kind, anomaly.message, anomaly.blame or "", _scope(anomaly),
         anomaly.operations, evidence, left_out,
         moment(run, evidence) if evidence else Markup(""),
     )  # fmt: skip
@@ -310,12 +257,13 @@ def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int
     return dict.fromkeys(named - set(told), f"{anchor}-anomalies")
 
 
-def _left_out(verdict: Verdict | None) -> tuple[tuple[str, int], ...]:
-    def more(checker: CheckerVerdict) -> int:
-        return checker.anomaly_count - min(len(checker.anomalies), ANOMALIES_MAX)
-
-    checkers = verdict.checkers.values() if verdict else ()
-    return tuple((checker.name, more(checker)) for checker in checkers if more(checker) > 0)
+def _scope(anomaly: Anomaly) -> str:
+    """Where: a partition as Kafka's tools write it, anything else by its column."""
+    scope = {key: value for key, value in anomaly.scope.items() if value is not None}
+    if "topic" in scope and "partition" in scope:
+        scope.pop("topic_id", None)
+        scope = {"partition": f"{scope.pop('topic')}-{scope.pop('partition')}"} | scope
+    return ", ".join(f"{key} {value}" for key, value in scope.items())
 
 
 def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:

@@ -24,6 +24,10 @@ WORDS = {
     "send": "sends", "read": "polls with records", "wait": "polls without a record",
     "txn": "begins and ends of transactions", "other": "assignments",
 }  # fmt: skip
+KINDS = {
+    "send": "send", "read": "poll with records", "wait": "poll, nothing there",
+    "txn": "begin and end of transactions", "other": "assignment",
+}  # fmt: skip
 OUTCOMES = {"ok": "ok", "fail": "failed", "info": "outcome unknown"}
 ORDER = ("wait", "other", "read", "txn", "send")
 

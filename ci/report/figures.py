@@ -1,0 +1,95 @@
+"""Which figures a run has, with their captions and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from ci.report.charts import Series, bad_outcomes, latency, throughput
+from ci.report.model import Figure
+from ci.report.plots import TimeScale
+from ci.report.recorded import Recorded
+from ci.report.timeline import KINDS, timeline
+from linearizability.summary import Summary
+
+TIMELINE = (
+    "A lane per client process, a bar per operation; a bar may stand for several neighbours. "
+    "Shaded: a fault, until it was healed."
+)
+LATENCY = (
+    "From invocation to acknowledgement, logarithmic. An operation counts in the second in which "
+    "it completed."
+)
+BAD = "Failed: certainly did not happen. Unknown: nobody can tell, so the judges allow both."
+LATENCIES = {"send": "send", "commit": "txn"}
+
+
+def figures(run: Recorded, summary: Summary, anomalies: Mapping[int, str]) -> Iterator[Figure]:
+    """All figures of a run. anomalies: operations that prove one -> where it is told."""
+    if not run.operations.height:
+        return
+    scale = TimeScale(0.0, run.seconds)
+    drawn = timeline(run, scale, anomalies)
+    yield Figure("Timeline of operations", drawn, TIMELINE, tuple(_timeline_keys(run, anomalies)))
+    yield from _throughput(run, summary, scale)
+    yield from _latency(run, summary, scale)
+    yield from _bad(run, summary, scale)
+
+
+def _timeline_keys(run: Recorded, anomalies: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    found = set(run.operations["kind"])
+    yield from ((kind, name) for kind, name in KINDS.items() if kind in found)
+    outcomes = set(run.operations["outcome"])
+    if "fail" in outcomes:
+        yield "fail", "failed"
+    if "info" in outcomes:
+        yield "info", "outcome unknown"
+    if run.faults:
+        yield "band", "fault"
+    if anomalies:
+        yield "proof", "proves an anomaly"
+
+
+def _throughput(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
+    series = []
+    for f, name, css in (("send", "acknowledged", "send"), ("poll", "delivered", "read")):
+        if points := _points(summary, f, "records"):
+            series.append(Series(name, css, points))
+    if series:
+        off = " The final reads go over the top." if run.final_s is not None else ""
+        keys = tuple((f"{each.css} stroke", each.name) for each in series)
+        caption = f"Records acknowledged to writers and delivered to readers.{off}"
+        yield Figure("Throughput", throughput(run, scale, series), caption, keys)
+
+
+def _latency(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
+    series = []
+    for f, css in LATENCIES.items():
+        for quantile in ("p50", "p99"):
+            points = _points(summary, f, f"{quantile}_ms")
+            if any(value is not None for _, value in points):
+                series.append(Series(f"{f} {quantile}", f"{css} {quantile}", points))
+    if series:
+        keys = tuple((f"{each.css} stroke", each.name) for each in series)
+        yield Figure("Latency", latency(run, scale, series), LATENCY, keys)
+
+
+def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
+    totals = summary.series.group_by("t_s").agg(pl.col("fail", "info").sum()).sort("t_s")
+    fails = list(zip(totals["t_s"], totals["fail"], strict=True))
+    infos = list(zip(totals["t_s"], totals["info"], strict=True))
+    if any(value for _, value in fails + infos):
+        keys = (("fail", "failed"), ("info", "unknown"))
+        drawn = bad_outcomes(run, scale, fails, infos)
+        yield Figure("Failed and unknown operations", drawn, BAD, keys)
+
+
+def _points(summary: Summary, f: str, column: str) -> list[tuple[float, float | None]]:
+    """Second by second; a second in which nothing completed counts 0, and has no latency."""
+    rows = summary.series.filter(pl.col("f") == f)
+    found = dict(zip(rows["t_s"].to_list(), rows[column].to_list(), strict=True))
+    if not found:
+        return []
+    empty = None if column.endswith("_ms") else 0
+    return [(second, found.get(second, empty)) for second in range(min(found), max(found) + 1)]
