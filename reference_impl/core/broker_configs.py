@@ -52,11 +52,33 @@ _OBEYED = (
     ConfigKey("offsets.topic.segment.bytes", _I, "104857600", 1),
     ConfigKey("producer.id.expiration.ms", _I, "86400000", 1),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
+    ConfigKey("transaction.abort.timed.out.transaction.cleanup.interval.ms", _I, "10000", 1),
     ConfigKey("transaction.max.timeout.ms", _I, "900000", 1),
+    ConfigKey("transaction.partition.verification.enable", _B, "true"),
+    ConfigKey("transaction.remove.expired.transaction.cleanup.interval.ms", _I, "3600000", 1),
+    ConfigKey("transaction.state.log.min.isr", _I, "1", 1),
+    ConfigKey("transaction.state.log.num.partitions", _I, "50", 1),
+    ConfigKey("transaction.state.log.segment.bytes", _I, "104857600", 1),
+    ConfigKey("transactional.id.expiration.ms", _I, "604800000", 1),
 )
 
+_WITHOUT_DEFAULT = (
+    "log.flush.interval.ms",
+    "log.retention.ms",
+    "log.roll.jitter.ms",
+    "log.roll.ms",
+)
+"""Where these are not given, a key with a coarser unit decides."""
+
 _FOR_TOPICS = tuple(
-    ConfigKey(key.synonym, key.type, key.default, key.at_least, key.at_most, key.one_of)
+    ConfigKey(
+        key.synonym,
+        key.type,
+        None if key.synonym in _WITHOUT_DEFAULT else key.default,
+        key.at_least,
+        key.at_most,
+        key.one_of,
+    )
     for key in TOPIC_CONFIGS.values()
     if key.synonym is not None
 )
@@ -90,8 +112,6 @@ IGNORED = (
     ConfigKey("replica.lag.time.max.ms", _L, "30000"),
     ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
     ConfigKey("socket.send.buffer.bytes", _I, "102400"),
-    ConfigKey("transaction.state.log.min.isr", _I, "1", 1),
-    ConfigKey("transaction.state.log.num.partitions", _I, "50", 1),
     ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
 )
 

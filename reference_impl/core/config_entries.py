@@ -56,11 +56,13 @@ def topic_entries(broker: Broker, topic: TopicImage | None) -> Iterator[ConfigEn
         if key.synonym is not None:
             if given != key.default:
                 synonyms.append(Synonym(key.synonym, given, ConfigSource.STATIC_BROKER))
-            synonyms.append(Synonym(key.synonym, key.default, ConfigSource.DEFAULT))
-        else:
-            synonyms.append(Synonym(key.name, key.default, ConfigSource.DEFAULT))
-        first = synonyms[0]
-        yield ConfigEntry(key, first.value, first.source, False, tuple(synonyms))
+            if BROKER_CONFIGS[key.synonym].default is not None:
+                synonyms.append(Synonym(key.synonym, key.default, ConfigSource.DEFAULT))
+        # A key without a synonym at the broker shows none, not even its default (ConfigHelper).
+        value, source = key.default, ConfigSource.DEFAULT
+        if synonyms:
+            value, source = synonyms[0].value, synonyms[0].source
+        yield ConfigEntry(key, value, source, False, tuple(synonyms))
 
 
 def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:

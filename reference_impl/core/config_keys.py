@@ -46,6 +46,7 @@ class ConfigKey:
     at_least: float | None = None
     at_most: float | None = None
     one_of: tuple[str, ...] | None = None
+    """Of a LIST: what its items may be; of a number: what it may be besides the bounds."""
     synonym: str | None = None
     """Of a topic's key: the broker's key which gives its default (KIP-226)."""
 
@@ -73,6 +74,8 @@ class ConfigKey:
         low, high = _RANGES.get(self.type, (None, None))
         if low is not None and high is not None and not low <= number <= high:
             raise self._bad(text, f"it must be a number of type {self.type.name}")
+        if self.one_of is not None and text.strip() in self.one_of:
+            return
         if self.at_least is not None and number < self.at_least:
             raise self._bad(text, f"it must be at least {self.at_least}")
         if self.at_most is not None and number > self.at_most:

@@ -28,3 +28,5 @@ class Refused(Exception):
         self.code = code
         self.message = message
         self.record_errors = record_errors
+        self.log_start_offset = -1
+        """Told with the error where a log was about to take a batch."""

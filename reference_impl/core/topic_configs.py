@@ -21,7 +21,7 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 TOPIC_CONFIGS = table(
     ConfigKey("cleanup.policy", _LIST, "delete", None, None, ("compact", "delete"),
               "log.cleanup.policy"),
-    ConfigKey("compression.gzip.level", _I, "-1", -1, 9, None, "compression.gzip.level"),
+    ConfigKey("compression.gzip.level", _I, "-1", 1, 9, ("-1",), "compression.gzip.level"),
     ConfigKey("compression.lz4.level", _I, "9", 1, 17, None, "compression.lz4.level"),
     ConfigKey("compression.type", _S, "producer", None, None, _CODECS, "compression.type"),
     ConfigKey("compression.zstd.level", _I, "3", -131072, 22, None, "compression.zstd.level"),

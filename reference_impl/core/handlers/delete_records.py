@@ -40,9 +40,9 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
 def delete_one(broker: Broker, topic: str, wanted: Struct) -> int:
     """One partition; its new log start offset. Raises Refused."""
     # VALIDATE
+    partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
     if is_internal(topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
     if "delete" not in partition.config.cleanup_policy:
         raise Refused(ErrorCode.POLICY_VIOLATION)
     before = wanted.offset

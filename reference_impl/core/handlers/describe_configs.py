@@ -42,7 +42,7 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
         result.configs = [
             row(entry, request.body.include_synonyms)
             for entry in entries
-            if keys is None or entry.key.name in keys
+            if not keys or entry.key.name in keys
         ]
     # RESPOND
     yield Respond(request, RESPONSE.new(results=results))

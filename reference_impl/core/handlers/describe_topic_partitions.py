@@ -13,16 +13,24 @@ from reference_impl.core.topic_names import is_internal, problem_with
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeTopicPartitionsResponse")
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+NOT_ASKED = -(2**31)
+"""What stands for authorized operations that are not told."""
 LIMIT_MAX = 2000
 """max.request.partition.size.limit, default."""
 
 
 def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
     """Describe topics by name, from the cursor on, until the page is full."""
-    # VALIDATE: a limit out of bounds is brought within them.
     body = RESPONSE.new()
-    left = max(min(request.body.response_partition_limit, LIMIT_MAX), 1)
     cursor = request.body.cursor
+    # VALIDATE: a limit out of bounds is brought within them.
+    if cursor is not None and cursor.partition_index < 0:
+        for wanted in request.body.topics:
+            body.topics.append(refusal(wanted.name, ErrorCode.INVALID_REQUEST))
+        yield Respond(request, body)
+        return
+    left = max(min(request.body.response_partition_limit, LIMIT_MAX), 1)
     # DEDUPLICATE, APPLY: reading changes nothing.
     for name in names_in(broker, request):
         if left <= 0:
@@ -30,7 +38,9 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
             break
         topic = broker.image.topics.get(name)
         if topic is None:
-            body.topics.append(refusal(name))
+            bad = problem_with(name) is not None
+            code = ErrorCode.INVALID_TOPIC_EXCEPTION if bad else UNKNOWN
+            body.topics.append(refusal(name, code, TOPIC_OPERATIONS))
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         indexes = [index for index in sorted(topic.partitions) if index >= first]
@@ -77,13 +87,11 @@ def described(topic: TopicImage, indexes: list[int]) -> Struct:
     )
 
 
-def refusal(name: str) -> Struct:
+def refusal(name: str, code: ErrorCode, operations: int = NOT_ASKED) -> Struct:
     """A topic that cannot be described, and why."""
-    bad = problem_with(name) is not None
     return RESPONSE.struct(
         "DescribeTopicPartitionsResponseTopic",
-        error_code=ErrorCode.INVALID_TOPIC_EXCEPTION
-        if bad
-        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_code=code,
         name=name,
+        topic_authorized_operations=operations,
     )

@@ -22,6 +22,7 @@ from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("FetchResponse")
 READ_COMMITTED = 1
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNDEFINED_EPOCH = -1
 ZSTD_SINCE = 10
 
@@ -101,6 +102,8 @@ class PendingFetch:
                 row = self._read_one(wanted, reading)
             except Refused as refused:
                 row = refusal(wanted.params.partition, refused.code)
+                if refused.code in (UNKNOWN, ErrorCode.UNKNOWN_TOPIC_ID):
+                    row.aborted_transactions = []  # null only for a partition that is there
                 reading.must_answer = True
             reading.rows.append((wanted, row))
         return reading
@@ -155,7 +158,8 @@ def read(
 def check_reader(request: Request, partition: Partition) -> None:
     """Who may not read, or not in this version; raises Refused."""
     replica_id = max(request.body.replica_id, request.body.replica_state.replica_id)
-    if replica_id >= 0 and replica_id not in partition.state.replicas:
+    followers = set(partition.state.replicas) - {partition.state.leader}
+    if replica_id >= 0 and replica_id not in followers:
         raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     # [New in v10: KIP-110]
     if request.api_version < ZSTD_SINCE and partition.config.compression_type == "zstd":
@@ -178,5 +182,10 @@ def divergence(partition: Partition, params: Struct) -> Struct | None:
 def refusal(index: int, code: ErrorCode) -> Struct:
     """A partition that cannot be read; every offset is unknown."""
     return RESPONSE.struct(
-        "PartitionData", partition_index=index, error_code=code, high_watermark=-1, records=b""
+        "PartitionData",
+        partition_index=index,
+        error_code=code,
+        high_watermark=-1,
+        aborted_transactions=None,
+        records=b"",
     )

@@ -14,6 +14,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.topic_configs import TOPIC_CONFIGS, check_topic_configs
+from reference_impl.core.topic_names import problem_with
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("IncrementalAlterConfigsResponse")
@@ -53,6 +54,9 @@ def alter_one(broker: Broker, request: Request, wanted: Struct) -> None:
             ErrorCode.INVALID_REQUEST,
             "This broker takes its own configuration when it starts; restart it with another one.",
         )
+    problem = problem_with(wanted.resource_name)
+    if problem is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     topic = broker.image.topics.get(wanted.resource_name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -36,7 +36,8 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
     for topic in request.body.topics:
         answer = RESPONSE.struct("ListOffsetsTopicResponse", name=topic.name)
         body.topics.append(answer)
-        for wanted in topic.partitions:
+        # A partition that is named twice gets one answer: that this is not allowed.
+        for wanted in {row.partition_index: row for row in topic.partitions}.values():
             row = RESPONSE.struct(
                 "ListOffsetsPartitionResponse", partition_index=wanted.partition_index
             )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import timers
@@ -16,73 +17,77 @@ from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("OffsetCommitResponse")
 TOPIC_IDS_SINCE = 10
+Wanted = tuple[TopicImage, Struct, Struct]
+"""The topic, the partition in the request, and its row in the answer."""
 
 
 def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
     """Remember how far a group has come."""
-    body = request.body
     answer = RESPONSE.new()
-    commits: list[tuple[TopicPartition, CommittedOffset]] = []
-    good: list[Struct] = []
-    for topic in body.topics:
+    wanted: list[Wanted] = []
+    for topic in request.body.topics:
         rows = RESPONSE.struct(
             "OffsetCommitResponseTopic", name=topic.name, topic_id=topic.topic_id
         )
         answer.topics.append(rows)
-        for wanted in topic.partitions:
+        for partition in topic.partitions:
             row = RESPONSE.struct(
-                "OffsetCommitResponsePartition", partition_index=wanted.partition_index
+                "OffsetCommitResponsePartition", partition_index=partition.partition_index
             )
             rows.partitions.append(row)
             try:
-                commits.append(checked(broker, request, topic, wanted))
-                good.append(row)
+                image = existing(broker, request, topic, partition.partition_index)
+                wanted.append((image, partition, row))
             except Refused as refused:
                 row.error_code = refused.code
     # DEDUPLICATE: the newest commit counts, so the same one again changes nothing.
-    try:
-        # APPLY: only once it is in the log, it counts.
-        yield from commit(broker, request, commits)
-    except Refused as refused:
-        for row in good:
-            row.error_code = refused.code
+    if wanted:
+        try:
+            yield from commit(broker, request, wanted)
+        except Refused as refused:
+            for _, _, row in wanted:
+                row.error_code = refused.code
     # RESPOND
     yield Respond(request, answer)
 
 
-def checked(
-    broker: Broker, request: Request, topic: Struct, wanted: Struct
-) -> tuple[TopicPartition, CommittedOffset]:
-    """One offset that may be committed; raises Refused."""
-    # VALIDATE
+def existing(broker: Broker, request: Request, topic: Struct, index: int) -> TopicImage:
+    """The topic of a partition that exists; raises Refused."""
+    # VALIDATE the partitions
     # [Modified in v10: KIP-848]
     by_id = request.api_version >= TOPIC_IDS_SINCE
     image = broker.image.topic_of(None if by_id else topic.name, topic.topic_id)
     if image is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if wanted.partition_index not in image.partitions:
+    if index not in image.partitions:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    metadata = wanted.committed_metadata or ""
-    if len(metadata.encode()) > broker.config.number("offset.metadata.max.bytes"):
-        raise Refused(ErrorCode.OFFSET_METADATA_TOO_LARGE)
-    return (image.name, wanted.partition_index), CommittedOffset(
-        wanted.committed_offset,
-        wanted.committed_leader_epoch,
-        metadata,
-        broker.now_ms,
-        image.topic_id,
-    )
+    return image
 
 
-def commit(
-    broker: Broker, request: Request, commits: list[tuple[TopicPartition, CommittedOffset]]
-) -> Iterator[Effect]:
-    """Check the group, and write; raises Refused."""
+def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[Effect]:
+    """Commit what may be committed; raises Refused where that is nothing."""
     body = request.body
+    # VALIDATE the group
     group = broker.groups.group_to_commit(
         body.group_id, body.generation_id_or_member_epoch, request.api_version
     )
     check_commit(group, body.member_id, body.group_instance_id, body.generation_id_or_member_epoch)
+    commits: list[tuple[TopicPartition, CommittedOffset]] = []
+    longest = broker.config.number("offset.metadata.max.bytes")
+    for image, partition, row in wanted:
+        metadata = partition.committed_metadata or ""
+        if len(metadata.encode()) > longest:
+            row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            continue
+        committed = CommittedOffset(
+            partition.committed_offset,
+            partition.committed_leader_epoch,
+            metadata,
+            broker.now_ms,
+            image.topic_id,
+        )
+        commits.append(((image.name, partition.partition_index), committed))
+    # APPLY: only once it is in the log, it counts.
     broker.groups.commit(body.group_id, commits)
     member = group.members.get(body.member_id)
     if member is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):

@@ -40,6 +40,8 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
 
 def checked_group(broker: Broker, group_id: str) -> ClassicGroup:
     """The group, if its offsets may be deleted at all; raises Refused."""
+    if not group_id:
+        raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = broker.groups.group(group_id)
     if group is None or group.state is State.DEAD:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)

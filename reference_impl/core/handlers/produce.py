@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reference_impl.core.batch_validation import the_only_batch
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, Release, Respond
 from reference_impl.core.events import Request
@@ -13,10 +14,17 @@ from reference_impl.core.partition import Appended, Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.core.topic_names import is_internal
-from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire import ErrorCode, Struct, definition, read_header
 
 RESPONSE = definition("ProduceResponse")
 ACKS = (-1, 0, 1)
+SAY_NOTHING_OF_THE_LOG = (
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
+"""Errors of the append whose answer has no log start offset (ReplicaManager.appendToLocalLog)."""
 
 
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -24,7 +32,8 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
     pending = PendingProduce(broker, request)
     for topic in request.body.topic_data:
         answers = pending.add_topic(topic)
-        for wanted in topic.partition_data:
+        # A partition that is named twice counts once, its last time (KafkaApis: a map).
+        for wanted in {row.index: row for row in topic.partition_data}.values():
             try:
                 partition, appended = append_one(broker, request, topic, wanted)
             except Refused as refused:
@@ -47,25 +56,35 @@ def append_one(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
 ) -> tuple[Partition, Appended]:
     """One batch into one partition; raises Refused."""
-    # VALIDATE
+    # VALIDATE the request
     partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
+    data = the_only_batch(wanted.records, request.api_version)
     if request.body.acks not in ACKS:
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
     if is_internal(partition.topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "Cannot append to an internal topic.")
+    check_not_transactional(request, read_header(data).is_transactional)
     broker.rules.check_enough_replicas(partition, request.body.acks)
-    batch = broker.rules.validated_batch(
-        partition, wanted.records, request.api_version, broker.now_ms
-    )
-    check_not_transactional(request, batch.header.is_transactional)
+    try:
+        return partition, append_to(broker, partition, data)
+    except Refused as refused:
+        if refused.code not in SAY_NOTHING_OF_THE_LOG:
+            refused.log_start_offset = partition.log.log_start_offset
+        raise
+
+
+def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray) -> Appended:
+    """One batch into a log that may take it; raises Refused."""
+    # VALIDATE the batch
+    batch = broker.rules.validated_batch(partition, data, broker.now_ms)
     # DEDUPLICATE (KIP-98): a retry gets the first answer, not a second copy.
     first = broker.rules.duplicate_of(partition, batch)
     if first is not None:
-        return partition, first
+        return first
     broker.rules.check_sequence(partition, batch)
     # APPLY
     try:
-        return partition, broker.rules.append(partition, batch, broker.now_ms)
+        return broker.rules.append(partition, batch, broker.now_ms)
     except StorageError as error:
         raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
 
@@ -156,6 +175,7 @@ def refusal(index: int, refused: Refused) -> Struct:
         index=index,
         error_code=refused.code,
         base_offset=-1,
+        log_start_offset=refused.log_start_offset,
         record_errors=errors,
         error_message=refused.message,
     )
