@@ -184,9 +184,11 @@ class Wire:
         """The connection to the first bootstrap address, opened anew if it was closed."""
         return self._cached(self.addresses[0])
 
-    def connect(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Connection:
-        """A fresh connection of the case's own."""
-        connection = Connection(*self.addresses[0], timeout_s=timeout_s)
+    def connect(
+        self, timeout_s: float = ANSWER_TIMEOUT_S, address: tuple[str, int] | None = None
+    ) -> Connection:
+        """A fresh connection of the case's own; to the first bootstrap address unless told."""
+        connection = Connection(*(address or self.addresses[0]), timeout_s=timeout_s)
         self._open.append(connection)
         return connection
 

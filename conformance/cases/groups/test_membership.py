@@ -1,0 +1,101 @@
+"""Heartbeat and LeaveGroup: staying in a group, and getting out of it."""
+
+from __future__ import annotations
+
+from conformance.case import case, expect
+from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, stable_pair
+from conformance.wire import Wire, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+REBALANCING = ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def leave(member: Member, *leavers: tuple[str, str | None]) -> Struct:
+    """LeaveGroup v3+ of several (member id, instance id)."""
+    members = [
+        part("LeaveGroup", "MemberIdentity", member_id=member_id, group_instance_id=instance)
+        for member_id, instance in leavers
+    ]
+    return member.call("LeaveGroup", group_id=member.group, members=members)
+
+
+@case("GRPC-22", "Heartbeat", spec="class GroupMetadataManager, validateClassicGroupHeartbeat")
+def test_a_stranger_has_no_heartbeat(wire: Wire, version: int) -> None:
+    """Heartbeat of another generation gets ILLEGAL_GENERATION (22), of an unknown member or group
+    UNKNOWN_MEMBER_ID (25); the member's own is still accepted."""
+    member = Member.stable(wire, versions={"Heartbeat": version})
+    expect(member.heartbeat(generation_id=member.generation + 1), ErrorCode.ILLEGAL_GENERATION,
+           "error of another generation")  # fmt: skip
+    expect(member.heartbeat(member_id="never-given"), ErrorCode.UNKNOWN_MEMBER_ID,
+           "error of an unknown member")  # fmt: skip
+    expect(member.heartbeat(group_id=wire.new_name("group")), ErrorCode.UNKNOWN_MEMBER_ID,
+           "error of an unknown group")  # fmt: skip
+    expect(member.heartbeat(), ErrorCode.NONE, "error of the member's own")
+
+
+@case("GRPC-23", "Heartbeat", spec="class GroupMetadataManager, classicGroupHeartbeat",
+      priority="P1")  # fmt: skip
+def test_a_heartbeat_is_accepted_before_the_assignments(wire: Wire, version: int) -> None:
+    """A member that waits for its assignment may send heartbeats."""
+    member = Member.of(wire, versions={"Heartbeat": version})
+    member.join()
+    expect(member.state(), "CompletingRebalance", "state of the group")
+    expect(member.heartbeat(), ErrorCode.NONE, "error")
+
+
+@case("GRPC-24", "Heartbeat", spec="KIP-62; group.min.session.timeout.ms")
+def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
+    """A member without heartbeats for its session timeout is removed and its next Heartbeat gets
+    UNKNOWN_MEMBER_ID (25); the other members rebalance."""
+    fields = {"session_timeout_ms": MIN_SESSION_TIMEOUT_MS, "versions": {"Heartbeat": version}}
+    leader, silent = stable_pair(wire, **fields)
+    error = eventually(leader.heartbeat, lambda e: e != ErrorCode.NONE,
+                       "the other member is told", 30)  # fmt: skip
+    expect(error, REBALANCING, "Heartbeat error of the other member")
+    leader.join()
+    expect([m.member_id for m in leader.describe().members], [leader.member_id], "members")
+    expect(silent.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the silent member")
+
+
+@case("GRPC-25", "LeaveGroup", spec="KIP-345, LeaveGroup; class GroupMetadataManager")
+def test_leaving_makes_the_others_rebalance(wire: Wire, version: int) -> None:
+    """A member that leaves is told NONE and is no member any more; the others' Heartbeat gets
+    REBALANCE_IN_PROGRESS (27)."""
+    leader, follower = stable_pair(wire, versions={"LeaveGroup": version})
+    answer = follower.leave()
+    expect(answer.error_code, ErrorCode.NONE, "error")
+    expect([m.error_code for m in answer.members], [0] if version >= 3 else [], "member errors")
+    expect(leader.heartbeat(), REBALANCING, "Heartbeat error of the other")
+    expect(follower.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the leaver")
+
+
+@case("GRPC-25", "LeaveGroup", spec="KIP-345, LeaveGroup; class GroupMetadataManager")
+def test_the_last_one_to_leave_empties_the_group(wire: Wire, version: int) -> None:
+    """When the last member has left, the group is Empty; a new member gets the next generation."""
+    member = Member.stable(wire, versions={"LeaveGroup": version})
+    expect(member.leave().error_code, ErrorCode.NONE, "error")
+    described = member.describe()
+    expect((described.group_state, len(described.members)), ("Empty", 0), "(state, members)")
+    # The empty generation in between counts: 1 (joined), 2 (emptied), 3 (joined again).
+    expect(Member.of(wire, member.group).join().generation_id, 3, "generation of the next member")
+
+
+@case("GRPC-25", "LeaveGroup", versions=(0, 2), spec="class GroupMetadataManager")
+def test_a_stranger_cannot_leave(wire: Wire, version: int) -> None:
+    """LeaveGroup of an unknown member gets UNKNOWN_MEMBER_ID (25)."""
+    member = Member.stable(wire, versions={"LeaveGroup": version})
+    answer = member.call("LeaveGroup", group_id=member.group, member_id="never-given")
+    expect(answer.error_code, ErrorCode.UNKNOWN_MEMBER_ID, "error")
+    expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error of the member")
+
+
+@case("GRPC-26", "LeaveGroup", versions=(3, 5), spec="KIP-345, LeaveGroup", priority="P1")
+def test_members_leave_together_with_an_answer_each(wire: Wire, version: int) -> None:
+    """Of several that leave at once each has its own error: UNKNOWN_MEMBER_ID (25) for one that
+    is unknown, while the others leave."""
+    member = Member.stable(wire, versions={"LeaveGroup": version})
+    answer = leave(member, ("never-given", None), (member.member_id, None))
+    expect(answer.error_code, ErrorCode.NONE, "error of the request")
+    errors = {m.member_id: m.error_code for m in answer.members}
+    expect(errors, {"never-given": ErrorCode.UNKNOWN_MEMBER_ID, member.member_id: 0}, "errors")
+    expect(member.state(), "Empty", "state of the group")

@@ -1,0 +1,81 @@
+"""Static members: a place in the group that outlives a restart of its holder (KIP-345)."""
+
+from __future__ import annotations
+
+from conformance.case import case, expect, expect_that
+from conformance.cases.groups.test_membership import leave
+from conformance.members import Member
+from conformance.wire import Wire
+from reference_impl.wire import ErrorCode
+
+SPEC = "KIP-345, Static Membership"
+
+
+def static_member(wire: Wire, **versions: int) -> Member:
+    """The only member of a Stable group, with an instance id, and assignment b"mine"."""
+    return Member.stable(wire, instance_id="one", versions=versions)
+
+
+def restarted(member: Member) -> Member:
+    """The same instance, which has forgotten its member id."""
+    return Member.of(member.wire, member.group, instance_id="one", versions=member.versions)
+
+
+@case("GRPC-30", "JoinGroup", versions=(5, 9), spec=SPEC + "; KIP-814")
+def test_a_static_member_comes_back_without_rebalance(wire: Wire, version: int) -> None:
+    """An instance that joins a Stable group again, with the same protocols and without its member
+    id, gets a new member id, the same generation and the same assignment: no rebalance."""
+    old = static_member(wire, JoinGroup=version)
+    new = restarted(old)
+    answer = new.join()
+    expect_that(new.member_id not in ("", old.member_id), "member id", "a new one", new.member_id)
+    expect(answer.generation_id, old.generation, "generation")
+    expect(new.state(), "Stable", "state of the group")
+    expect(new.sync(), b"mine", "assignment")
+    expect(new.heartbeat(), ErrorCode.NONE, "Heartbeat error")
+
+
+@case("GRPC-31", "Heartbeat", versions=(3, 4), spec=SPEC)
+def test_the_old_member_id_of_an_instance_is_fenced(wire: Wire, version: int) -> None:
+    """Once an instance has a new member id, its old one gets FENCED_INSTANCE_ID (82) from
+    Heartbeat, SyncGroup and JoinGroup."""
+    old = static_member(wire, Heartbeat=version)
+    new = restarted(old)
+    new.join()
+    fenced = ErrorCode.FENCED_INSTANCE_ID
+    expect(old.heartbeat(), fenced, "Heartbeat error")
+    expect(old.try_to_sync().error_code, fenced, "SyncGroup error")
+    expect(old.try_to_join().error_code, fenced, "JoinGroup error")
+    expect(new.heartbeat(), ErrorCode.NONE, "Heartbeat error of the new member id")
+
+
+@case("GRPC-32", "LeaveGroup", versions=(3, 5), spec=SPEC, priority="P1")
+def test_a_static_member_leaves_by_its_instance_id(wire: Wire, version: int) -> None:
+    """LeaveGroup with an instance id and no member id removes that instance."""
+    member = static_member(wire, LeaveGroup=version)
+    answer = leave(member, ("", "one"))
+    expect((answer.error_code, [(m.group_instance_id, m.error_code) for m in answer.members]),
+           (ErrorCode.NONE, [("one", 0)]), "(error, member errors)")  # fmt: skip
+    expect(member.state(), "Empty", "state of the group")
+
+
+@case("GRPC-32", "LeaveGroup", versions=(3, 5), spec=SPEC, priority="P1")
+def test_an_unknown_instance_cannot_leave(wire: Wire, version: int) -> None:
+    """LeaveGroup of an instance that is not in the group gets UNKNOWN_MEMBER_ID (25) for it, and
+    one with a wrong member id FENCED_INSTANCE_ID (82); nobody is removed."""
+    member = static_member(wire, LeaveGroup=version)
+    answer = leave(member, ("", "two"), ("never-given", "one"))
+    errors = {m.group_instance_id: m.error_code for m in answer.members}
+    expect(errors, {"two": ErrorCode.UNKNOWN_MEMBER_ID, "one": ErrorCode.FENCED_INSTANCE_ID},
+           "member errors")  # fmt: skip
+    expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error of the member")
+
+
+@case("GRPC-34", "JoinGroup", versions=(9, 9), spec="KIP-814", priority="P1")
+def test_a_static_leader_that_comes_back_need_not_assign(wire: Wire, version: int) -> None:
+    """A static leader that comes back to a Stable group is the leader under its new member id, is
+    told the members, and to skip the assignment."""
+    new = restarted(static_member(wire, JoinGroup=version))
+    answer = new.join()
+    expect((answer.leader, answer.skip_assignment), (new.member_id, True), "(leader, skip)")
+    expect([m.group_instance_id for m in answer.members], ["one"], "members")

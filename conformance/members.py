@@ -1,0 +1,267 @@
+"""A member of a classic consumer group, every request of which a case chooses (KIP-62, KIP-345).
+
+A member has a connection of its own to the group's coordinator, because JoinGroup and SyncGroup are
+answered only when the other members have said their part: `ask_…` sends, `answer` waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.case import expect
+from conformance.wire import Connection, Wire, eventually, part, request
+from reference_impl.wire import ErrorCode, Struct, definition, encode_versioned
+
+GROUP, TRANSACTION = 0, 1
+NOT_YET = frozenset({
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+})  # fmt: skip
+MIN_SESSION_TIMEOUT_MS = 6_000  # group.min.session.timeout.ms
+
+
+def subscription(*topics: str, user_data: bytes | None = None) -> bytes:
+    """A consumer's metadata. Apache Kafka 4.3.1 parses it where the protocol type is "consumer",
+    and never answers the JoinGroup if it cannot (README, Where Apache Kafka contradicts)."""
+    of = definition("ConsumerProtocolSubscription")
+    return encode_versioned(of, of.new(topics=list(topics), user_data=user_data), 1)
+
+
+RANGE = ("range", subscription())
+
+
+def found_coordinator(
+    connection: Connection, version: int, key: str, key_type: int = GROUP
+) -> Struct:
+    """One answer to FindCoordinator: error_code, node_id, host, port in either form."""
+    answer = connection.call(
+        "FindCoordinator", version, key=key, key_type=key_type, coordinator_keys=[key]
+    )
+    if version < 4:
+        return answer
+    expect(len(answer.coordinators), 1, "coordinators in the answer")
+    return answer.coordinators[0]  # type: ignore[no-any-return]
+
+
+def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
+    """The address of a group's or a transactional id's coordinator, once it has one."""
+    version = wire.version("FindCoordinator")
+    found = eventually(
+        lambda: found_coordinator(wire.bootstrap, version, key, key_type),
+        lambda answer: answer.error_code == ErrorCode.NONE,
+        f"{key} gets a coordinator",
+    )
+    return found.host, found.port
+
+
+def group_connection(wire: Wire, group: str) -> Connection:
+    """A fresh connection to a group's coordinator, once that serves the group."""
+    connection = wire.connect(address=coordinator(wire, group))
+    eventually(
+        lambda: described(connection, wire, group).error_code,
+        lambda error: error not in NOT_YET,
+        f"the coordinator of {group} has loaded it",
+    )
+    return connection
+
+
+def described(connection: Connection, wire: Wire, group: str, version: int | None = None) -> Struct:
+    """DescribeGroups of one group."""
+    version = wire.version("DescribeGroups") if version is None else version
+    answer = connection.call("DescribeGroups", version, groups=[group])
+    expect([g.group_id for g in answer.groups], [group], "groups described")
+    return answer.groups[0]  # type: ignore[no-any-return]
+
+
+@dataclass
+class Member:
+    """One member; what it learns (member id, generation, protocol, leader) it keeps."""
+
+    wire: Wire
+    group: str
+    connection: Connection
+    observer: Connection
+    versions: Mapping[str, int] = field(default_factory=dict)
+    instance_id: str | None = None
+    protocols: list[tuple[str, bytes]] = field(default_factory=lambda: [RANGE])
+    session_timeout_ms: int = 30_000
+    rebalance_timeout_ms: int = 30_000
+    protocol_type: str = "consumer"
+    member_id: str = ""
+    generation: int = -1
+    protocol: str | None = None
+    leader: str = ""
+
+    @staticmethod
+    def of(wire: Wire, group: str = "", **fields: Any) -> Member:
+        """A member that has not joined; of a group of its own unless told."""
+        group = group or wire.new_name("group")
+        connections = group_connection(wire, group), group_connection(wire, group)
+        return Member(wire, group, *connections, **fields)
+
+    @staticmethod
+    def stable(wire: Wire, group: str = "", **fields: Any) -> Member:
+        """The only member of a Stable group, with assignment b"mine"."""
+        member = Member.of(wire, group, **fields)
+        member.join()
+        member.sync({member.member_id: b"mine"})
+        return member
+
+    @property
+    def leads(self) -> bool:
+        return self.member_id == self.leader
+
+    def version(self, api: str) -> int:
+        return self.versions[api] if api in self.versions else self.wire.version(api)
+
+    def call(self, api: str, **fields: Any) -> Struct:
+        return self.connection.call(api, self.version(api), **fields)
+
+    def ask_to_join(self, **changed: Any) -> None:
+        """Send JoinGroup; changed: fields other than this member's own."""
+        protocols = [
+            part("JoinGroup", "JoinGroupRequestProtocol", name=name, metadata=metadata)
+            for name, metadata in changed.pop("protocols", self.protocols)
+        ]
+        fields = {
+            "group_id": self.group, "session_timeout_ms": self.session_timeout_ms,
+            "rebalance_timeout_ms": self.rebalance_timeout_ms, "member_id": self.member_id,
+            "group_instance_id": self.instance_id, "protocol_type": self.protocol_type,
+            "protocols": protocols,
+        }  # fmt: skip
+        self.connection.send(
+            "JoinGroup", self.version("JoinGroup"), request("JoinGroup", **(fields | changed))
+        )
+
+    def answer_to_join(self) -> Struct:
+        """The answer to JoinGroup, whatever it says; an accepted one is remembered."""
+        _, answer = self.connection.receive("JoinGroup", self.version("JoinGroup"))
+        if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
+            self.member_id = answer.member_id
+        if answer.error_code == ErrorCode.NONE:
+            self.generation, self.leader = answer.generation_id, answer.leader
+            self.protocol = answer.protocol_name
+        return answer
+
+    def try_to_join(self, **changed: Any) -> Struct:
+        """JoinGroup once."""
+        self.ask_to_join(**changed)
+        return self.answer_to_join()
+
+    def get_member_id(self) -> None:
+        """Where a member id is demanded first (KIP-394): fetch one, without joining yet."""
+        if self.member_id or self.instance_id is not None or self.version("JoinGroup") < 4:
+            return
+        expect(self.try_to_join().error_code, ErrorCode.MEMBER_ID_REQUIRED, "first JoinGroup error")
+
+    def begin_to_join(self) -> None:
+        """Send the JoinGroup that makes this a member, and do not wait for its answer."""
+        self.get_member_id()
+        self.ask_to_join()
+
+    def finish_joining(self) -> Struct:
+        """Wait for the answer to begin_to_join, which must be a success."""
+        answer = self.answer_to_join()
+        expect(answer.error_code, ErrorCode.NONE, "JoinGroup error")
+        return answer
+
+    def join(self) -> Struct:
+        """Become a member; the answer."""
+        self.begin_to_join()
+        return self.finish_joining()
+
+    def ask_to_sync(self, assignments: Mapping[str, bytes] | None = None, **changed: Any) -> None:
+        """Send SyncGroup; the leader gives member id -> assignment."""
+        entries = [
+            part("SyncGroup", "SyncGroupRequestAssignment", member_id=member, assignment=assignment)
+            for member, assignment in (assignments or {}).items()
+        ]
+        fields = {
+            "group_id": self.group, "generation_id": self.generation, "member_id": self.member_id,
+            "group_instance_id": self.instance_id, "protocol_type": self.protocol_type,
+            "protocol_name": self.protocol, "assignments": entries,
+        }  # fmt: skip
+        self.connection.send(
+            "SyncGroup", self.version("SyncGroup"), request("SyncGroup", **(fields | changed))
+        )
+
+    def answer_to_sync(self) -> Struct:
+        return self.connection.receive("SyncGroup", self.version("SyncGroup"))[1]
+
+    def try_to_sync(
+        self, assignments: Mapping[str, bytes] | None = None, **changed: Any
+    ) -> Struct:  # fmt: skip
+        self.ask_to_sync(assignments, **changed)
+        return self.answer_to_sync()
+
+    def sync(self, assignments: Mapping[str, bytes] | None = None) -> bytes:
+        """SyncGroup that must succeed: this member's assignment."""
+        answer = self.try_to_sync(assignments)
+        expect(answer.error_code, ErrorCode.NONE, "SyncGroup error")
+        return bytes(answer.assignment)
+
+    def heartbeat(self, **changed: Any) -> int:
+        """The error code of a Heartbeat."""
+        fields = {
+            "group_id": self.group, "generation_id": self.generation, "member_id": self.member_id,
+            "group_instance_id": self.instance_id,
+        }  # fmt: skip
+        return int(self.call("Heartbeat", **(fields | changed)).error_code)
+
+    def leave(self) -> Struct:
+        """LeaveGroup of this member alone."""
+        identity = part("LeaveGroup", "MemberIdentity", member_id=self.member_id,
+                        group_instance_id=self.instance_id)  # fmt: skip
+        return self.call(
+            "LeaveGroup", group_id=self.group, member_id=self.member_id, members=[identity]
+        )
+
+    def state(self) -> str:
+        """The group's state, as DescribeGroups tells it."""
+        return str(self.describe().group_state)
+
+    def describe(self) -> Struct:
+        """DescribeGroups of the group, on a connection that no waiting request blocks."""
+        return described(self.observer, self.wire, self.group)
+
+    def wait_for_state(self, state: str) -> None:
+        """Wait until the group is in this state."""
+        eventually(self.state, lambda found: found == state, f"the group becomes {state}")
+
+    def wait_for_members(self, count: int) -> None:
+        """Wait until the coordinator counts so many members."""
+        eventually(lambda: len(self.describe().members), lambda n: n == count,
+                   f"the group has {count} members")  # fmt: skip
+
+
+def rebalanced(first: Member, *others: Member) -> list[Member]:
+    """All of them in one new generation, the leader first. The first is a member already."""
+    for count, member in enumerate(others, start=2):
+        member.begin_to_join()
+        first.wait_for_members(count)
+    eventually(first.heartbeat, lambda e: e == ErrorCode.REBALANCE_IN_PROGRESS,
+               "the member is told of the rebalance")  # fmt: skip
+    return gathered(first, *others)
+
+
+def gathered(first: Member, *others: Member) -> list[Member]:
+    """The others have asked to join: the first joins too, all are answered; the leader first."""
+    first.ask_to_join()
+    members = [first, *others]
+    for member in members:
+        member.finish_joining()
+    expect(len({(m.generation, m.leader, m.protocol) for m in members}), 1,
+           "different answers of (generation, leader, protocol)")  # fmt: skip
+    return sorted(members, key=lambda member: not member.leads)
+
+
+def stable_pair(wire: Wire, **fields: Any) -> tuple[Member, Member]:
+    """A Stable group of two: leader (assignment b"one") and follower (b"two")."""
+    first = Member.stable(wire, **fields)
+    leader, follower = rebalanced(first, Member.of(wire, first.group, **fields))
+    leader.ask_to_sync({leader.member_id: b"one", follower.member_id: b"two"})
+    expect(follower.sync(), b"two", "assignment of the follower")
+    expect(bytes(leader.answer_to_sync().assignment), b"one", "assignment of the leader")
+    return leader, follower
