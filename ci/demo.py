@@ -53,7 +53,7 @@ class Demo:
             action()
         except (UsageError, TargetError) as error:
             print(f"not run: {error}")
-            self.lines.append(Line(title, f"not run: {error}", None))
+            self.lines.append(Line(title, f"not run: {error}", False))
         print(f"   ({time.monotonic() - started:.0f} s)", flush=True)
 
 
