@@ -1,0 +1,100 @@
+"""Committing and reading offsets in every version of the two APIs, as the cases need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.case import expect
+from conformance.members import group_connection
+from conformance.wire import Topic, Wire, part, request
+from reference_impl.wire import ZERO_UUID, ErrorCode, Struct
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What OffsetFetch says of a partition that has no error."""
+
+    offset: int
+    metadata: str | None = ""
+    leader_epoch: int = -1
+
+
+NEVER = Committed(-1)
+
+
+def commit(
+    wire: Wire, group: str, topic: Topic, offsets: Mapping[int, int], version: int | None = None,
+    *, generation: int = -1, member_id: str = "", instance_id: str | None = None,
+    metadata: str | None = "", leader_epoch: int = -1,
+) -> dict[int, int]:  # fmt: skip
+    """OffsetCommit to one topic: partition -> error code."""
+    version = wire.version("OffsetCommit") if version is None else version
+    partitions = [
+        part("OffsetCommit", "OffsetCommitRequestPartition", partition_index=partition,
+             committed_offset=offset, committed_metadata=metadata,
+             committed_leader_epoch=leader_epoch)
+        for partition, offset in offsets.items()
+    ]  # fmt: skip
+    entry = part("OffsetCommit", "OffsetCommitRequestTopic", name=topic.name, topic_id=topic.id,
+                 partitions=partitions)  # fmt: skip
+    body = request(
+        "OffsetCommit", group_id=group, generation_id_or_member_epoch=generation,
+        member_id=member_id, group_instance_id=instance_id, retention_time_ms=-1, topics=[entry],
+    )  # fmt: skip
+    answer = group_connection(wire, group).call("OffsetCommit", version, body)
+    expect(len(answer.topics), 1, "topics in the answer")
+    return {p.partition_index: p.error_code for p in answer.topics[0].partitions}
+
+
+def position(group: str, topics: Mapping[Topic, Sequence[int]] | None) -> Struct:
+    """The entry of one group in OffsetFetch v8+; topics None: all of them."""
+    entries = [
+        part("OffsetFetch", "OffsetFetchRequestTopics", name=topic.name, topic_id=topic.id,
+             partition_indexes=list(partitions))
+        for topic, partitions in (topics or {}).items()
+    ]  # fmt: skip
+    return part("OffsetFetch", "OffsetFetchRequestGroup", group_id=group,
+                topics=None if topics is None else entries)  # fmt: skip
+
+
+def fetch_offsets(
+    wire: Wire, group: str, topics: Mapping[Topic, Sequence[int]] | None,
+    version: int | None = None, *, require_stable: bool = False,
+) -> Struct:  # fmt: skip
+    """OffsetFetch of one group, which must succeed as a whole: the part with its topics."""
+    version = wire.version("OffsetFetch") if version is None else version
+    entries = [
+        part("OffsetFetch", "OffsetFetchRequestTopic", name=topic.name,
+             partition_indexes=list(partitions))
+        for topic, partitions in (topics or {}).items()
+    ]  # fmt: skip
+    body = request(
+        "OffsetFetch", group_id=group, topics=None if topics is None else entries,
+        groups=[position(group, topics)], require_stable=require_stable,
+    )  # fmt: skip
+    answer = group_connection(wire, group).call("OffsetFetch", version, body)
+    if version < 8:
+        expect(answer.error_code, ErrorCode.NONE, "OffsetFetch error")
+        return answer
+    expect([(g.group_id, g.error_code) for g in answer.groups], [(group, 0)], "(group, error)")
+    return answer.groups[0]  # type: ignore[no-any-return]
+
+
+def committed_in(answer: Struct, topic: Topic) -> dict[int, Committed]:
+    """Partition -> what is committed, of one topic; every partition must be without error."""
+    found: dict[int, Committed] = {}
+    for entry in answer.topics:
+        by_id = getattr(entry, "topic_id", ZERO_UUID)  # from v10 on, instead of the name
+        if by_id == topic.id if by_id != ZERO_UUID else entry.name == topic.name:
+            for p in entry.partitions:
+                expect(p.error_code, ErrorCode.NONE, f"error of partition {p.partition_index}")
+                found[p.partition_index] = Committed(
+                    p.committed_offset, p.metadata, p.committed_leader_epoch
+                )
+    return found
+
+
+def committed(wire: Wire, group: str, topic: Topic, partition: int = 0) -> Committed:
+    """What one group has committed to one partition."""
+    return committed_in(fetch_offsets(wire, group, {topic: [partition]}), topic)[partition]
