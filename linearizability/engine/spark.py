@@ -22,7 +22,7 @@ from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine.opinion import ROWS, judge, opinions
 from linearizability.engine.session import LOCAL, spark_session
-from linearizability.history import SCHEMA, F, history_file
+from linearizability.history import PARTITION, SCHEMA, F, history_file
 from linearizability.verdict import CheckerVerdict
 
 if TYPE_CHECKING:
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 
 ROWS_PER_BUCKET = 500_000
 BUCKETS_MIN = 4
+BROADCAST_MAX = 2_000_000
+MARKER_COLUMNS = (
+    *PARTITION, "f", "op_id", "replica", "txn", "offset", "control", "value", "producer_id",
+)  # fmt: skip
+"""What `ingest.markers_of_transactions` reads."""
+VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value")
+"""What the checkers of Scope.VALUE read."""
 
 Kernel = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -57,8 +64,15 @@ def run(
     buckets = max(BUCKETS_MIN, -(-pq.read_metadata(file).num_rows // ROWS_PER_BUCKET))
     session.conf.set("spark.sql.shuffle.partitions", str(buckets))
     try:
-        events = resolve(read(session, file), buckets)
-        pieces = [judged(events, scope, checkers, buckets) for scope in Scope]
+        events = with_topic_ids(read(session, file))
+        outcomes = outcomes_of_transactions(events, buckets)
+        try:
+            pieces = [
+                judged(with_outcomes(events, outcomes), Scope.PARTITION, checkers, buckets),
+                judged(events.select(*VALUE_COLUMNS), Scope.VALUE, checkers, buckets),
+            ]
+        finally:
+            outcomes.unpersist()
     except Exception as error:  # py4j, Arrow, the workers: the reason goes into the verdict
         return opinions(pl.DataFrame(schema=ROWS), checkers, f"Spark: {_first_cause(error)}")
     return opinions(pl.concat(pieces), checkers)
@@ -79,23 +93,45 @@ def read(session: SparkSession, file: Path, columns: Sequence[str] = COLUMNS_REA
     )
 
 
-def resolve(events: DataFrame, buckets: int) -> DataFrame:
-    """Topic ids filled in, and `txn_outcome` on every row of a transaction (ingest, 1 and 2)."""
+def with_topic_ids(events: DataFrame) -> DataFrame:
+    """`ingest.with_topic_ids`: the few topics go through the driver."""
     from pyspark.sql import functions as sql
 
-    events = _with_topic_ids(events)
+    named = events.where(sql.col("topic").isNotNull() & sql.col("topic_id").isNotNull())
+    found = named.select("topic", "topic_id").distinct().toArrow()
+    known = ingest.topic_ids(pl.DataFrame(pl.from_arrow(found)).lazy())
+    pairs = [item for row in known.iter_rows() for item in row]
+    absent = sql.lit(ingest.NO_TOPIC_ID)
+    only_id = sql.create_map(*map(sql.lit, pairs))[sql.col("topic")] if pairs else absent
+    return events.withColumn("topic_id", sql.coalesce("topic_id", only_id, absent))
+
+
+def outcomes_of_transactions(events: DataFrame, buckets: int) -> DataFrame:
+    """txn, txn_outcome, computed and kept (ingest, steps 1 and 2)."""
+    from pyspark.sql import functions as sql
+
     has_end = sql.col("f").isin(F.COMMIT.value, F.ABORT.value) & sql.col("txn").isNotNull()
-    ends = events.where(has_end).select("txn", "f", "type", sql.lit(None).alias("marker"))
-    parts = ends.withColumn("marker", sql.col("marker").cast("string"))
+    nothing = sql.lit(None).cast("string")
+    parts = events.where(has_end).select("txn", "f", "type", nothing.alias("marker"))
     if events.where(sql.col("control").isNotNull()).limit(1).count():
+        in_transactions = (sql.col("f") == F.SEND.value) & sql.col("txn").isNotNull()
+        rows = events.where(in_transactions | sql.col("producer_id").isNotNull())
         markers = apply(
-            events.where(sql.col("topic").isNotNull()), Scope.PARTITION.columns, buckets,
-            _markers, {"txn": "bigint", "marker": "string"},
+            rows.select(*MARKER_COLUMNS), Scope.PARTITION.columns, buckets, _markers,
+            {"txn": "bigint", "marker": "string"},
         )  # fmt: skip
-        nothing = sql.lit(None).cast("string")
         parts = parts.unionByName(markers.withColumn("f", nothing).withColumn("type", nothing))
-    outcomes = apply(parts, ["txn"], buckets, _outcomes, {"txn": "bigint", "txn_outcome": "string"})
-    return events.join(outcomes, "txn", "left")
+    output = {"txn": "bigint", "txn_outcome": "string"}
+    return apply(parts, ["txn"], buckets, _outcomes, output).persist()
+
+
+def with_outcomes(events: DataFrame, outcomes: DataFrame) -> DataFrame:
+    """`txn_outcome` on every row of a transaction. Few transactions are sent to every row, lest
+    the whole history be shuffled once more."""
+    from pyspark.sql import functions as sql
+
+    few = outcomes.count() <= BROADCAST_MAX
+    return events.join(sql.broadcast(outcomes) if few else outcomes, "txn", "left")
 
 
 def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: int) -> pl.DataFrame:
@@ -137,18 +173,6 @@ def apply(
         .groupBy("bucket")
         .applyInArrow(on_arrow, ", ".join(f"{c} {dtype}" for c, dtype in output.items()))
     )
-
-
-def _with_topic_ids(events: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as sql
-
-    named = events.where(sql.col("topic").isNotNull() & sql.col("topic_id").isNotNull())
-    found = named.select("topic", "topic_id").distinct().toArrow()
-    known = ingest.topic_ids(pl.DataFrame(pl.from_arrow(found)).lazy())
-    pairs = [item for row in known.iter_rows() for item in row]
-    absent = sql.lit(ingest.NO_TOPIC_ID)
-    only_id = sql.create_map(*map(sql.lit, pairs))[sql.col("topic")] if pairs else absent
-    return events.withColumn("topic_id", sql.coalesce("topic_id", only_id, absent))
 
 
 def _markers(piece: pl.DataFrame) -> pl.DataFrame:

@@ -75,7 +75,7 @@ def test_a_spark_job_that_dies_is_unknown_with_its_reason(
     def broken_resolve(*_: object) -> None:
         raise OSError("the worker was killed")
 
-    monkeypatch.setattr(spark, "resolve", broken_resolve)
+    monkeypatch.setattr(spark, "outcomes_of_transactions", broken_resolve)
     verdict = check(planted, engine="spark", spark_master=MASTER)
     assert verdict.validity is Validity.UNKNOWN
     assert {c.validity for c in verdict.checkers.values()} == {Validity.UNKNOWN}
