@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.case import case, expect
 from conformance.members import Member, rebalanced, stable_pair
 from conformance.wire import Wire
@@ -10,7 +12,7 @@ from reference_impl.wire import ErrorCode
 SPEC = "class GroupMetadataManager, classicGroupSync"
 
 
-def unsynced_pair(wire: Wire, version: int, **fields: object) -> list[Member]:
+def unsynced_pair(wire: Wire, version: int, **fields: Any) -> list[Member]:
     """Two members whose generation has no assignments yet; the leader first."""
     first = Member.stable(wire, versions={"SyncGroup": version}, **fields)
     other = Member.of(wire, first.group, versions={"SyncGroup": version}, **fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from conformance.case import case, expect, expect_that
@@ -133,7 +134,7 @@ def test_a_stranger_may_not_commit(wire: Wire, version: int) -> None:
     UNKNOWN_MEMBER_ID (25), and nothing is committed; the member's own is."""
     topic, member = wire.create_topic(), Member.stable(wire)
     one, group = {0: 5}, member.group
-    own = {"generation": member.generation, "member_id": member.member_id}
+    own: dict[str, Any] = {"generation": member.generation, "member_id": member.member_id}
     stale = commit(wire, group, topic, one, version, **(own | {"generation": 2}))
     stranger = commit(wire, group, topic, one, version, **(own | {"member_id": "never-given"}))
     expect(stale, {0: ErrorCode.ILLEGAL_GENERATION}, "errors of another generation")

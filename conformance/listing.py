@@ -1,0 +1,163 @@
+"""The cases by area and by API, and the APIs of Kafka that have none: `touchstone conform list`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from textwrap import wrap
+from typing import Literal
+
+import conformance.cases
+from conformance.case import Case, case_of
+from conformance.examination import CAMEL
+from reference_impl.wire import ApiKey, api_keys, request_definition
+
+Form = Literal["text", "markdown", "json"]
+AREAS = {
+    "WIRE": "Framing, headers, malformed requests",
+    "APIV": "ApiVersions negotiation",
+    "META": "Metadata, DescribeCluster, DescribeTopicPartitions",
+    "ADMIN": "CreateTopics, DeleteTopics, CreatePartitions",
+    "CONF": "Configurations",
+    "PROD": "Produce: acks, errors, routing",
+    "BATCH": "Record batches: validation and storage",
+    "IDEM": "Idempotent producer",
+    "TXN": "Transactions",
+    "FETCH": "Fetch",
+    "LIST": "ListOffsets, OffsetForLeaderEpoch, DeleteRecords",
+    "GRPC": "Classic consumer groups",
+    "OFFS": "Committed offsets; describing, listing, deleting groups",
+}
+"""Area, the first part of a case's id -> what it is about."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One case function, and the file that holds it."""
+
+    case: Case
+    file: str
+
+    @property
+    def area(self) -> str:
+        return self.case.id.partition("-")[0]
+
+    @property
+    def sentence(self) -> str:
+        """The function's name, read as the sentence it is."""
+        return self.case.function.removeprefix("test_").replace("_", " ")
+
+    @property
+    def versions(self) -> str:
+        """ "v3-13" as the case states it; the API's own where it does not."""
+        low, high = self.case.versions or (0, 1 << 15)
+        valid = _valid_versions(self.case.api)
+        low, high = max(low, valid[0]), min(high, valid[-1])
+        return f"v{low}" if low == high else f"v{low}-{high}"
+
+
+def all_cases() -> list[Listed]:
+    """Every case, by area, id and name."""
+    found = [listed for module in _modules() for listed in _cases_of(module)]
+    areas = list(AREAS)
+    return sorted(found, key=lambda c: (areas.index(c.area), c.case.id, c.case.function))
+
+
+def _modules() -> Iterator[str]:
+    for module in pkgutil.walk_packages(conformance.cases.__path__, "conformance.cases."):
+        if module.name.rpartition(".")[2].startswith("test_"):
+            yield module.name
+
+
+def _cases_of(module_name: str) -> Iterator[Listed]:
+    module = importlib.import_module(module_name)
+    for value in vars(module).values():
+        stated = case_of(value)
+        if stated is not None and value.__module__ == module_name:
+            yield Listed(stated, module_name.replace(".", "/") + ".py")
+
+
+def _valid_versions(api: str) -> range:
+    key = next(key for key, name in CAMEL.items() if name == api)
+    return request_definition(int(key)).stable_versions
+
+
+def apis_without_cases(cases: Sequence[Listed]) -> list[str]:
+    """The APIs of Kafka, in the order of their keys, that no case is about."""
+    covered = {listed.case.api for listed in cases}
+    return [CAMEL[ApiKey(key)] for key in api_keys() if CAMEL[ApiKey(key)] not in covered]
+
+
+def list_cases(form: Form = "text") -> str:
+    """All cases for people, as Markdown, or for machines."""
+    cases = all_cases()
+    return {"text": _as_text, "markdown": _as_markdown, "json": _as_json}[form](cases)
+
+
+def _by_area(cases: Sequence[Listed]) -> Mapping[str, list[Listed]]:
+    areas: dict[str, list[Listed]] = defaultdict(list)
+    for listed in cases:
+        areas[listed.area].append(listed)
+    return areas
+
+
+def _by_api(cases: Sequence[Listed]) -> Mapping[str, list[Listed]]:
+    """In the order of the API keys; only APIs with cases."""
+    apis: dict[str, list[Listed]] = {name: [] for _, name in sorted(CAMEL.items())}
+    for listed in cases:
+        apis[listed.case.api].append(listed)
+    return {name: found for name, found in apis.items() if found}
+
+
+def _total(cases: Sequence[Listed]) -> str:
+    ids = {listed.case.id for listed in cases}
+    first = {listed.case.id for listed in cases if listed.case.priority == "P0"}
+    return f"{len(cases)} functions for {len(ids)} cases of the catalogue, {len(first)} of them P0"
+
+
+def _as_text(cases: Sequence[Listed]) -> str:
+    lines: list[str] = []
+    for area, found in _by_area(cases).items():
+        lines += [f"{area}  {AREAS[area]}"]
+        lines += [
+            f"  {c.case.id:<9} {c.case.priority}  {c.case.api} {c.versions}: {c.sentence}"
+            for c in found
+        ]
+    missing = "APIs without cases: " + ", ".join(apis_without_cases(cases))
+    lines += ["", *wrap(missing, 100), "", _total(cases)]
+    return "\n".join(lines)
+
+
+def _as_markdown(cases: Sequence[Listed]) -> str:
+    lines = ["| case | priority | API | requirement | spec |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {c.case.id} | {c.case.priority} | {c.case.api} {c.versions} | "
+        f"{_cell(c.case.requirement)} | {_cell(c.case.spec)} |"
+        for c in cases
+    ]
+    lines += ["", "| API | cases |", "|---|---|"]
+    for api, found in _by_api(cases).items():
+        lines.append(f"| {api} | {', '.join(sorted({c.case.id for c in found}))} |")
+    lines += [f"| {api} | none |" for api in apis_without_cases(cases)]
+    return "\n".join([*lines, "", _total(cases) + "."])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _as_json(cases: Sequence[Listed]) -> str:
+    entries = [
+        {
+            **asdict(listed.case),
+            "requires": sorted(listed.case.requires),
+            "area": listed.area,
+            "file": listed.file,
+        }
+        for listed in cases
+    ]
+    return json.dumps({"cases": entries, "apis_without_cases": apis_without_cases(cases)}, indent=2)
