@@ -1,9 +1,10 @@
 """A change between versions is cited in one form, so that a program can list and a reader trust it.
 
-The form, on a line of its own above the branch it explains:
+The form begins the comment above the branch it explains, or the docstring of a rule; outside of an
+API's own handler it names the API, and a reason may follow:
 
     # [New in v8: KIP-467]
-    # [Modified in v13: KIP-516]
+    # [Modified in EndTxn v5: KIP-890] Every transaction ends with a new epoch.
 """
 
 import re
@@ -12,7 +13,9 @@ from pathlib import Path
 from ci.checks.sources import python_files
 
 CITED_PACKAGES = ("reference_impl", "conformance")
-RIGHT = re.compile(r"\s*# \[(?:New|Modified) in v\d+: KIP-\d+\]")
+RIGHT = re.compile(
+    r"""\s*(?:# |\"{3})\[(?:New|Modified) in (?:[A-Z]\w+ )?v\d+: KIP-\d+\](?: \S.*)?"""
+)
 MEANT = re.compile(r"\[\s*(?:new|modified|added|changed|removed)\s+(?:in|since)\b", re.IGNORECASE)
 
 
@@ -26,7 +29,7 @@ def citation_violations(root: Path) -> list[str]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if MEANT.search(line) and not RIGHT.fullmatch(line):
                 sentences.append(
-                    f"{name}:{number}: write `# [New in vN: KIP-n]` or `# [Modified in vN: KIP-n]`"
-                    f" on a line of its own, not {line.strip()!r}"
+                    f"{name}:{number}: begin the comment with `[New in vN: KIP-n]` or"
+                    f" `[Modified in vN: KIP-n]`, not {line.strip()!r}"
                 )
     return sentences

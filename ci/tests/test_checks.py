@@ -20,7 +20,8 @@ CLEAN = {
         "from reference_impl.core.handlers import fetch\n\nHANDLERS = {1: fetch}\n"
     ),
     "reference_impl/core/handlers/fetch.py": (
-        "def fetch():\n    # [New in v7: KIP-227]\n    return None\n"
+        'def fetch():\n    """[Modified in Fetch v7: KIP-227] Sessions."""\n'
+        "    # [New in v7: KIP-227]\n    # [New in Fetch v8: KIP-1] Why.\n    return None\n"
     ),
     "chaos/nemeses/__init__.py": (
         "from chaos.nemeses.kill import Kill, KillLeader\n\n"
@@ -61,10 +62,11 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("a.lock", "--index-" + "url https://x.invalid/\n", "must not choose an index"),
     ],
     "citations": [
-        ("reference_impl/a.py", "x = 1  # [New in v8: KIP-467]\n", "on a line of its own"),
+        ("reference_impl/a.py", "x = 1  # [New in v8: KIP-467]\n", "begin the comment with"),
         ("reference_impl/b.py", "# [new in v8: KIP-467]\n", "reference_impl/b.py:1:"),
         ("reference_impl/c.py", "# [Added in v8: KIP-467]\n", "reference_impl/c.py:1:"),
         ("conformance/a.py", "# [New in v8]\n", "conformance/a.py:1:"),
+        ("conformance/b.py", "# [New in v8: KIP-467]why\n", "conformance/b.py:1:"),
     ],
 }
 
