@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ci.checks.citations import citation_violations
+from ci.checks.dependencies import dependency_violations
 from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
 from ci.checks.registries import registry_violations
@@ -18,6 +19,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "imports": import_violations,
     "registries": registry_violations,
     "sizes": size_violations,
+    "dependencies": dependency_violations,
     "leaks": leak_violations,
     "citations": citation_violations,
 }

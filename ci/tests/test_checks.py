@@ -30,7 +30,8 @@ CLEAN = {
     "chaos/nemeses/kill.py": "from chaos import faults\n",
     "chaos/faults.py": "",
     "chaos/tests/test_kill.py": "import linearizability\n",
-    "linearizability/__init__.py": "",
+    "linearizability/__init__.py": "import rich\nfrom confluent_kafka import Producer\n",
+    "requirements.in": "rich\nconfluent-kafka  # one more client\n",
 }
 
 PLANTED: dict[str, list[tuple[str, str, str]]] = {
@@ -53,6 +54,10 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "sizes": [
         ("ci/a.py", "def f():\n" + "    pass\n" * FUNCTION_LINES_MAX, "function of 71 lines"),
         ("ci/b.py", "pass\n" * (FILE_LINES_MAX + 1), "file of 601 lines"),
+    ],
+    "dependencies": [
+        ("ci/a.py", "import rich\nimport pluggy\n", "nothing in requirements.in brings pluggy"),
+        ("chaos/links.py", "def f():\n    from yaml import load\n", "chaos/links.py:2:"),
     ],
     "leaks": [
         ("docs/a.md", "see /" + "work/main/README.md\n", "docs/a.md:1:"),
