@@ -12,22 +12,28 @@ operation in the parts or in the newest open set.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chaos.protocols import Completion, Operation, Performed
+from chaos.protocols import Completion, Operation, Outcome, Performed, Poll
 from chaos.rows import SCHEMA, Event, NemesisEvent, RowBuilder
 from linearizability.history import ROW_GROUP_ROWS, HistoryError
+
+GARBAGE_THRESHOLD = 50_000
+"""What waits to be written is no garbage, yet by default every 700 such objects set the collector
+off: three quarters of what recording cost the clients' threads."""
 
 FLUSH_S = 2.0
 """A killed run loses this much at most."""
@@ -40,27 +46,38 @@ class RecorderError(RuntimeError):
     """The history cannot be written: one sentence, and what to do."""
 
 
-@dataclass
 class Counts:
     """How many operations ended how; the progress line and run.json show it."""
 
-    ok: int = 0
-    fail: int = 0
-    info: int = 0
-    records_acknowledged: int = 0
-    records_read: int = 0
-    faults: int = 0
-    by_operation: dict[str, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.by_outcome = dict.fromkeys(Outcome, 0)
+        self.by_operation: dict[str, int] = {}
+        self.records_acknowledged = 0
+        self.records_read = 0
+        self.faults = 0
 
     def add(self, operation: Operation, completion: Completion) -> None:
+        outcome, records = completion.outcome, completion.records
         name = type(operation).__name__
         self.by_operation[name] = self.by_operation.get(name, 0) + 1
-        setattr(self, completion.outcome.value, getattr(self, completion.outcome.value) + 1)
+        self.by_outcome[outcome] += 1
         if name == "Send":
-            acknowledged = sum(1 for r in completion.records if r.outcome.value == "ok")
-            self.records_acknowledged += acknowledged
-        elif name in ("Poll", "ReadAll"):
-            self.records_read += len(completion.records)
+            if outcome is Outcome.OK:
+                self.records_acknowledged += len(records)
+            else:
+                self.records_acknowledged += sum(r.outcome is Outcome.OK for r in records)
+        elif records:
+            self.records_read += len(records)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For run.json."""
+        return {
+            **{outcome.value: number for outcome, number in self.by_outcome.items()},
+            "records_acknowledged": self.records_acknowledged,
+            "records_read": self.records_read,
+            "faults": self.faults,
+            "by_operation": dict(self.by_operation),
+        }
 
 
 class HistoryRecorder:
@@ -83,6 +100,9 @@ class HistoryRecorder:
         self._flush_s = flush_s
         self._closing = threading.Event()
         self._guard_disk(lambda: self._parts.mkdir(parents=True, exist_ok=True))
+        self._garbage_thresholds = gc.get_threshold()
+        gc.set_threshold(GARBAGE_THRESHOLD)
+        self._table(())  # Arrow's first table costs half a second: not while clients are timed
         self._raise_problem()
         self._writer = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._writer.start()
@@ -170,6 +190,7 @@ class HistoryRecorder:
         """
         self._closing.set()
         self._writer.join()
+        gc.set_threshold(*self._garbage_thresholds)
         self._raise_problem()
         self._guard_disk(self.flush)
         self._raise_problem()
@@ -187,6 +208,9 @@ class HistoryRecorder:
                 f"{self.directory}: the history cannot be written ({error.strerror or error}); "
                 "free some space or name another directory with --runs"
             )
+        except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            # A client brought something that is no row: a thread must not die of it in silence.
+            self.problem = f"a client's answer does not fit the history: {error!r}; report it"
 
     def _raise_problem(self) -> None:
         if self.problem:
@@ -231,10 +255,10 @@ def _join(directory: Path, last_rows: pa.Table) -> None:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Whole or not at all: the name appears when the bytes are on the disk."""
+    """Whole or not at all. Not synced: a killed process loses nothing of the page cache, and the
+    brokers under test need the disk."""
     unfinished = path.with_suffix(".unfinished")
     pq.write_table(table, unfinished, compression="zstd")
-    _sync(unfinished)
     unfinished.replace(path)
 
 
@@ -248,42 +272,62 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What recording costs a client, in operations a second."""
+    """What recording costs a client: operations a second without and with it, medians of slices;
+    the same per second of this process's processor time, which tells what a neighbour's load adds.
+    """
 
     rate_without: float
     rate_with: float
+    cpu_rate_without: float
+    cpu_rate_with: float
 
     @property
     def share(self) -> float:
-        """Part of the client's rate that recording takes, 0.05 for five per cent."""
+        """The part of the client's rate that recording takes, 0.05 for five per cent."""
         return max(0.0, 1.0 - self.rate_with / self.rate_without)
 
 
 def measure_overhead(
     perform: Callable[[], tuple[Operation, Completion]],
     directory: Path,
-    seconds: float = 10.0,
-    slices: int = 10,
+    slice_s: float = 1.25 * FLUSH_S,
+    slices: int = 6,
 ) -> Overhead:
-    """Run the client with and without recording in turn, so that a drift strikes both alike."""
-    recorder = HistoryRecorder(directory, "overhead", flush_s=seconds * 10)
-    done = {False: 0, True: 0}
-    spent = {False: 0.0, True: 0.0}
-    context = {"session": 0, "client": "overhead"}
+    """Run the client with and without recording in turn, so that a drift strikes both alike.
+
+    The writer thread works beside the client as in a run; what it has not written by the end of a
+    slice is written at the slice's expense.
+    """
+    rates: dict[bool, list[float]] = {False: [], True: []}
+    cpu_rates: dict[bool, list[float]] = {False: [], True: []}
     for number in range(slices * 2):
         recording = number % 2 == 1
-        began = time.monotonic()
-        while (now := time.monotonic()) < began + seconds / slices / 2:
-            op_id, invoked = recorder.next_op_id(), time.monotonic_ns()
-            operation, completion = perform()
-            if recording:
-                recorder.invoked(op_id, 0, operation, invoked, context)
-                recorder.record(
-                    op_id, 0, operation, completion, invoked, time.monotonic_ns(), context
-                )
-            done[recording] += 1
-        if recording:
-            recorder.flush()  # its cost belongs to this slice
-        spent[recording] += max(now, time.monotonic()) - began
-    recorder.close()
-    return Overhead(done[False] / spent[False], done[True] / spent[True])
+        part = directory / f"overhead-{number}"
+        recorder = HistoryRecorder(part, "overhead") if recording else None
+        began, cpu_began, done = time.monotonic(), time.process_time(), 0
+        while time.monotonic() < began + slice_s:
+            _perform_once(perform, recorder)
+            done += 1
+        if recorder is not None:
+            recorder.flush()
+        rates[recording].append(done / (time.monotonic() - began))
+        cpu_rates[recording].append(done / (time.process_time() - cpu_began))
+        if recorder is not None:
+            recorder.close()
+    return Overhead(
+        median(rates[False]), median(rates[True]),
+        median(cpu_rates[False]), median(cpu_rates[True]),
+    )  # fmt: skip
+
+
+def _perform_once(
+    perform: Callable[[], tuple[Operation, Completion]], recorder: HistoryRecorder | None
+) -> None:
+    if recorder is None:
+        perform()
+        return
+    op_id, invoked = recorder.next_op_id(), time.monotonic_ns()
+    context = {"session": 0, "client": "overhead"}
+    recorder.invoked(op_id, 0, Poll(), invoked, context)
+    operation, completion = perform()
+    recorder.record(op_id, 0, operation, completion, invoked, time.monotonic_ns(), context)

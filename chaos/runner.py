@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -331,7 +331,7 @@ class _Run:
     # --- helpers --------------------------------------------------------------------------------
 
     def _note_the_end(self) -> None:
-        counts = asdict(self.recorder.counts)
+        counts = self.recorder.counts.as_dict()
         if not counts["records_acknowledged"] and not self.interrupted:
             self.shared.problem("no record was acknowledged: the run shows nothing")
         if self.nemesis.faults and self.storm and not self.storm.struck and not self.interrupted:
@@ -380,8 +380,9 @@ class _Run:
     def _line(self, elapsed: float) -> str:
         counts = self.recorder.counts
         current = self.storm.current if self.storm else "-"
+        outcomes = "  ".join(f"{outcome} {n}" for outcome, n in counts.by_outcome.items())
         return (
-            f"{elapsed:5.1f} s  ok {counts.ok}  fail {counts.fail}  info {counts.info}"
+            f"{elapsed:5.1f} s  {outcomes}"
             f"  acknowledged {counts.records_acknowledged}  read {counts.records_read}"
             f"  fault: {current}"
         )

@@ -63,7 +63,7 @@ class PartitionLink:
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         while True:
             source, destination = rng.choice((("follower", "leader"), ("leader", "follower")))
-            yield rng.uniform(0.5, 3.0), CutLink(source, destination, how=rng.choice(HOWS))
+            yield rng.uniform(2.0, 5.0), CutLink(source, destination, how=rng.choice(HOWS))
             yield rng.uniform(2.0, 8.0), Heal()
 
 
@@ -77,5 +77,5 @@ class CutClientLinks:
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         while True:
             node = rng.choice(("leader", "random"))
-            yield rng.uniform(0.5, 3.0), CutClients(node, how=rng.choice(HOWS))
+            yield rng.uniform(1.0, 4.0), CutClients(node, how=rng.choice(HOWS))
             yield rng.uniform(0.5, 5.0), Heal()

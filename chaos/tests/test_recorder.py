@@ -171,6 +171,28 @@ def test_the_overhead_is_measured_against_the_same_client(tmp_path: Path) -> Non
         time.sleep(0.001)
         return Send("t", 0, (1,)), Completion(Outcome.OK, (Record("t", 0, 1, 1),))
 
-    overhead = measure_overhead(perform, tmp_path, seconds=0.4, slices=4)
+    overhead = measure_overhead(perform, tmp_path, slice_s=0.1, slices=2)
     assert 0 < overhead.rate_with < 1_000 and 0 < overhead.rate_without < 1_000
+    assert overhead.cpu_rate_without > overhead.rate_without  # it mostly sleeps
     assert 0 <= overhead.share < 1
+
+
+def test_columns_of_runs_and_of_single_values_come_out_row_by_row(tmp_path: Path) -> None:
+    """Values that an operation's rows share are written once and repeated: rows must not shift."""
+
+    def send(*values: int) -> tuple[Operation, Completion]:
+        records = [Record("t", 1, value, value * 10) for value in values]
+        return Send("t", 1, values), Completion(Outcome.OK, records)
+
+    rows = recorded(tmp_path, send(1, 2), (Begin(), OK), send(3), (Begin(), OK), send(4, 5, 6))
+    columns = ("op_id", "record_index", "f", "partition", "topic_id", "value", "offset", "final")
+    assert rows.select(columns).rows() == [
+        (1, 0, "send", 1, "the-id", 1, 10, False),
+        (1, 1, "send", 1, "the-id", 2, 20, False),
+        (2, 0, "begin", None, None, None, None, False),
+        (3, 0, "send", 1, "the-id", 3, 30, False),
+        (4, 0, "begin", None, None, None, None, False),
+        (5, 0, "send", 1, "the-id", 4, 40, False),
+        (5, 1, "send", 1, "the-id", 5, 50, False),
+        (5, 2, "send", 1, "the-id", 6, 60, False),
+    ]
