@@ -56,10 +56,11 @@ class ValidatedBatch:
 def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> ValidatedBatch:
     """The batch, checked and with its final timestamps; raises Refused."""
     header = _checked_header(data, config)
-    walk, payload = _walked(data, header)
+    codec = _codec(header)
+    walk, payload = _walked(data, header, codec)
     _check_records(header, walk, payload, config, now_ms)
-    wanted = _CODECS.get(config.compression_type, header.compression)
-    if wanted is not header.compression:
+    wanted = _CODECS.get(config.compression_type, codec)
+    if wanted is not codec:
         data = _rewritten(data, wanted)
         header = read_header(data)
         if len(data) > config.max_message_bytes:
@@ -171,14 +172,24 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
     return header
 
 
-def _walked(data: memoryview | bytearray, header: BatchHeader) -> tuple[Walk, bytes]:
+def _codec(header: BatchHeader) -> Compression:
+    """How the records are compressed. (Kafka says UNKNOWN_SERVER_ERROR of 5, 6 and 7.)"""
+    try:
+        return header.compression
+    except CorruptRecord as error:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+
+
+def _walked(
+    data: memoryview | bytearray, header: BatchHeader, codec: Compression
+) -> tuple[Walk, bytes]:
     """Look at every record.
 
     A payload that does not decompress gets CORRUPT_MESSAGE. (Kafka lets the exceptions of some
     libraries through as UNKNOWN_SERVER_ERROR; a client can do nothing better with that.)
     """
     try:
-        payload = decompress(header.compression, memoryview(data)[HEADER_BYTES:])
+        payload = decompress(codec, memoryview(data)[HEADER_BYTES:])
     except Malformed as error:
         raise Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     try:
@@ -187,7 +198,7 @@ def _walked(data: memoryview | bytearray, header: BatchHeader) -> tuple[Walk, by
         raise _invalid(str(error)) from None
     # LogValidator means to number such records anew for the sake of old clients, but in 4.3.1 fails
     # on the way with UNKNOWN_SERVER_ERROR. Nothing is appended there, so nothing is here.
-    if header.compression is not Compression.NONE and not walk.offsets_are_consecutive:
+    if codec is not Compression.NONE and not walk.offsets_are_consecutive:
         raise _invalid("The offsets of the records in a compressed batch are not consecutive")
     return walk, payload
 

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import errno
 import logging
+import os
 import signal
 import sys
 import tempfile
@@ -176,7 +177,7 @@ async def _serve(plan: Plan) -> int:
     server = Server(plan.config)
     try:
         # The port comes first, since the node advertises it; nobody is let in before it is up.
-        port = await server.listen(plan.listener.host, plan.listener.port)
+        port = await _listen(server, plan.listener)
         host = NodeHost(make_node(plan, port), end)
         host.start()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -194,6 +195,23 @@ async def _serve(plan: Plan) -> int:
         lock.release()
 
 
+async def _listen(server: Server, listener: Endpoint) -> int:
+    """The port that is listened on; raises BadConfig where that is not possible."""
+    try:
+        return await server.listen(listener.host, listener.port)
+    except OSError as error:
+        where = f"{listener.host or 'every address'} port {listener.port}"
+        if error.errno == errno.EADDRINUSE:
+            raise BadConfig(
+                f"cannot listen on {where}: it is in use; stop whatever listens there, or give"
+                " another --port, or 0 for a free one"
+            ) from None
+        raise BadConfig(
+            f"cannot listen on {where}: {os.strerror(error.errno or 0)}; give another --port or"
+            " --config listeners=PLAINTEXT://host:port"
+        ) from None
+
+
 def make_node(plan: Plan, port: int) -> Node:
     """The node over its data directory, correct or with the bug that was asked for."""
     given = plan.config.advertised()
@@ -207,11 +225,9 @@ def make_node(plan: Plan, port: int) -> Node:
 
 def _sentence(error: BaseException) -> str:
     """One sentence, also for what the operating system refuses."""
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return (
-            f"the port is in use ({error.strerror}): stop whatever listens there, or give another"
-            " --port, or 0 for a free one"
-        )
+    if isinstance(error, OSError):
+        name = error.filename or "the data directory"
+        return f"{name}: {error.strerror}; give another directory with --data"
     return str(error)
 
 

@@ -58,6 +58,16 @@ def test_a_port_in_use_is_refused(tmp_path: Path) -> None:
         assert "--port" in refused("--data", str(tmp_path / "data"), "--port", str(port))
 
 
+def test_a_data_directory_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "--data" in refused("--data", str(tmp_path / "file" / "data"), "--port", "0")
+
+
+def test_an_address_of_another_machine_is_refused(tmp_path: Path) -> None:
+    listeners = "listeners=PLAINTEXT://192.0.2.1:9092"
+    assert "cannot listen" in refused("--data", str(tmp_path / "d"), "--config", listeners)
+
+
 def test_a_data_directory_in_use_is_refused(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with BrokerProcess(data):
