@@ -141,7 +141,7 @@ def _not_run(
     for component in components:
         if not component.found:
             yield (
-                f"Without {component.name} ({component.detail}) there is no "
+                f"Not found here: {component.name} ({component.detail}). Lost without it: "
                 f"{component.lost_without}. To mend: {component.mend}"
             )
 

@@ -1,0 +1,51 @@
+"""A headless Chromium that opens one local page: for the screenshot, and for the tests."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ci.doctor import BROWSERS
+from ci.errors import UsageError
+
+TIMEOUT_S = 120
+QUIET = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--hide-scrollbars", "--enable-logging=stderr",
+)  # fmt: skip
+"""No sandbox: it cannot be had as root or in most containers, and the page is our own."""
+
+
+def find_browser() -> str:
+    """The program; UsageError where there is none."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise UsageError(
+            f"none of {', '.join(BROWSERS)} is on PATH; install one (apt-get install chromium)"
+        )
+    return found
+
+
+def open_page(page: Path, *options: str, width: int = 1240, height: int = 900) -> tuple[str, str]:
+    """Open a page with further options of Chromium; its standard output and what it logged."""
+    browser = find_browser()
+    with tempfile.TemporaryDirectory(
+        prefix="touchstone-browser-", ignore_cleanup_errors=True
+    ) as profile:
+        command = [
+            browser, *QUIET, f"--user-data-dir={profile}", f"--window-size={width},{height}",
+            *options, page.resolve().as_uri(),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise UsageError(f"{browser} did not open {page} within {TIMEOUT_S} s") from error
+    logged = done.stderr.decode(errors="replace")
+    if done.returncode:
+        raise UsageError(f"{browser} could not open {page}: {logged.strip()[-300:]}")
+    return done.stdout.decode(errors="replace"), logged

@@ -1,0 +1,287 @@
+"""What goes into a report, without a browser: runs whole, broken, empty and large; Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ci.errors import UsageError
+from ci.report import report_demo, report_run
+from ci.report.evidence import ROWS_MAX
+from ci.report.model import Tone, worst
+from ci.report.recorded import load
+from ci.report.runs import ANOMALIES_MAX, DRAWINGS_MAX, run_report
+from ci.report.tests.runs import (
+    HEAL,
+    KILL,
+    History,
+    invalid_rows,
+    results,
+    unknown_verdict,
+    valid_rows,
+    write_run,
+)
+from linearizability import history
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
+
+REPORT_BYTES_MAX = 3_000_000
+
+
+def test_a_report_is_the_page_and_its_markdown(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", valid_rows())
+    assert report_run(run) == run / "report.html"
+    summary = (run / "summary.md").read_text()
+    assert summary.startswith("## ✓ Touchstone: reference, appends, kill-leader: valid\n")
+    assert "`touchstone chaos run --seed 7`" in summary
+    elsewhere = tmp_path / "deep" / "down" / "page.html"
+    assert report_run(run, elsewhere) == elsewhere
+    assert elsewhere.with_name("summary.md").exists()
+
+
+def test_the_page_names_no_address_to_load_from(tmp_path: Path) -> None:
+    page = report_run(write_run(tmp_path / "run", invalid_rows())).read_text()
+    assert not re.search(r"""(src|href)\s*=\s*["']?(?!#|["'])""", page)
+    assert "url(" not in page and "@import" not in page and "http" not in _without_csp(page)
+
+
+def _without_csp(page: str) -> str:
+    return page.replace("http-equiv", "")
+
+
+# --- what cannot be shown is said ---------------------------------------------------------------
+
+
+def test_a_run_that_nobody_judged_is_not_green(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", valid_rows(), judge=False)
+    told = run_report(load(run), "run-1")
+    assert (told.line.word, told.line.tone) == ("not judged", Tone.UNKNOWN)
+    assert "Nobody has judged this run." in report_run(run).read_text()
+
+
+def test_an_unknown_verdict_says_why(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", valid_rows(), problems=["the final read was cut short"])
+    unknown_verdict(run, "the final read was cut short")
+    page = report_run(run).read_text()
+    assert 'class="hero unknown"' in page
+    assert '<p class="problem">the final read was cut short</p>' in page
+    assert "the final read was cut short" in (run / "summary.md").read_text()
+
+
+def test_a_truncated_history_is_told_in_the_report(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", valid_rows(), judge=False)
+    file = run / "history.parquet"
+    file.write_bytes(file.read_bytes()[:-100])
+    told = run_report(load(run), "run-1")
+    assert told.line.tone is Tone.UNKNOWN
+    assert "not a complete Parquet file" in told.line.why
+    assert "there is nothing to draw" in report_run(run).read_text()
+
+
+def test_a_history_without_rows_and_a_directory_without_run_json(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [])
+    assert "there is nothing to draw" in report_run(run).read_text()
+    (run / "run.json").unlink()
+    assert run_report(load(run), "run-1").title == "run"
+
+
+def test_a_run_that_did_not_end_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", valid_rows(), ended=None)
+    assert "did not come to its end" in report_run(run).read_text()
+
+
+def test_a_demo_in_which_nothing_could_be_done(tmp_path: Path) -> None:
+    out = report_demo(
+        tmp_path / "report.html", conformance=[], runs=[], canaries=[], components=[], lines=[]
+    )
+    page = out.read_text()
+    assert 'class="hero unknown"' in page and "Nothing was judged." in page
+    assert "No chaos run was made." in page and "No conformance examination was run." in page
+
+
+@pytest.mark.parametrize(
+    ("break_it", "sentence"),
+    [
+        (lambda run: (run / "run.json").write_text("{"), "run.json cannot be read"),
+        (lambda run: (run / "run.json").write_text("[1]"), "run.json is not a JSON object"),
+        (lambda run: (run / "verdict.json").write_text('{"a": 1}'), "verdict.json is not a verd"),
+    ],
+)  # fmt: skip
+def test_a_broken_file_is_one_sentence(tmp_path: Path, break_it: object, sentence: str) -> None:
+    run = write_run(tmp_path / "run", valid_rows())
+    assert callable(break_it)
+    break_it(run)
+    with pytest.raises(UsageError, match=sentence):
+        report_run(run)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a run directory"):
+        report_run(tmp_path / "nothing")
+    with pytest.raises(UsageError, match="holds neither"):
+        report_run(tmp_path)
+
+
+def test_nothing_judged_is_never_good() -> None:
+    assert worst([]) is Tone.UNKNOWN
+    assert worst([Tone.NONE]) is Tone.UNKNOWN
+    assert worst([Tone.GOOD, Tone.UNKNOWN, Tone.NONE]) is Tone.UNKNOWN
+    assert worst([Tone.GOOD, Tone.UNKNOWN, Tone.BAD]) is Tone.BAD
+
+
+# --- faults, anomalies, second opinions ---------------------------------------------------------
+
+
+def test_a_heal_ends_every_fault_and_an_unhealed_fault_lasts_to_the_end(tmp_path: Path) -> None:
+    made = History()
+    made.send(0.0, 0, 1, 0)
+    made.fault(1.0, '{"fault": "DelayAnswers", "node": 1, "latency_ms": 9, "nodes": [1]}')
+    made.fault(1.5, KILL, 2)
+    made.fault(2.0, HEAL)
+    made.fault(3.0, "not JSON", 3)
+    made.read_all(5.0, {0: 1})
+    faults = load(write_run(tmp_path / "run", made.rows)).faults
+    assert [(f.name, f.nodes, f.is_healed) for f in faults] == [
+        ("DelayAnswers", (1,), True), ("Kill", (2,), True), ("not JSON", (3,), False),
+    ]  # fmt: skip
+    assert [f.start_s for f in faults] == pytest.approx([1.0, 1.5, 3.0])
+    assert [f.end_s for f in faults] == pytest.approx([2.1, 2.1, 5.1])
+    assert faults[0].note == "latency_ms 9"
+    assert faults[1].note == "aimed at: leader"
+
+
+def _with_anomalies(run: Path, *anomalies: Anomaly, count: int = 0) -> None:
+    opinion = CheckerVerdict("lost_writes", Validity.INVALID, 9, anomalies, count or len(anomalies))
+    verdict = merge([opinion], engine="local (polars)")
+    (run / "verdict.json").write_text(verdict.to_json())
+
+
+def test_of_a_long_read_the_records_are_shown_that_the_sentence_names(tmp_path: Path) -> None:
+    made = History()
+    sent = made.send(0.0, 0, 777_777, 5000)
+    read = made.read_all(2.0, {offset: 10_000_000 + offset for offset in range(9000)})
+    run = write_run(tmp_path / "run", made.rows)
+    message = "777777 was acknowledged at offset 5000; reads went to offset 8999 without it"
+    scope = {"topic": "appends", "partition": 0}
+    _with_anomalies(run, Anomaly("lost-write", (sent, read), message, scope))
+    (told,) = run_report(load(run), "run-1").anomalies
+    assert [(row.operation, row.offset) for row in told.evidence if row.f == "send"] == [
+        (sent, "5000")
+    ]
+    shown = {row.offset for row in told.evidence if row.operation == read}
+    assert {"4999", "5000", "5001", "8998", "8999"} <= shown
+    assert len(shown) <= ROWS_MAX
+    assert told.left_out == 9000 + 1 + 1 - len(told.evidence)
+
+
+def test_many_anomalies_are_counted_and_all_their_operations_framed(tmp_path: Path) -> None:
+    made = History()
+    operations = [made.send(n * 0.2, n % 3, n, n) for n in range(60)]
+    run = write_run(tmp_path / "run", made.rows)
+    anomalies = [Anomaly("lost-write", (op,), f"{op} is lost") for op in operations]
+    _with_anomalies(run, *anomalies, count=4711)
+    told = run_report(load(run), "run-1")
+    assert len(told.anomalies) == ANOMALIES_MAX
+    assert f"{4711 - ANOMALIES_MAX:,} more in verdict.json" in report_run(run).read_text()
+    assert str(told.figures[0].svg).count('class="proof"') == 60
+
+
+def test_an_operation_that_the_history_lacks_is_no_catastrophe(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", valid_rows())
+    _with_anomalies(run, Anomaly("lost-write", (12345,), "12345 is lost"))
+    assert "The history holds none of these operations." in report_run(run).read_text()
+
+
+def test_the_second_engine_is_told_to_agree_or_to_differ(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", invalid_rows())
+    (run / "verdict-local.json").write_text((run / "verdict.json").read_text())
+    assert "came to the same verdict and the same anomalies" in run_report(load(run), "r").second
+    data = json.loads((run / "verdict.json").read_text())
+    data["checkers"]["lost_writes"]["anomalies"].pop()
+    (run / "verdict-local.json").write_text(json.dumps(data))
+    assert "without 1 of its own" in run_report(load(run), "r").second
+    assert Verdict.from_dict(data).validity is Validity.INVALID
+
+
+def test_a_few_drawings_are_embedded_and_the_others_named(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", invalid_rows())
+    (run / "porcupine").mkdir()
+    for number in range(DRAWINGS_MAX + 1):
+        (run / "porcupine" / f"part-{number}.html").write_text("<p>drawn</p>")
+    (run / "porcupine" / "huge.html").write_text("x" * 1_000_000)
+    told = run_report(load(run), "run-1")
+    assert len(told.drawings) == DRAWINGS_MAX
+    assert len(told.drawings_left_out) == 2
+    assert "huge.html" in report_run(run).read_text()
+
+
+# --- large runs ---------------------------------------------------------------------------------
+
+
+def test_a_run_of_many_operations_stays_small_and_shows_what_matters(tmp_path: Path) -> None:
+    count = 200_000
+    number = pl.int_range(count, eager=True)
+    start = number * 1_000_000 + 5_000_000_000
+    rows = pl.DataFrame({
+        "schema_version": 1, "op_id": number, "record_index": 0, "process": number % 16,
+        "f": "send", "type": pl.select(
+            pl.when(number % 1000 == 7).then(pl.lit("info")).otherwise(pl.lit("ok"))
+        ).to_series(),
+        "t_invoke_ns": start, "t_complete_ns": start + 700_000 + (number * 7919) % 9_000_000,
+        "topic": "appends", "partition": number % 8, "value": number, "offset": number // 8,
+        "acks": -1, "final": False,
+    })  # fmt: skip
+    missing = [
+        pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in history.SCHEMA.items() if name not in rows.columns
+    ]  # fmt: skip
+    run = write_run(tmp_path / "run", [], judge=False)
+    history.write(run / "history.parquet", rows.with_columns(missing))
+    _with_anomalies(run, Anomaly("lost-write", (100_123,), "it is lost"))
+    began = time.monotonic()
+    page = report_run(run)
+    assert time.monotonic() - began < 60
+    assert page.stat().st_size < REPORT_BYTES_MAX
+    assert "operation 100123 proves an anomaly" in page.read_text()
+
+
+# --- Markdown -----------------------------------------------------------------------------------
+
+
+def test_the_summary_has_verdicts_counts_failures_and_commands(tmp_path: Path) -> None:
+    bad = write_run(tmp_path / "bad", invalid_rows())
+    report_demo(
+        tmp_path / "report.html",
+        conformance=[results("kfake", ("PROD-02", "a_thing", "failed"), ("A-1", "b", "passed"))],
+        runs=[bad], canaries=[], components=[],
+        lines=[("conformance P0 kfake", "1 failed", False)],
+    )  # fmt: skip
+    summary = (tmp_path / "summary.md").read_text()
+    for line in (
+        "| ✗ | conformance P0 kfake | not as expected: 1 failed "
+        "| `touchstone conform --target kfake --priority P0` |",
+        "| kfake | 1 | 1 | 0 | 2 |",
+        "- **PROD-02** a thing (v3)",
+        "  - expected NONE(0), actual CORRUPT\\_MESSAGE(2)",
+        "  - `pytest 'cases/a_thing[0]' --target kfake`",
+        "- `lost_writes`: 1",
+    ):
+        assert line in summary.splitlines()
+    assert "77 was acknowledged at offset 1" in summary
+
+
+def test_hostile_words_stay_words_in_markdown(tmp_path: Path) -> None:
+    hostile = "a|b\n<script>x</script> [c](d) `e` @team"
+    report_demo(
+        tmp_path / "report.html", conformance=[], runs=[], canaries=[], components=[],
+        lines=[(hostile, hostile, True)],
+    )  # fmt: skip
+    summary = (tmp_path / "summary.md").read_text()
+    (row,) = [line for line in summary.splitlines() if line.startswith("| ✓")]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 5
+    assert "<script>" not in summary
+    assert "\\[c\\](d) \\`e\\` \\@team" in row
