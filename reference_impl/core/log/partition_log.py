@@ -19,7 +19,7 @@ from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.checkpoints import TopicPartition, read_topic_id, write_topic_id
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.producer_snapshot import Snapshots
-from reference_impl.core.log.producer_state import ProducerStateManager
+from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
 from reference_impl.core.log.recovery import Loaded, Opening, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
 from reference_impl.core.log.segment import (
@@ -30,6 +30,7 @@ from reference_impl.core.log.segment import (
     TimestampOffset,
 )
 from reference_impl.core.log.segments import Segments
+from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.storage import Buffer, Storage, StorageError
 from reference_impl.wire.records import (
     NO_TIMESTAMP,
@@ -215,11 +216,26 @@ class PartitionLog:
         for header in headers:
             if header.producer_id >= 0:
                 batch = memoryview(data)[start : start + header.size]
-                self.producer_state.update(header, header.base_offset, batch)
+                completed = self.producer_state.update(header, header.base_offset, batch)
+                if completed is not None and completed.is_aborted:
+                    self._note_aborted(completed)
             start += header.size
         unflushed = self._log_end_offset - self.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
             self.flush()
+
+    def _note_aborted(self, completed: CompletedTransaction) -> None:
+        """Readers must be told of it as long as its records are there (KIP-98)."""
+        stable = self.producer_state.last_stable_offset_after(completed)
+        entry = AbortedTransaction(
+            completed.producer_id, completed.first_offset, completed.last_offset, stable
+        )
+        try:
+            self._segments.note_aborted(entry)
+        except StorageError as error:
+            # The marker is in the log: only a restart, which builds the index anew, mends this.
+            self._failure = error
+            raise
 
     def _segment_for(self, placed: list[Appended]) -> Segment:
         """The active segment, or a new one where these batches do not belong into it."""
@@ -245,6 +261,7 @@ class PartitionLog:
         if segment.size > 0:
             segment.log.truncate(0)
             segment.reset_indexes()
+        segment.transaction_index.truncate_to(0)
         return segment
 
     # -- reading -------------------------------------------------------------------------------
@@ -296,6 +313,10 @@ class PartitionLog:
         newest = self._segments.max_timestamp
         return None if newest < 0 else self.offset_for_timestamp(newest)
 
+    def aborted_transactions(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Which transactions that were aborted may have records in this range (KIP-98)."""
+        return self._segments.aborted_between(from_offset, end_offset)
+
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The largest epoch not above this one, and where it ended; (-1, -1) if unknown
         (KIP-279).
@@ -345,14 +366,23 @@ class PartitionLog:
         self.high_watermark = min(self._high_watermark, log_end_offset)
 
     def _restored_producers(self) -> ProducerStateManager:
-        """The producer state at the log end: the newest snapshot, and the batches after it."""
-        producers = ProducerStateManager()
-        taken_at, entries = self._snapshots.newest(self._log_end_offset)
+        """The producer state at the log end: the newest snapshot, and the batches after it.
+
+        The transaction index is synced when a snapshot is taken, so its entries up to there are
+        right; those after it are built anew.
+        """
+        producers = self.producer_state = ProducerStateManager()
+        broken = self._segments.broken_transaction_index()
+        limit = self._log_end_offset if broken is None else broken.base_offset
+        taken_at, entries = self._snapshots.newest(limit)
         producers.load(entries)
+        self._segments.forget_aborted_from(taken_at)
         for batch in self._segments.batches(max(taken_at, self._log_start_offset)):
             header = read_header(batch)
             if header.has_producer_id:
-                producers.update(header, header.base_offset, batch)
+                completed = producers.update(header, header.base_offset, batch)
+                if completed is not None and completed.is_aborted:
+                    self._note_aborted(completed)
         return producers
 
     # -- keeping -------------------------------------------------------------------------------

@@ -238,6 +238,20 @@ class ProducerStateManager:
             return None
         return min(*self._ongoing, *self._unreplicated, 2**63 - 1)
 
+    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """What the last stable offset is once this transaction's marker counts
+        (ProducerStateManager.lastStableOffset)."""
+        return min(self._ongoing, default=completed.last_offset + 1)
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has written here in a transaction that no marker has ended."""
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.producer_epoch == producer_epoch
+            and entry.current_txn_first_offset is not None
+        )
+
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that wrote nothing for `producer.id.expiration.ms` and have nothing
         open.

@@ -20,9 +20,8 @@ from reference_impl.core.log.checkpoints import BadCheckpoint
 from reference_impl.core.log.leader_epochs import LeaderEpochs
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.segment import (
-    INDEX_SUFFIX,
+    INDEX_SUFFIXES,
     LOG_SUFFIX,
-    TIME_INDEX_SUFFIX,
     Appended,
     Segment,
 )
@@ -100,9 +99,7 @@ def _open_segments(opening: Opening) -> list[Segment]:
     ]
     for name in names:
         stem, dot, suffix = name.partition(".")
-        is_orphan = dot + suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX) and (
-            stem.isdigit() and int(stem) not in bases
-        )
+        is_orphan = dot + suffix in INDEX_SUFFIXES and (stem.isdigit() and int(stem) not in bases)
         if is_orphan or name.endswith(_LEFTOVER_SUFFIXES):
             opening.storage.delete(f"{opening.directory}/{name}")
     return [_new_segment(opening, base) for base in sorted(bases)]

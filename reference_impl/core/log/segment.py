@@ -1,6 +1,6 @@
-"""One segment: a `.log` file of batches with its offset index and its time index.
+"""One segment: a `.log` file of batches with its offset index, time index and transaction index.
 
-Source: LogSegment.java; design#log. The three files are named by the segment's base offset in
+Source: LogSegment.java; design#log. The files are named by the segment's base offset in
 20 digits. Only the last segment of a partition is appended to; when it is full, old or its
 index is full, it is closed and the next one begins.
 """
@@ -17,10 +17,12 @@ from reference_impl.core.log.batch_scan import CorruptLog, scan_headers
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.offset_index import OffsetIndex
 from reference_impl.core.log.time_index import TimeIndex
+from reference_impl.core.log.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
 from reference_impl.core.storage import Buffer, File, Storage, StorageError
 from reference_impl.wire.records import NO_TIMESTAMP, BatchHeader, CorruptRecord, RecordBatch
 
 LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX = ".log", ".index", ".timeindex"
+INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 _TAIL_BATCHES_MAX = 1024
 RELATIVE_OFFSET_MAX = 2**31 - 1
 """The indexes hold offsets relative to the base in an int32; so does a position."""
@@ -85,6 +87,9 @@ class Segment:
         bytes_max = config.segment_index_bytes
         self.offset_index = OffsetIndex(storage, index_path, base_offset, bytes_max)
         self.time_index = TimeIndex(storage, time_index_path, base_offset, bytes_max)
+        self.transaction_index = TransactionIndex(
+            storage, segment_path(directory, base_offset, TRANSACTION_INDEX_SUFFIX), base_offset
+        )
         self._index_interval_bytes = config.index_interval_bytes
         self._bytes_since_index_entry = 0
         self._first_timestamp: int | None = None
@@ -186,6 +191,7 @@ class Segment:
         self.log.truncate(size)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
         self._bytes_since_index_entry = 0
         self._newest = None
         self._forget_tail()
@@ -205,23 +211,25 @@ class Segment:
         self.time_index.keep_in_memory()
 
     def sync(self) -> None:
-        """Return when all three files would survive a loss of power."""
+        """Return when all its files would survive a loss of power."""
         self.log.sync()
         self.offset_index.sync()
         self.time_index.sync()
+        self.transaction_index.sync()
 
     def close(self) -> None:
         """Give the files back."""
         self.log.close()
         self.offset_index.close()
         self.time_index.close()
+        self.transaction_index.close()
 
     def delete(self) -> None:
         """Remove the files; the `.log` last, since an index without a log is recognised as a
         leftover.
         """
         self.close()
-        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX):
+        for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
             self._storage.delete(segment_path(self._directory, self.base_offset, suffix))
 
     # -- looking up ----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from reference_impl.core.log.batch_scan import CorruptLog, scan_batches
 from reference_impl.core.log.segment import Segment, Slice, TimestampOffset
+from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.wire.records import CorruptRecord
 
 
@@ -86,6 +87,34 @@ class Segments:
     def max_timestamp(self) -> int:
         """The largest timestamp of all; -1 where there is none."""
         return max(segment.newest[0] for segment in self._segments)
+
+    # -- aborted transactions ------------------------------------------------------------------
+
+    def note_aborted(self, aborted: AbortedTransaction) -> None:
+        """The segment that holds the marker keeps the entry."""
+        self.from_offset(aborted.last_offset)[0].transaction_index.append(aborted)
+
+    def aborted_between(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Aborted transactions that may have records in the range
+        (TransactionIndex.collectAbortedTxns): those whose marker comes later count as well."""
+        found = []
+        for segment in self.from_offset(from_offset):
+            for aborted in segment.transaction_index:
+                if aborted.last_offset >= from_offset and aborted.first_offset < end_offset:
+                    found.append(aborted)
+                if aborted.last_stable_offset >= end_offset:
+                    return found
+        return found
+
+    def forget_aborted_from(self, offset: int) -> None:
+        """Drop the entries with markers from `offset` on; they are to be noted again."""
+        for segment in self._segments:
+            segment.transaction_index.truncate_to(offset)
+
+    def broken_transaction_index(self) -> Segment | None:
+        """The first segment whose transaction index cannot be right."""
+        broken = (each for each in self._segments if each.transaction_index.problem())
+        return next(broken, None)
 
     # -- cutting -------------------------------------------------------------------------------
 
