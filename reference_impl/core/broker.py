@@ -28,6 +28,7 @@ from reference_impl.core.producer_ids import ProducerIds
 from reference_impl.core.replicas import Replicas
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import Storage
+from reference_impl.core.transactions.coordinator import TransactionCoordinator
 from reference_impl.wire import Struct
 
 
@@ -61,6 +62,7 @@ class Broker:
         )
         self._lead_all_partitions()
         self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self)
 
     # --- the current moment -------------------------------------------------------------------
 
@@ -149,6 +151,7 @@ class Broker:
             for note in log.recovery_notes:
                 yield Report(note)
         yield from self.groups.start()
+        yield from self.transactions.start()
         yield from housekeeping.again(self)
 
     def stop(self) -> None:

@@ -26,6 +26,7 @@ from reference_impl.core.groups import coordinator
 from reference_impl.core.handlers import HANDLERS
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import Storage
+from reference_impl.core.transactions import coordinator as transactions
 from reference_impl.wire import API_NAMES, ApiKey
 
 
@@ -85,6 +86,8 @@ class Node:
                 yield from broker.parking.expire(key)
             case TimerFired(key=key) if key[0] == coordinator.TIMER:
                 yield from broker.groups.timer_fired(key)
+            case TimerFired(key=key) if key[0] == transactions.TIMER:
+                yield from broker.transactions.timer_fired(key)
             case TimerFired(key=key) if key[0] == housekeeping.TIMER:
                 yield from housekeeping.run(broker)
             case Stopping():

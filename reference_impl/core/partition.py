@@ -50,10 +50,6 @@ class Partition:
         """The first offset which is not committed; consumers see only what is below."""
         return self.log.high_watermark
 
-    def readable_end(self, isolation_level: int) -> int:
-        """Where a consumer's view ends: high watermark, or last stable offset (KIP-98)."""
-        return self.log.last_stable_offset if isolation_level == 1 else self.log.high_watermark
-
     def append(self, batch: ValidatedBatch, now_ms: int) -> Appended:
         """Write one batch at the end of the log, under the current leader epoch."""
         result = self.log.append(batch.data, [batch.header], self.leader_epoch, now_ms)

@@ -9,6 +9,7 @@ Not modelled: offset expiry (KIP-211), consumer groups of KIP-848, share and str
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -19,9 +20,17 @@ from reference_impl.core.groups import group_log, rebalance, timers
 from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.group_log import KeyValue
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
+from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
 from reference_impl.core.groups.states import Move, State
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode, Struct
+from reference_impl.wire import (
+    ControlRecordType,
+    ErrorCode,
+    RecordBatch,
+    Struct,
+    control_type,
+    decode_record,
+)
 
 if TYPE_CHECKING:
     from reference_impl.core.broker import Broker
@@ -35,12 +44,13 @@ class GroupCoordinator:
     def __init__(self, broker: Broker) -> None:
         self.groups: dict[str, ClassicGroup] = {}
         self.offsets = Offsets()
+        self.pending_offsets = PendingOffsets()
         self.log = group_log.GroupLog(broker)
         self.initial_delay_ms = broker.config.number("group.initial.rebalance.delay.ms")
         self.group_size_max = broker.config.number("group.max.size")
         self._broker = broker
-        for key, value in self.log.replay():
-            self._apply(key, value)
+        for log_index, batch in self.log.replay():
+            self._apply_batch(log_index, batch)
 
     @property
     def now_ms(self) -> int:
@@ -53,15 +63,35 @@ class GroupCoordinator:
 
     # --- from the log -------------------------------------------------------------------------
 
-    def _apply(self, key: Struct, value: Struct | None) -> None:
+    def _apply_batch(self, log_index: int, batch: RecordBatch) -> None:
+        """Take one batch of the log into account."""
+        if batch.is_control:
+            kinds = [control_type(record) for record in batch.records]
+            if kinds and kinds[0] in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+                self.transaction_ended(
+                    log_index, batch.producer_id, kinds[0] is ControlRecordType.COMMIT
+                )
+            return
+        for log_offset, record in batch.offsets():
+            if record.key is None:
+                continue
+            key, value = decode_record(record.key, record.value)
+            if batch.is_transactional and value is not None:
+                committed = group_log.committed_from(value, log_offset)
+                commit = (key.group, (key.topic, key.partition), committed)
+                self._note_pending(log_index, batch.producer_id, [commit])
+            else:
+                self._apply(key, value, log_offset)
+
+    def _apply(self, key: Struct, value: Struct | None, log_offset: int) -> None:
         """Take one record of the log into account."""
         kind = type(key).__name__
         if kind == "OffsetCommitKey":
             where = (key.topic, key.partition)
             if value is None:
-                self.offsets.remove(key.group, where)
+                self._forget_offset(key.group, where)
             else:
-                self.offsets.put(key.group, where, group_log.committed_from(value))
+                self.offsets.put(key.group, where, group_log.committed_from(value, log_offset))
                 self.groups.setdefault(key.group, ClassicGroup(key.group))
         elif kind == "GroupMetadataKey":
             if value is None:
@@ -92,30 +122,75 @@ class GroupCoordinator:
         self, group_id: str, commits: Sequence[tuple[TopicPartition, CommittedOffset]]
     ) -> None:
         """Write offsets, then know them; raises Refused."""
-        self.log.append(
-            group_id, [group_log.offset_record(group_id, key, row) for key, row in commits]
-        )
-        for key, row in commits:
-            self.offsets.put(group_id, key, row)
+        first = self._write_commits(group_id, commits)
+        for log_offset, (key, row) in enumerate(commits, first):
+            self.offsets.put(group_id, key, replace(row, log_offset=log_offset))
         if commits:
             self.groups.setdefault(group_id, ClassicGroup(group_id))
 
+    def commit_in_transaction(
+        self,
+        group_id: str,
+        commits: Sequence[tuple[TopicPartition, CommittedOffset]],
+        producer_id: int,
+        producer_epoch: int,
+    ) -> None:
+        """Write offsets that count once their transaction is committed; raises Refused."""
+        partition = self.log.partition_of(group_id)
+        self._broker.rules.check_offset_writer(partition, producer_id, producer_epoch)
+        first = self._write_commits(group_id, commits, (producer_id, producer_epoch))
+        self._note_pending(
+            partition.index,
+            producer_id,
+            [
+                (group_id, key, replace(row, log_offset=log_offset))
+                for log_offset, (key, row) in enumerate(commits, first)
+            ],
+        )
+
+    def _write_commits(
+        self,
+        group_id: str,
+        commits: Sequence[tuple[TopicPartition, CommittedOffset]],
+        writer: tuple[int, int] | None = None,
+    ) -> int:
+        records = [group_log.offset_record(group_id, key, row) for key, row in commits]
+        return self.log.append(group_id, records, writer)
+
+    def _note_pending(self, log_index: int, producer_id: int, commits: list[Commit]) -> None:
+        for commit in commits:
+            self.pending_offsets.put(log_index, producer_id, commit)
+            self.groups.setdefault(commit[0], ClassicGroup(commit[0]))
+
+    def transaction_ended(self, log_index: int, producer_id: int, committed: bool) -> None:
+        """A marker is in a partition of the log: what was pending there counts now, or never."""
+        for group_id, key, offset in self.pending_offsets.end(log_index, producer_id):
+            known = self.offsets.of(group_id).get(key)
+            if committed and (known is None or known.log_offset < offset.log_offset):
+                self.offsets.put(group_id, key, offset)
+
+    def _forget_offset(self, group_id: str, key: TopicPartition) -> None:
+        self.offsets.remove(group_id, key)
+        self.pending_offsets.remove(group_id, key)
+
     def delete_offsets(self, group_id: str, keys: Sequence[TopicPartition]) -> None:
         """Write that these commits are no more, then forget them; raises Refused."""
-        known = [key for key in keys if key in self.offsets.of(group_id)]
+        held = {*self.offsets.of(group_id), *self.pending_offsets.of(group_id)}
+        known = [key for key in keys if key in held]
         self.log.append(group_id, [group_log.offset_record(group_id, key, None) for key in known])
         for key in known:
-            self.offsets.remove(group_id, key)
+            self._forget_offset(group_id, key)
 
     def delete_group(self, group: ClassicGroup) -> None:
         """End a group with everything that it committed; raises Refused."""
         keys = list(self.offsets.of(group.group_id))
+        keys += [key for key in self.pending_offsets.of(group.group_id) if key not in keys]
         records: list[KeyValue] = [
             group_log.offset_record(group.group_id, key, None) for key in keys
         ]
         self.log.append(group.group_id, [*records, group_log.group_tombstone(group.group_id)])
         for key in keys:
-            self.offsets.remove(group.group_id, key)
+            self._forget_offset(group.group_id, key)
         group.move(Move.GROUP_DELETED)
         del self.groups[group.group_id]
 

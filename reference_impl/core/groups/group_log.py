@@ -17,11 +17,11 @@ from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import (
+    TRANSACTIONAL_BIT,
     ErrorCode,
     Record,
     RecordBatch,
     Struct,
-    decode_record,
     definition,
     encode_record,
     read_header,
@@ -67,37 +67,45 @@ class GroupLog:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         return partition
 
-    def append(self, group_id: str, records: Sequence[KeyValue]) -> None:
-        """Write records of one group as one batch: all of them, or none; raises Refused."""
-        if not records:
-            return
+    def append(
+        self, group_id: str, records: Sequence[KeyValue], writer: tuple[int, int] | None = None
+    ) -> int:
+        """Write records of one group as one batch: all of them, or none; raises Refused.
+
+        `writer` is the producer id and epoch of a transaction. Answers the first record's offset.
+        """
         partition = self.partition_of(group_id)
+        if not records:
+            return partition.log.log_end_offset
         batch = RecordBatch(
             [_record(key, value) for key, value in records], base_timestamp=self._broker.now_ms
         )
+        if writer is not None:
+            batch.producer_id, batch.producer_epoch = writer
+            batch.attributes = TRANSACTIONAL_BIT
         data = bytearray(batch.encode())
         header = read_header(data)
         if header.size > partition.config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
         try:
-            partition.log.append(data, [header], partition.leader_epoch, self._broker.now_ms)
+            appended = partition.log.append(
+                data, [header], partition.leader_epoch, self._broker.now_ms
+            )
         except StorageError as error:
             raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
         partition.advance_high_watermark()
         self._broker.parking.note_change(partition.topic, partition.index)
+        return appended.base_offset
 
-    def replay(self) -> Iterator[KeyValue]:
-        """Every record of every partition, in the order of the log."""
+    def replay(self) -> Iterator[tuple[int, RecordBatch]]:
+        """Every batch of every partition with the partition's index, in the order of the log."""
         topic = self._broker.image.topics.get(TOPIC)
         for index in sorted(topic.partitions if topic else ()):
             partition = self._broker.replicas.get(TOPIC, index)
             if partition is None:
                 continue
             for data in partition.log.batches(partition.log.log_start_offset):
-                batch, _ = RecordBatch.decode(data)
-                for record in batch.records:
-                    if record.key is not None and not batch.is_control:
-                        yield decode_record(record.key, record.value)
+                yield index, RecordBatch.decode(data)[0]
 
 
 def _record(key: Struct, value: Struct | None) -> Record:
@@ -122,10 +130,15 @@ def offset_record(
     )
 
 
-def committed_from(value: Struct) -> CommittedOffset:
+def committed_from(value: Struct, log_offset: int) -> CommittedOffset:
     """The commit that a record tells of."""
     return CommittedOffset(
-        value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.topic_id
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        value.topic_id,
+        log_offset,
     )
 
 

@@ -22,6 +22,8 @@ class CommittedOffset:
     metadata: str
     commit_timestamp_ms: int
     topic_id: UUID = ZERO_UUID
+    log_offset: int = -1
+    """Of the record: a commit that was pending does not undo one that was written after it."""
 
 
 TopicPartition = tuple[str, int]
@@ -60,9 +62,17 @@ class Offsets:
 
 
 def check_commit(
-    group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
+    group: ClassicGroup,
+    member_id: str,
+    instance_id: str | None,
+    generation: int,
+    *,
+    in_transaction: bool = False,
 ) -> None:
-    """Whether this member may commit now; raises Refused."""
+    """Whether this member may commit now; raises Refused.
+
+    In a transaction the producer is what is fenced; versions before KIP-447 know no member.
+    """
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if generation < 0 and group.state is State.EMPTY:
@@ -71,8 +81,8 @@ def check_commit(
         group.checked_member(member_id, instance_id)
         if generation != group.generation:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)
-    else:
+    elif not in_transaction:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-    if group.state is State.COMPLETING_REBALANCE:
+    if group.state is State.COMPLETING_REBALANCE and not in_transaction:
         # The member knows the new generation, but not yet whether the partition is still its own.
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)

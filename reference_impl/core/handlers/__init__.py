@@ -6,6 +6,8 @@ The versions are those of Kafka 4.3.1.
 from __future__ import annotations
 
 from reference_impl.core.api import Api
+from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
+from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
 from reference_impl.core.handlers.api_versions import handle_api_versions
 from reference_impl.core.handlers.create_partitions import handle_create_partitions
 from reference_impl.core.handlers.create_topics import handle_create_topics
@@ -15,7 +17,10 @@ from reference_impl.core.handlers.delete_topics import handle_delete_topics
 from reference_impl.core.handlers.describe_cluster import handle_describe_cluster
 from reference_impl.core.handlers.describe_configs import handle_describe_configs
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
+from reference_impl.core.handlers.describe_producers import handle_describe_producers
 from reference_impl.core.handlers.describe_topic_partitions import handle_describe_topic_partitions
+from reference_impl.core.handlers.describe_transactions import handle_describe_transactions
+from reference_impl.core.handlers.end_txn import handle_end_txn
 from reference_impl.core.handlers.fetch import handle_fetch
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
 from reference_impl.core.handlers.heartbeat import handle_heartbeat
@@ -25,6 +30,7 @@ from reference_impl.core.handlers.join_group import handle_join_group
 from reference_impl.core.handlers.leave_group import handle_leave_group
 from reference_impl.core.handlers.list_groups import handle_list_groups
 from reference_impl.core.handlers.list_offsets import handle_list_offsets
+from reference_impl.core.handlers.list_transactions import handle_list_transactions
 from reference_impl.core.handlers.metadata import handle_metadata
 from reference_impl.core.handlers.offset_commit import handle_offset_commit
 from reference_impl.core.handlers.offset_delete import handle_offset_delete
@@ -32,6 +38,8 @@ from reference_impl.core.handlers.offset_fetch import handle_offset_fetch
 from reference_impl.core.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from reference_impl.core.handlers.produce import handle_produce
 from reference_impl.core.handlers.sync_group import handle_sync_group
+from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
+from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
 from reference_impl.wire import ApiKey
 
 HANDLERS: dict[int, Api] = {
@@ -54,11 +62,19 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DELETE_RECORDS: Api(handle_delete_records, 0, 2),
     ApiKey.INIT_PRODUCER_ID: Api(handle_init_producer_id, 0, 5),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(handle_offset_for_leader_epoch, 2, 4),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Api(handle_add_partitions_to_txn, 0, 5),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(handle_add_offsets_to_txn, 0, 4),
+    ApiKey.END_TXN: Api(handle_end_txn, 0, 5),
+    ApiKey.WRITE_TXN_MARKERS: Api(handle_write_txn_markers, 1, 2),
+    ApiKey.TXN_OFFSET_COMMIT: Api(handle_txn_offset_commit, 0, 5),
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
     ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
     ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
+    ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),
+    ApiKey.LIST_TRANSACTIONS: Api(handle_list_transactions, 0, 2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(handle_describe_topic_partitions, 0, 0),
 }

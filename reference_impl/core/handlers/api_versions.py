@@ -14,8 +14,16 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
 RESPONSE = definition("ApiVersionsResponse")
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 METADATA_VERSION = 30
-"""4.3-IV0, whose metadata records this broker writes. It has none of the other features: without
-transaction.version, group.version and the like a client must not use what they stand for."""
+"""4.3-IV0, whose metadata records this broker writes."""
+TRANSACTION_VERSION = 2
+"""An epoch for each transaction, and partitions that are added by writing to them (KIP-890)."""
+FEATURES = {
+    "metadata.version": (METADATA_VERSION, METADATA_VERSION),
+    "transaction.version": (0, TRANSACTION_VERSION),
+}
+"""The lowest and highest level of each; the highest is in force. What is not here, such as
+group.version, a client must not use."""
+LOWEST_LEVEL_0_SINCE = 4
 
 
 def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -41,20 +49,16 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
             least = api.advertised_min_version
         body.api_keys.append(row(key, least, api.max_version))
     body.supported_features = [
-        RESPONSE.struct(
-            "SupportedFeatureKey",
-            name="metadata.version",
-            min_version=METADATA_VERSION,
-            max_version=METADATA_VERSION,
-        )
+        RESPONSE.struct("SupportedFeatureKey", name=name, min_version=least, max_version=most)
+        for name, (least, most) in FEATURES.items()
+        # [Modified in v4: KIP-1022] Clients of older versions cannot read a lowest level of 0.
+        if least > 0 or request.api_version >= LOWEST_LEVEL_0_SINCE
     ]
     body.finalized_features = [
         RESPONSE.struct(
-            "FinalizedFeatureKey",
-            name="metadata.version",
-            min_version_level=METADATA_VERSION,
-            max_version_level=METADATA_VERSION,
+            "FinalizedFeatureKey", name=name, min_version_level=level, max_version_level=level
         )
+        for name, (_, level) in FEATURES.items()
     ]
     yield Respond(request, body)
 

@@ -1,7 +1,7 @@
 """Fetch (API key 1). Spec: FetchRequest.json; KIP-74 (size limits), KIP-98 (read_committed),
 KIP-227 (sessions), KIP-320 (leader epochs), KIP-516 (topic ids since v13), KIP-595 (divergence).
 
-Not modelled: aborted transactions (there are none), followers, rack-aware replica selection.
+Not modelled: followers, rack-aware replica selection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
-from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire import ErrorCode, Struct, batches, definition
 
 RESPONSE = definition("FetchResponse")
 READ_COMMITTED = 1
@@ -132,14 +132,29 @@ class PendingFetch:
             partition,
             params.fetch_offset,
             min(params.partition_max_bytes, reading.bytes_left),
-            partition.readable_end(isolation),
+            self._broker.rules.readable_end(partition, isolation),
             # KIP-74: the first batch of all comes whole, however small the limits, so that a
             # consumer gets past it.
             at_least_one=reading.bytes_read == 0,
         )
+        if isolation == READ_COMMITTED and row.records:
+            row.aborted_transactions = self._aborted(partition, params.fetch_offset, row.records)
         reading.bytes_read += len(row.records)
         reading.bytes_left = max(0, reading.bytes_left - len(row.records))
         return row
+
+    def _aborted(self, partition: Partition, from_offset: int, records: bytes) -> list[Struct]:
+        """What the reader must leave out of what it gets (KIP-98)."""
+        *_, (last, _, _) = batches(records)
+        aborted = self._broker.rules.aborted_transactions(
+            partition, from_offset, last.last_offset + 1
+        )
+        return [
+            RESPONSE.struct(
+                "AbortedTransaction", producer_id=each.producer_id, first_offset=each.first_offset
+            )
+            for each in aborted
+        ]
 
 
 def read(

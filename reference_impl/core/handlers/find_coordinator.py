@@ -1,7 +1,7 @@
 """FindCoordinator (API key 10). Spec: FindCoordinatorRequest.json; KIP-699 (several keys, v4),
 KIP-98 (transactions), KIP-932 (share groups, v6).
 
-Not modelled: coordinators of transactions and share groups; there is none to be found.
+Not modelled: coordinators of share groups; there is none to be found.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
+from reference_impl.core.transactions import transaction_log
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("FindCoordinatorResponse")
@@ -21,7 +22,7 @@ SEVERAL_KEYS_SINCE, SHARE_SINCE = 4, 6
 
 
 def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Say which broker looks after a group."""
+    """Say which broker looks after a group or a transactional id."""
     body = request.body
     # [Modified in v4: KIP-699]
     several = request.api_version >= SEVERAL_KEYS_SINCE
@@ -66,13 +67,15 @@ def check(broker: Broker, request: Request) -> None:
     # [New in v6: KIP-932]
     if kind == SHARE and request.api_version < SHARE_SINCE:
         raise Refused(ErrorCode.INVALID_REQUEST)
-    if kind != GROUP:
+    if kind == SHARE:
         raise Refused(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            "This broker coordinates consumer groups only.",
+            "This broker does not coordinate share groups.",
         )
     # DEDUPLICATE: a topic that exists is not made again.
     # APPLY: the first question makes the topic, and is asked to come again, as in Kafka.
-    if group_log.TOPIC not in broker.image.topics:
-        broker.groups.ensure_topic()
+    of_transactions = kind == TRANSACTION
+    topic = transaction_log.TOPIC if of_transactions else group_log.TOPIC
+    if topic not in broker.image.topics:
+        (broker.transactions if of_transactions else broker.groups).ensure_topic()
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)

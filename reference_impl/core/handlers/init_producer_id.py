@@ -1,7 +1,7 @@
-"""InitProducerId (API key 22). Spec: KIP-98; KIP-360 (epoch bump); KIP-730 (id blocks).
+"""InitProducerId (API key 22). Spec: KIP-98; KIP-360 (a producer that goes on, v3), KIP-588
+(PRODUCER_FENCED, v4), KIP-730 (id blocks).
 
-Not modelled: transactions. A transactional id gets an error, never an id without a coordinator
-behind it.
+Not modelled: two-phase commit (KIP-939, v6).
 """
 
 from __future__ import annotations
@@ -15,27 +15,40 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("InitProducerIdResponse")
+FENCED_SINCE = 4
 
 
 def handle_init_producer_id(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Give an idempotent producer an id that nobody else has."""
+    """Give a producer its id and epoch; with a transactional id, fence who had them before."""
+    body = request.body
     try:
         check(broker, request)
-        # DEDUPLICATE: each call gets a fresh id; ids given in the request are ignored without
-        # a transactional id (KafkaApis.java, handleInitProducerIdRequest).
+        # DEDUPLICATE: without a transactional id each call gets a fresh id, and ids given in the
+        # request are ignored (KafkaApis.java, handleInitProducerIdRequest).
         # APPLY
-        producer_id = broker.producer_ids.take()
+        if body.transactional_id is None:
+            producer_id, epoch = broker.producer_ids.take(), 0
+        else:
+            expected = None if body.producer_id == -1 else (body.producer_id, body.producer_epoch)
+            coordinator = broker.transactions
+            yield from coordinator.begin_producer(
+                body.transactional_id, body.transaction_timeout_ms, expected
+            )
+            transaction = coordinator.transactions[body.transactional_id]
+            producer_id, epoch = transaction.producer_id, transaction.producer_epoch
     except Refused as refused:
-        yield Respond(
-            request,
-            RESPONSE.new(error_code=refused.code, producer_id=-1, producer_epoch=-1),
-        )
+        code = refused.code
+        # [Modified in v4: KIP-588]
+        if code is ErrorCode.PRODUCER_FENCED and request.api_version < FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        yield Respond(request, RESPONSE.new(error_code=code, producer_id=-1, producer_epoch=-1))
         return
     # RESPOND
-    yield Respond(request, RESPONSE.new(producer_id=producer_id, producer_epoch=0))
+    yield Respond(request, RESPONSE.new(producer_id=producer_id, producer_epoch=epoch))
 
 
 def check(broker: Broker, request: Request) -> None:
+    """Raise Refused for what cannot be meant."""
     # VALIDATE
     body = request.body
     if (body.producer_id == -1) != (body.producer_epoch == -1):
@@ -47,4 +60,3 @@ def check(broker: Broker, request: Request) -> None:
     longest_ms = broker.config.number("transaction.max.timeout.ms")
     if not 0 < body.transaction_timeout_ms <= longest_ms:
         raise Refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-    raise Refused(ErrorCode.NOT_COORDINATOR)

@@ -64,7 +64,7 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
     ):
         raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     # DEDUPLICATE, APPLY: reading changes nothing.
-    end = partition.readable_end(request.body.isolation_level)
+    end = broker.rules.readable_end(partition, request.body.isolation_level)
     symbolic = SYMBOLIC.get(wanted.timestamp)
     if symbolic is not None:
         return symbolic(partition, end)

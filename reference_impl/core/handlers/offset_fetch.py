@@ -1,8 +1,5 @@
 """OffsetFetch (API key 9). Spec: OffsetFetchRequest.json; KIP-88 (all topics, v2), KIP-320 (leader
-epoch, v5), KIP-447 (require_stable, v7), KIP-709 (several groups, v8), KIP-848 (topic ids, v10).
-
-Not modelled: offsets of open transactions, so every offset is stable.
-"""
+epoch, v5), KIP-447 (require_stable, v7), KIP-709 (several groups, v8), KIP-848 (topic ids, v10)."""
 
 from __future__ import annotations
 
@@ -21,6 +18,8 @@ from reference_impl.wire.primitives import ZERO_UUID
 RESPONSE = definition("OffsetFetchResponse")
 SEVERAL_GROUPS_SINCE, TOPIC_IDS_SINCE = 8, 10
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
+UNSTABLE = CommittedOffset(-1, -1, "", -1)
+"""Told apart from NO_OFFSET by identity: an open transaction may commit another offset."""
 
 Offsets = dict[TopicPartition, CommittedOffset]
 
@@ -36,7 +35,7 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     body = RESPONSE.new()
     try:
-        offsets = offsets_of(broker, request.body.group_id)
+        offsets = offsets_of(broker, request, request.body.group_id, request.body.topics)
         body.topics = topics_of(broker, request, request.body.topics, offsets, "")
     except Refused as refused:
         body.error_code = refused.code
@@ -48,17 +47,28 @@ def group_of(broker: Broker, request: Request, wanted: Struct) -> Struct:
     """The offsets of one group, or why there are none to be had."""
     row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
     try:
-        offsets = offsets_of(broker, wanted.group_id)
+        offsets = offsets_of(broker, request, wanted.group_id, wanted.topics)
         row.topics = topics_of(broker, request, wanted.topics, offsets, "s")
     except Refused as refused:
         row.error_code = refused.code
     return row
 
 
-def offsets_of(broker: Broker, group_id: str) -> Offsets:
+def offsets_of(
+    broker: Broker, request: Request, group_id: str, wanted: list[Struct] | None
+) -> Offsets:
     """Everything a group has committed; raises Refused if another broker knows."""
     broker.groups.log.partition_of(group_id)
-    return broker.groups.offsets.of(group_id)
+    offsets = broker.groups.offsets.of(group_id)
+    # [New in v7: KIP-447]
+    if not request.body.require_stable:
+        return offsets
+    pending = broker.groups.pending_offsets.of(group_id)
+    # Who asks for all is told of what was committed before (OffsetMetadataManager.fetchAllOffsets).
+    return {
+        **offsets,
+        **{key: UNSTABLE for key in pending if wanted is not None or key in offsets},
+    }
 
 
 def topics_of(
@@ -109,6 +119,8 @@ def partition_row(
     committed = offsets.get((topic.name if topic is not None else name, index), NO_OFFSET)
     if topic is not None and committed.topic_id not in (ZERO_UUID, topic.topic_id):
         committed = NO_OFFSET  # it was for a topic of the same name that is gone
+    if committed is UNSTABLE:
+        code = ErrorCode.UNSTABLE_OFFSET_COMMIT
     return RESPONSE.struct(
         f"OffsetFetchResponsePartition{plural}",
         partition_index=index,

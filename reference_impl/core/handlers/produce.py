@@ -1,5 +1,6 @@
 """Produce (API key 0). Spec: ProduceRequest.json; KIP-98 (idempotence), KIP-467 (record errors),
-KIP-516 (topic ids since v13), KIP-951 (leader in the answer). Not modelled: transactions."""
+KIP-516 (topic ids since v13), KIP-890 (transactions), KIP-951 (leader in the answer).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from reference_impl.core.partition import Appended, Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
 from reference_impl.core.topic_names import is_internal
-from reference_impl.wire import ErrorCode, Struct, definition, read_header
+from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
+from reference_impl.wire import BatchHeader, ErrorCode, Struct, definition, read_header
 
 RESPONSE = definition("ProduceResponse")
 ACKS = (-1, 0, 1)
@@ -25,6 +27,14 @@ SAY_NOTHING_OF_THE_LOG = (
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
 """Errors of the append whose answer has no log start offset (ReplicaManager.appendToLocalLog)."""
+RETRIED_AS_NOT_ENOUGH_REPLICAS = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+"""Older clients do not expect these from Produce; they do know how to retry the other
+(ReplicaManager.handleProduceAppend)."""
 
 
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -63,7 +73,7 @@ def append_one(
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
     if is_internal(partition.topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "Cannot append to an internal topic.")
-    check_not_transactional(request, read_header(data).is_transactional)
+    check_transaction(broker, request, partition, read_header(data))
     broker.rules.check_enough_replicas(partition, request.body.acks)
     try:
         return partition, append_to(broker, partition, data)
@@ -89,18 +99,36 @@ def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray
         raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
 
 
-def check_not_transactional(request: Request, is_transactional: bool) -> None:
-    """There is no transaction coordinator here, so no transaction can be open for the batch."""
-    if not is_transactional:
+def check_transaction(
+    broker: Broker, request: Request, partition: Partition, header: BatchHeader
+) -> None:
+    """The partition takes part in the transaction that a batch belongs to; raises Refused."""
+    if not header.is_transactional:
         return
-    if request.body.transactional_id is None:
+    transactional_id = request.body.transactional_id
+    if transactional_id is None:
         raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    # [Modified in v11: KIP-890]
-    if request.api_version >= 11:
-        raise Refused(ErrorCode.TRANSACTION_ABORTABLE)
-    raise Refused(
-        ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction"
-    )  # fmt: skip
+    writer = Writer(
+        transactional_id,
+        header.producer_id,
+        header.producer_epoch,
+        api="Produce",
+        api_version=request.api_version,
+    )
+    # [New in v12: KIP-890] Without earlier batches here, the first one begins at 0.
+    is_unknown = partition.log.producer_state.entry(header.producer_id) is None
+    if writer.adds_implicitly and is_unknown and header.base_sequence != 0:
+        raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    try:
+        ensure_takes_part(broker, partition, writer)
+    except Refused as refused:
+        if refused.code in RETRIED_AS_NOT_ENOUGH_REPLICAS:
+            raise Refused(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                "Unable to verify the partition has been added to the transaction. Underlying"
+                f" error: {refused.code.name}",
+            ) from None
+        raise
 
 
 class PendingProduce:

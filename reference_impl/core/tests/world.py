@@ -162,6 +162,7 @@ class World:
         version: int = 9,
         acks: int = -1,
         raw: bytes | None = None,
+        transactional_id: str | None = None,
         **batch: Any,
     ) -> Struct:
         """Append one batch; returns the partition's row of the answer."""
@@ -170,6 +171,7 @@ class World:
         body = of.new(
             acks=acks,
             timeout_ms=1000,
+            transactional_id=transactional_id,
             topic_data=[
                 of.struct(
                     "TopicProduceData",
@@ -256,7 +258,8 @@ def values_in(records: bytes) -> list[str]:
     found, position = [], 0
     while position < len(records):
         batch, position = RecordBatch.decode(records, position)
-        found += [record.value.decode() for record in batch.records if record.value is not None]
+        if not batch.is_control:
+            found += [record.value.decode() for record in batch.records if record.value is not None]
     return found
 
 

@@ -1,0 +1,46 @@
+"""Offsets that were committed in a transaction which is not decided yet.
+
+Source: OffsetMetadataManager.java (pendingTransactionalOffsets, replayEndTransactionMarker);
+KIP-98, KIP-447 (consumers may ask to be told of them). They lie in `__consumer_offsets` as a
+transactional batch, and count, or are forgotten, with the marker in the same partition.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+
+Commit = tuple[str, TopicPartition, CommittedOffset]
+"""(group id, partition, offset)."""
+_Writer = tuple[int, int]
+"""(partition of __consumer_offsets, producer id)."""
+
+
+class PendingOffsets:
+    """Per open transaction, the newest commit of each partition."""
+
+    def __init__(self) -> None:
+        self._open: dict[_Writer, dict[tuple[str, TopicPartition], CommittedOffset]] = {}
+
+    def put(self, log_index: int, producer_id: int, commit: Commit) -> None:
+        """Take a commit into account that a marker is to decide on."""
+        group_id, key, committed = commit
+        self._open.setdefault((log_index, producer_id), {})[group_id, key] = committed
+
+    def end(self, log_index: int, producer_id: int) -> list[Commit]:
+        """The commits of a transaction that has ended, which are pending no more."""
+        ended = self._open.pop((log_index, producer_id), {})
+        return [(group_id, key, committed) for (group_id, key), committed in ended.items()]
+
+    def has(self, group_id: str, key: TopicPartition) -> bool:
+        """Whether a newer offset may be on its way (UNSTABLE_OFFSET_COMMIT)."""
+        return any((group_id, key) in commits for commits in self._open.values())
+
+    def of(self, group_id: str) -> list[TopicPartition]:
+        """The partitions of one group with pending commits."""
+        found = (key for commits in self._open.values() for key in commits)
+        return [partition for group, partition in found if group == group_id]
+
+    def remove(self, group_id: str, key: TopicPartition) -> None:
+        """The group, or the partition of it, was deleted: no marker shall bring it back."""
+        for commits in self._open.values():
+            commits.pop((group_id, key), None)

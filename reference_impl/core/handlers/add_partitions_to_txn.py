@@ -1,0 +1,141 @@
+"""AddPartitionsToTxn (API key 24). Spec: KIP-98; KIP-588 (PRODUCER_FENCED, v2), KIP-890 (several
+transactions and verification, v4, which brokers ask of each other; v5, epochs per transaction)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.parking import PartitionKey
+from reference_impl.core.refused import Refused
+from reference_impl.core.transactions.transaction import CLASSIC, EPOCH_PER_TRANSACTION
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("AddPartitionsToTxnResponse")
+FENCED_SINCE, SEVERAL_SINCE, EPOCH_PER_TRANSACTION_SINCE = 2, 4, 5
+Codes = dict[PartitionKey, ErrorCode]
+
+
+def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let partitions take part in transactions, or say whether they do."""
+    body = request.body
+    # [Modified in v4: KIP-890]
+    if request.api_version >= SEVERAL_SINCE:
+        answer = RESPONSE.new()
+        for asked in body.transactions:
+            rows = answered(asked.topics, one_transaction(broker, request, asked))
+            answer.results_by_transaction.append(
+                RESPONSE.struct(
+                    "AddPartitionsToTxnResult",
+                    transactional_id=asked.transactional_id,
+                    topic_results=rows,
+                )
+            )
+        # RESPOND
+        yield Respond(request, answer)
+        return
+    codes = added(
+        broker,
+        request,
+        body.v3_and_below_transactional_id,
+        body.v3_and_below_producer_id,
+        body.v3_and_below_producer_epoch,
+        body.v3_and_below_topics,
+    )
+    rows = answered(body.v3_and_below_topics, codes)
+    yield Respond(request, RESPONSE.new(results_by_topic_v3_and_below=rows))
+
+
+def one_transaction(broker: Broker, request: Request, asked: Struct) -> Codes:
+    """A code for each partition of one transaction."""
+    if asked.verify_only:
+        return verified(broker, asked)
+    return added(
+        broker,
+        request,
+        asked.transactional_id,
+        asked.producer_id,
+        asked.producer_epoch,
+        asked.topics,
+    )
+
+
+def added(
+    broker: Broker,
+    request: Request,
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    topics: list[Struct],
+) -> Codes:
+    """All partitions of one transaction are added, or none."""
+    # VALIDATE
+    keys = partitions_of(topics)
+    unknown = {key for key in keys if broker.replicas.get(*key) is None}
+    if unknown:
+        return {
+            key: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if key in unknown
+            else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for key in keys
+        }
+    version = request.api_version
+    # DEDUPLICATE: partitions which take part already change nothing (coordinator).
+    # APPLY
+    code = ErrorCode.NONE
+    try:
+        broker.transactions.add_partitions(
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            frozenset(keys),
+            # [New in v5: KIP-890]
+            EPOCH_PER_TRANSACTION if version >= EPOCH_PER_TRANSACTION_SINCE else CLASSIC,
+        )
+    except Refused as refused:
+        code = refused.code
+        # [Modified in v2: KIP-588]
+        if code is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return dict.fromkeys(keys, code)
+
+
+def verified(broker: Broker, asked: Struct) -> Codes:
+    """Whether each partition takes part; nothing is added."""
+    codes: Codes = {}
+    for key in partitions_of(asked.topics):
+        try:
+            broker.transactions.check_partition(
+                asked.transactional_id, asked.producer_id, asked.producer_epoch, key
+            )
+        except Refused as refused:
+            codes[key] = refused.code
+        else:
+            codes[key] = ErrorCode.NONE
+    return codes
+
+
+def partitions_of(topics: list[Struct]) -> list[PartitionKey]:
+    """Every (topic, partition) in the request, in its order."""
+    return [(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def answered(topics: list[Struct], codes: Codes) -> list[Struct]:
+    """The rows of the answer."""
+    return [
+        RESPONSE.struct(
+            "AddPartitionsToTxnTopicResult",
+            name=topic.name,
+            results_by_partition=[
+                RESPONSE.struct(
+                    "AddPartitionsToTxnPartitionResult",
+                    partition_index=index,
+                    partition_error_code=codes[topic.name, index],
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

@@ -1,0 +1,53 @@
+"""DescribeProducers (API key 61). Spec: KIP-664."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.log.producer_state import ProducerEntry
+from reference_impl.core.refused import Refused
+from reference_impl.wire import Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
+
+RESPONSE = definition("DescribeProducersResponse")
+
+
+def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Tell what partitions remember of their producers."""
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    # RESPOND
+    answer = RESPONSE.new()
+    for topic in request.body.topics:
+        rows = [described(broker, topic.name, index) for index in topic.partition_indexes]
+        answer.topics.append(RESPONSE.struct("TopicResponse", name=topic.name, partitions=rows))
+    yield Respond(request, answer)
+
+
+def described(broker: Broker, topic: str, index: int) -> Struct:
+    """One partition, or why it cannot be described."""
+    row = RESPONSE.struct("PartitionResponse", partition_index=index)
+    # VALIDATE
+    try:
+        partition = broker.led_partition(topic, ZERO_UUID, index)
+    except Refused as refused:
+        row.error_code, row.error_message = refused.code, refused.message
+        return row
+    row.active_producers = [producer(entry) for entry in partition.log.producer_state.entries()]
+    return row
+
+
+def producer(entry: ProducerEntry) -> Struct:
+    """What is known of one producer."""
+    first_offset = entry.current_txn_first_offset
+    return RESPONSE.struct(
+        "ProducerState",
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch,
+        last_sequence=entry.last_sequence,
+        last_timestamp=entry.last_timestamp,
+        coordinator_epoch=entry.coordinator_epoch,
+        current_txn_start_offset=-1 if first_offset is None else first_offset,
+    )

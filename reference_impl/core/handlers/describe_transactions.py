@@ -1,0 +1,46 @@
+"""DescribeTransactions (API key 65). Spec: KIP-664."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("DescribeTransactionsResponse")
+
+
+def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Tell everything about some transactional ids."""
+    # VALIDATE happens for each id on its own. DEDUPLICATE, APPLY: reading changes nothing.
+    # RESPOND
+    rows = [described(broker, name) for name in request.body.transactional_ids]
+    yield Respond(request, RESPONSE.new(transaction_states=rows))
+
+
+def described(broker: Broker, transactional_id: str) -> Struct:
+    """One id, or why it cannot be described."""
+    row = RESPONSE.struct("TransactionState", transactional_id=transactional_id)
+    try:
+        if not transactional_id:
+            raise Refused(ErrorCode.INVALID_REQUEST)
+        transaction = broker.transactions.find(transactional_id)
+        if transaction is None:
+            raise Refused(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    except Refused as refused:
+        row.error_code = refused.code
+        return row
+    row.transaction_state = transaction.state.value
+    row.transaction_timeout_ms = transaction.timeout_ms
+    row.transaction_start_time_ms = transaction.start_ms
+    row.producer_id = transaction.producer_id
+    row.producer_epoch = transaction.producer_epoch
+    row.topics = [
+        RESPONSE.struct("TopicData", topic=topic, partitions=[index for _, index in keys])
+        for topic, keys in groupby(sorted(transaction.partitions), key=lambda key: key[0])
+    ]
+    return row

@@ -1,0 +1,63 @@
+"""ListTransactions (API key 66). Spec: KIP-664; KIP-994 (duration, v1), KIP-1152 (pattern, v2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.transactions.states import State
+from reference_impl.core.transactions.transaction import Transaction
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("ListTransactionsResponse")
+_STATES = {state.value: state for state in State}
+PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+"""Kafka knows it as a state, though no transactional id is ever seen in it (states.py)."""
+
+
+def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effect]:
+    """List the transactional ids that pass every filter."""
+    body = request.body
+    # VALIDATE
+    # [New in v2: KIP-1152]
+    try:
+        pattern = re.compile(body.transactional_id_pattern or ".*", re.DOTALL)
+    except re.error:
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION))
+        return
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    # RESPOND
+    answer = RESPONSE.new(
+        unknown_state_filters=[
+            name
+            for name in body.state_filters
+            if name not in _STATES and name != PREPARE_EPOCH_FENCE
+        ]
+    )
+    for transaction in broker.transactions.transactions.values():
+        if passes(transaction, body, broker.now_ms) and pattern.fullmatch(
+            transaction.transactional_id
+        ):
+            answer.transaction_states.append(
+                RESPONSE.struct(
+                    "TransactionState",
+                    transactional_id=transaction.transactional_id,
+                    producer_id=transaction.producer_id,
+                    transaction_state=transaction.state.value,
+                )
+            )
+    yield Respond(request, answer)
+
+
+def passes(transaction: Transaction, filters: Struct, now_ms: int) -> bool:
+    """TransactionStateManager.listTransactionStates, shouldInclude."""
+    if filters.producer_id_filters and transaction.producer_id not in filters.producer_id_filters:
+        return False
+    if filters.state_filters and transaction.state.value not in filters.state_filters:
+        return False
+    # [New in v1: KIP-994]
+    least_ms = filters.duration_filter
+    return bool(least_ms < 0 or now_ms - transaction.start_ms > least_ms)

@@ -1,0 +1,106 @@
+"""TxnOffsetCommit (API key 28). Spec: KIP-98; KIP-447 (member and generation, v3), KIP-890
+(TRANSACTION_ABORTABLE, v4; the group takes part implicitly, v5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition, check_commit
+from reference_impl.core.refused import Refused
+from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("TxnOffsetCommitResponse")
+Wanted = tuple[TopicImage, Struct, Struct]
+"""The topic, the partition in the request, and its row in the answer."""
+
+
+def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Note how far a group has come, if the transaction is committed."""
+    answer = RESPONSE.new()
+    wanted: list[Wanted] = []
+    for topic in request.body.topics:
+        rows = RESPONSE.struct("TxnOffsetCommitResponseTopic", name=topic.name)
+        answer.topics.append(rows)
+        image = broker.image.topics.get(topic.name)
+        for partition in topic.partitions:
+            # VALIDATE the partitions
+            row = RESPONSE.struct(
+                "TxnOffsetCommitResponsePartition", partition_index=partition.partition_index
+            )
+            rows.partitions.append(row)
+            if image is None or partition.partition_index not in image.partitions:
+                row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                wanted.append((image, partition, row))
+    # DEDUPLICATE: the newest commit counts, so the same one again changes nothing.
+    if wanted:
+        try:
+            commit(broker, request, wanted)
+        except Refused as refused:
+            for _, _, row in wanted:
+                row.error_code = refused.code
+    # RESPOND
+    yield Respond(request, answer)
+
+
+def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
+    """Commit what may be committed; raises Refused where that is nothing."""
+    body = request.body
+    # VALIDATE the transaction, then the group
+    log_partition = broker.groups.log.partition_of(body.group_id)
+    ensure_takes_part(
+        broker,
+        log_partition,
+        Writer(
+            body.transactional_id,
+            body.producer_id,
+            body.producer_epoch,
+            api="TxnOffsetCommit",
+            api_version=request.api_version,
+        ),
+    )
+    check_commit(
+        group_of(broker, body),
+        body.member_id,
+        body.group_instance_id,
+        body.generation_id,
+        in_transaction=True,
+    )
+    commits: list[tuple[TopicPartition, CommittedOffset]] = []
+    longest = broker.config.number("offset.metadata.max.bytes")
+    for image, partition, row in wanted:
+        metadata = partition.committed_metadata or ""
+        if len(metadata.encode()) > longest:
+            row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            continue
+        committed = CommittedOffset(
+            partition.committed_offset,
+            partition.committed_leader_epoch,
+            metadata,
+            broker.now_ms,
+            image.topic_id,
+        )
+        commits.append(((image.name, partition.partition_index), committed))
+    # APPLY: it is in the log, but counts only with the marker.
+    broker.groups.commit_in_transaction(
+        body.group_id, commits, body.producer_id, body.producer_epoch
+    )
+
+
+def group_of(broker: Broker, body: Struct) -> ClassicGroup:
+    """The group, which a producer without a consumer may create; raises Refused.
+
+    Source: OffsetMetadataManager.java, validateTransactionalOffsetCommit.
+    """
+    group = broker.groups.group(body.group_id)
+    if group is not None:
+        return group
+    if body.generation_id >= 0:
+        raise Refused(ErrorCode.ILLEGAL_GENERATION)
+    return ClassicGroup(body.group_id)  # exists once something is written

@@ -1,0 +1,66 @@
+"""WriteTxnMarkers (API key 27). Spec: KIP-98; KIP-664 (an administrator ends a hanging
+transaction), KIP-890 (transaction version, v2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.core.transactions.markers import Marker, write_marker
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("WriteTxnMarkersResponse")
+
+
+def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Write markers into partitions, as the coordinator that asks has decided."""
+    answer = RESPONSE.new()
+    for asked in request.body.markers:
+        marker = Marker(
+            asked.producer_id,
+            asked.producer_epoch,
+            committed=asked.transaction_result,
+            coordinator_epoch=asked.coordinator_epoch,
+            # [New in v2: KIP-890]
+            transaction_version=asked.transaction_version,
+        )
+        result = RESPONSE.struct("WritableTxnMarkerResult", producer_id=asked.producer_id)
+        answer.markers.append(result)
+        for topic in asked.topics:
+            rows = [
+                RESPONSE.struct(
+                    "WritableTxnMarkerPartitionResult",
+                    partition_index=index,
+                    error_code=written(broker, topic.name, index, marker),
+                )
+                for index in topic.partition_indexes
+            ]
+            result.topics.append(topic_result(topic.name, rows))
+    # RESPOND
+    yield Respond(request, answer)
+
+
+def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode:
+    """Write one marker; says how that went."""
+    # VALIDATE
+    partition = broker.replicas.get(topic, index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    # DEDUPLICATE: a marker without a transaction ends nothing.
+    # APPLY
+    try:
+        write_marker(broker, partition, marker)
+    except Refused as refused:
+        return refused.code
+    except StorageError:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return ErrorCode.NONE
+
+
+def topic_result(name: str, rows: list[Struct]) -> Struct:
+    """The rows of one topic."""
+    return RESPONSE.struct("WritableTxnMarkerTopicResult", name=name, partitions=rows)

@@ -1,0 +1,278 @@
+"""The transaction coordinator: every transactional id, since one node coordinates them all.
+
+Source: TransactionCoordinator.scala, TransactionStateManager.scala; KIP-98, KIP-360, KIP-588,
+KIP-890. What must survive a restart is in `__transaction_state` before it is acted upon
+(transaction_log.py): a decision that is in that log is carried out, by the next process if not by
+this one.
+
+Not modelled: two-phase commit (KIP-939).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reference_impl.core.controller.topic_changes import create_topic
+from reference_impl.core.effects import Effect, Report, SetTimer
+from reference_impl.core.events import TimerKey
+from reference_impl.core.parking import PartitionKey
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.core.transactions import transaction_log
+from reference_impl.core.transactions.ending import Ending, decide
+from reference_impl.core.transactions.markers import Marker, write_marker
+from reference_impl.core.transactions.states import PREPARED, Move, State
+from reference_impl.core.transactions.transaction import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    Transaction,
+)
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+TIMER = "transactions"
+TIMEOUTS, EXPIRY, MARKERS = "timeouts", "expiry", "markers"
+MARKER_RETRY_MS = 1000
+
+ProducerIdAndEpoch = tuple[int, int]
+
+
+class TransactionCoordinator:
+    """Transactions by transactional id."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.transactions: dict[str, Transaction] = {}
+        self.log = transaction_log.TransactionLog(broker)
+        self._broker = broker
+        for name, transaction in self.log.replay():
+            if transaction is None:
+                self.transactions.pop(name, None)
+            else:
+                self.transactions[name] = transaction
+
+    # --- from the start, and with time --------------------------------------------------------
+
+    def start(self) -> Iterator[Effect]:
+        """Finish what the last process had decided, and begin to look at the clock."""
+        if self._broker.rules.completes_decided_transactions():
+            yield from self._complete_all()
+        for what in (TIMEOUTS, EXPIRY):
+            yield self._again(what)
+
+    def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
+        """It is time to look for what nobody asks about."""
+        match key[1]:
+            case str(what) if what == TIMEOUTS:
+                yield self._again(what)
+                yield from self._abort_timed_out()
+            case str(what) if what == EXPIRY:
+                yield self._again(what)
+                yield from self._expire()
+            case str(what) if what == MARKERS:
+                yield from self._complete_all()
+
+    def _again(self, what: str) -> Effect:
+        names = {
+            TIMEOUTS: "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+            EXPIRY: "transaction.remove.expired.transaction.cleanup.interval.ms",
+        }
+        return SetTimer((TIMER, what), self._broker.config.number(names[what]))
+
+    def _abort_timed_out(self) -> Iterator[Effect]:
+        """abortTimedOutTransactions: a producer that went away must not hold readers for ever."""
+        broker = self._broker
+        for transaction in list(self.transactions.values()):
+            if broker.rules.has_timed_out(transaction, broker.now_ms):
+                try:
+                    self._save(transaction.fenced(broker.now_ms))
+                except Refused as refused:
+                    yield Report(f"{transaction.transactional_id} could not be aborted: {refused}")
+                else:
+                    yield from self.complete(transaction.transactional_id)
+
+    def _expire(self) -> Iterator[Effect]:
+        """Forget ids that nobody has used for long (KIP-98; transactional.id.expiration.ms)."""
+        broker = self._broker
+        oldest_ms = broker.now_ms - broker.config.number("transactional.id.expiration.ms")
+        at_rest = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+        for name, transaction in list(self.transactions.items()):
+            if transaction.state in at_rest and transaction.last_update_ms <= oldest_ms:
+                try:
+                    self.log.append(name, None)
+                except Refused as refused:
+                    yield Report(f"{name} could not be forgotten: {refused}")
+                else:
+                    del self.transactions[name]
+
+    # --- asked by handlers --------------------------------------------------------------------
+
+    def ensure_topic(self) -> None:
+        """Make `__transaction_state`, if it is not there; raises Refused."""
+        if transaction_log.TOPIC in self._broker.image.topics:
+            return
+        config = self._broker.config
+        create_topic(
+            self._broker,
+            transaction_log.TOPIC,
+            config.number("transaction.state.log.num.partitions"),
+            configs={
+                "cleanup.policy": "compact",
+                "compression.type": "uncompressed",
+                "min.insync.replicas": config.text("transaction.state.log.min.isr"),
+                "segment.bytes": config.text("transaction.state.log.segment.bytes"),
+                "unclean.leader.election.enable": "false",
+            },
+        )
+
+    def find(self, transactional_id: str) -> Transaction | None:
+        """An id that exists; raises Refused if this broker does not coordinate it."""
+        self.log.partition_of(transactional_id)
+        return self.transactions.get(transactional_id)
+
+    def known(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
+        """The id that a producer speaks of, in whose name it may speak; raises Refused."""
+        transaction = self._named(transactional_id)
+        self._broker.rules.check_producer(transaction, producer_id, epoch)
+        return transaction
+
+    def _named(self, transactional_id: str) -> Transaction:
+        if not transactional_id:
+            raise Refused(ErrorCode.INVALID_REQUEST)
+        transaction = self.find(transactional_id)
+        if transaction is None:
+            raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return transaction
+
+    def begin_producer(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
+    ) -> Iterator[Effect]:
+        """InitProducerId: the effects of fencing whoever had the id. Raises Refused; afterwards
+        `transactions` has the producer's id and epoch."""
+        broker = self._broker
+        transaction = self.find(transactional_id)
+        if transaction is None:
+            transaction = Transaction(
+                transactional_id, broker.producer_ids.take(), NO_EPOCH, timeout_ms, broker.now_ms
+            )
+        broker.rules.check_returning_id(transaction, expected)
+        if transaction.state in PREPARED:
+            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if transaction.state is State.ONGOING:
+            # The client is asked to come again, and gets an epoch above the one that fenced.
+            self._save(transaction.fenced(broker.now_ms))
+            yield from self.complete(transactional_id)
+            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
+        self._save(self._for_producer(transaction, timeout_ms, expected))
+
+    def _for_producer(
+        self, transaction: Transaction, timeout_ms: int, expected: ProducerIdAndEpoch | None
+    ) -> Transaction:
+        self._broker.rules.check_returning_epoch(transaction, expected)
+        now_ms = self._broker.now_ms
+        current = transaction.producer_epoch
+        if transaction.is_epoch_exhausted and (expected is None or expected[1] == current):
+            return transaction.with_new_producer_id(
+                self._broker.producer_ids.take(),
+                timeout_ms,
+                now_ms,
+                same_producer=expected is not None,
+            )
+        if expected is None:
+            return transaction.with_producer(current + 1, NO_EPOCH, timeout_ms, now_ms)
+        if current in (NO_EPOCH, expected[1]):
+            return transaction.with_producer(current + 1, current, timeout_ms, now_ms)
+        # KIP-360: a retry of a call whose answer was lost gets the same answer.
+        return transaction.with_producer(current, transaction.last_epoch, timeout_ms, now_ms)
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: frozenset[PartitionKey],
+        client_version: int,
+    ) -> None:
+        """Let partitions take part; raises Refused."""
+        transaction = self.known(transactional_id, producer_id, epoch)
+        if transaction.state in PREPARED:
+            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if transaction.state is State.ONGOING and partitions <= transaction.partitions:
+            return
+        self._save(transaction.with_partitions(partitions, client_version, self._broker.now_ms))
+
+    def check_partition(
+        self, transactional_id: str, producer_id: int, epoch: int, partition: PartitionKey
+    ) -> None:
+        """Whether a partition takes part in the producer's transaction (KIP-890); raises
+        Refused."""
+        transaction = self.known(transactional_id, producer_id, epoch)
+        if transaction.state in PREPARED:
+            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
+        self._broker.rules.check_takes_part(transaction, partition)
+
+    def end(
+        self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int
+    ) -> ProducerIdAndEpoch:
+        """Decide on the outcome, and write it; what the producer is to call itself from now on.
+        Raises Refused. `complete` must follow."""
+        transaction = self._named(transactional_id)
+        if decide(transaction, producer_id, epoch, commit=commit, version=version) is Ending.DONE:
+            return transaction.producer_id, transaction.producer_epoch
+        next_producer_id = NO_PRODUCER_ID
+        prepared_move = Move.COMMIT_DECIDED if commit else Move.ABORT_DECIDED
+        # [New in EndTxn v5: KIP-890]
+        if version >= 2 and transaction.is_epoch_exhausted:
+            next_producer_id = self._broker.producer_ids.take()
+        now_ms = self._broker.now_ms
+        prepared = transaction.prepared(prepared_move, version, next_producer_id, now_ms)
+        self._save(prepared)
+        completed = prepared.completed(now_ms)
+        return completed.producer_id, completed.producer_epoch
+
+    # --- carrying out -------------------------------------------------------------------------
+
+    def complete(self, transactional_id: str) -> Iterator[Effect]:
+        """Write the markers of a decided transaction, then that it is complete."""
+        transaction = self.transactions[transactional_id]
+        if transaction.state not in PREPARED:
+            return
+        try:
+            for topic, index in sorted(transaction.partitions):
+                yield from self._mark(topic, index, self._marker(transaction))
+            self._save(transaction.completed(self._broker.now_ms))
+        except (Refused, StorageError) as error:
+            yield Report(f"the transaction of {transactional_id} is not complete yet: {error}")
+            yield SetTimer((TIMER, MARKERS), MARKER_RETRY_MS)
+
+    def _mark(self, topic: str, index: int, marker: Marker) -> Iterator[Effect]:
+        partition = self._broker.replicas.get(topic, index)
+        if partition is None:
+            return  # a deleted topic needs no marker
+        try:
+            write_marker(self._broker, partition, marker)
+        except Refused as refused:
+            # A newer epoch has written there, after an administrator ended the transaction: there
+            # is nothing left to mark (TransactionMarkerRequestCompletionHandler.scala).
+            yield Report(f"{topic}-{index} needs no marker any more: {refused}")
+
+    def _complete_all(self) -> Iterator[Effect]:
+        for transaction in list(self.transactions.values()):
+            yield from self.complete(transaction.transactional_id)
+
+    def _marker(self, transaction: Transaction) -> Marker:
+        return Marker(
+            transaction.producer_id,
+            transaction.producer_epoch,
+            committed=transaction.state is State.PREPARE_COMMIT,
+            # Of this leadership: markers of an earlier one cannot come after it.
+            coordinator_epoch=self.log.partition_of(transaction.transactional_id).leader_epoch,
+            transaction_version=transaction.client_version,
+        )
+
+    def _save(self, transaction: Transaction) -> None:
+        """Write it, then know it; raises Refused."""
+        self.log.append(transaction.transactional_id, transaction)
+        self.transactions[transaction.transactional_id] = transaction

@@ -1,0 +1,73 @@
+"""Whether a partition takes part in the transaction that somebody writes in.
+
+Source: ReplicaManager.scala (maybeSendPartitionsToTransactionCoordinator, handleProduceAppend),
+AddPartitionsToTxnManager.scala, TransactionSupportedOperation; KIP-890. Without this check a batch
+that comes late, after the end of its transaction, would begin one that nobody ends, and readers
+would wait for ever (a hanging transaction). Older clients say beforehand which partitions take
+part, and that is verified; newer ones just write, and the partition is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.core.transactions.transaction import EPOCH_PER_TRANSACTION
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+_SINCE = {"Produce": (11, 12), "TxnOffsetCommit": (4, 5)}
+"""First version of each that knows TRANSACTION_ABORTABLE, and first that adds implicitly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes in a transaction, and what its client understands."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    api: str
+    api_version: int
+
+    @property
+    def knows_abortable(self) -> bool:
+        """[Modified in Produce v11: KIP-890] The client aborts on TRANSACTION_ABORTABLE."""
+        return self.api_version >= _SINCE[self.api][0]
+
+    @property
+    def adds_implicitly(self) -> bool:
+        """[New in Produce v12: KIP-890] Writing to a partition makes it take part."""
+        return self.api_version >= _SINCE[self.api][1]
+
+
+def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> None:
+    """Add the partition or verify that it was added; raises Refused."""
+    producers = partition.log.producer_state
+    if producers.has_open_transaction(writer.producer_id, writer.producer_epoch):
+        return
+    coordinator = broker.transactions
+    key = (partition.topic, partition.index)
+    name, producer_id, epoch = writer.transactional_id, writer.producer_id, writer.producer_epoch
+    try:
+        if writer.adds_implicitly:
+            coordinator.add_partitions(
+                name, producer_id, epoch, frozenset([key]), EPOCH_PER_TRANSACTION
+            )
+        elif broker.config.flag("transaction.partition.verification.enable"):
+            coordinator.check_partition(name, producer_id, epoch, key)
+    except Refused as refused:
+        raise Refused(told_to_writer(refused.code, writer), refused.message) from None
+
+
+def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:
+    """The coordinator's answer in words which the writer's client understands."""
+    if code is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code is ErrorCode.TRANSACTION_ABORTABLE and not writer.knows_abortable:
+        return ErrorCode.INVALID_TXN_STATE
+    return code

@@ -1,0 +1,133 @@
+"""What the coordinator knows of one transactional id, as a value; each move makes a new one.
+
+Source: TransactionMetadata.java (the prepare… methods); KIP-98, KIP-360 (a producer that goes on
+after an error), KIP-588, KIP-890 (transaction version 2: each transaction has its own epoch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reference_impl.core.parking import PartitionKey
+from reference_impl.core.transactions.states import Move, State, next_state
+
+NO_PRODUCER_ID = NO_EPOCH = NO_TIME = -1
+EPOCH_MAX = 2**15 - 1
+EPOCH_LAST = EPOCH_MAX - 1
+"""The last that a producer gets; the one above it is kept for fencing."""
+CLASSIC, EPOCH_PER_TRANSACTION = 0, 2
+"""What the client of a transaction speaks, as levels of the feature transaction.version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """The state of one transactional id."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    last_update_ms: int
+    state: State = State.EMPTY
+    last_epoch: int = NO_EPOCH
+    """The epoch before the current one, if the same producer had it: its retries are known by it.
+    Not in the log, as in Kafka."""
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    """Taken once the markers are written, where the epochs of this one are used up."""
+    partitions: frozenset[PartitionKey] = frozenset()
+    start_ms: int = NO_TIME
+    client_version: int = CLASSIC
+
+    @property
+    def is_epoch_exhausted(self) -> bool:
+        """Whether the next producer needs another producer id."""
+        return self.producer_epoch >= EPOCH_LAST
+
+    @property
+    def bumps_epoch(self) -> bool:
+        """Whether the end of this transaction changes the epoch (KIP-890)."""
+        return self.client_version >= EPOCH_PER_TRANSACTION
+
+    def with_producer(
+        self, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int
+    ) -> Transaction:
+        """A producer begins, or goes on, under this epoch (prepareIncrementProducerEpoch)."""
+        return replace(
+            self,
+            state=next_state(self.state, Move.PRODUCER_COMES),
+            producer_epoch=epoch,
+            last_epoch=last_epoch,
+            timeout_ms=timeout_ms,
+            partitions=frozenset(),
+            start_ms=NO_TIME,
+            last_update_ms=now_ms,
+        )
+
+    def with_new_producer_id(
+        self, producer_id: int, timeout_ms: int, now_ms: int, *, same_producer: bool
+    ) -> Transaction:
+        """Epochs begin again at 0, under another id (prepareProducerIdRotation)."""
+        last_epoch = self.producer_epoch if same_producer else NO_EPOCH
+        begun = self.with_producer(0, last_epoch, timeout_ms, now_ms)
+        return replace(begun, producer_id=producer_id, previous_producer_id=self.producer_id)
+
+    def with_partitions(
+        self, partitions: frozenset[PartitionKey], client_version: int, now_ms: int
+    ) -> Transaction:
+        """These take part as well (prepareAddPartitions)."""
+        is_first = self.state is not State.ONGOING
+        return replace(
+            self,
+            state=next_state(self.state, Move.PARTITIONS_ADDED),
+            partitions=self.partitions | partitions,
+            start_ms=now_ms if is_first else self.start_ms,
+            client_version=client_version,
+            last_update_ms=now_ms,
+        )
+
+    def prepared(
+        self, move: Move, client_version: int, next_producer_id: int, now_ms: int
+    ) -> Transaction:
+        """The outcome is decided (prepareAbortOrCommit)."""
+        decided = replace(
+            self,
+            state=next_state(self.state, move),
+            # An abort without a transaction has a start all the same.
+            start_ms=self.start_ms if self.state is State.ONGOING else now_ms,
+            client_version=client_version,
+            next_producer_id=next_producer_id,
+            last_update_ms=now_ms,
+        )
+        # [New in EndTxn v5: KIP-890]
+        if decided.bumps_epoch:
+            return replace(
+                decided, producer_epoch=self.producer_epoch + 1, last_epoch=self.producer_epoch
+            )
+        return decided
+
+    def fenced(self, now_ms: int) -> Transaction:
+        """The coordinator aborts it itself: under an epoch which no producer was ever given, so
+        that whoever wrote it can write no more (prepareFenceProducerEpoch, then ABORT)."""
+        fencing = self
+        if not self.bumps_epoch:
+            fencing = replace(self, producer_epoch=self.producer_epoch + 1, last_epoch=NO_EPOCH)
+        return fencing.prepared(Move.ABORT_DECIDED, self.client_version, NO_PRODUCER_ID, now_ms)
+
+    def completed(self, now_ms: int) -> Transaction:
+        """Every marker is written (prepareComplete)."""
+        done = replace(
+            self,
+            state=next_state(self.state, Move.MARKERS_WRITTEN),
+            partitions=frozenset(),
+            last_update_ms=now_ms,
+        )
+        if self.next_producer_id == NO_PRODUCER_ID:
+            return done
+        return replace(
+            done,
+            producer_id=self.next_producer_id,
+            previous_producer_id=self.producer_id,
+            next_producer_id=NO_PRODUCER_ID,
+            producer_epoch=0,
+        )

@@ -1,0 +1,131 @@
+"""What transactions must not forget, in `__transaction_state`: Kafka's own records.
+
+Source: TransactionLog.java, TransactionStateManager.java (partitionFor, appendTransactionToLog);
+record definitions TransactionLogKey and TransactionLogValue. One log partition holds everything of
+a transactional id; its newest record counts, and a null value ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from reference_impl.core.groups.group_log import partition_for
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
+from reference_impl.core.transactions.states import STATE_IDS, State
+from reference_impl.core.transactions.transaction import Transaction
+from reference_impl.wire import (
+    ErrorCode,
+    Record,
+    RecordBatch,
+    Struct,
+    decode_record,
+    definition,
+    encode_record,
+    read_header,
+)
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+TOPIC = "__transaction_state"
+MODULE = "transaction-coordinator"
+VALUE_VERSION = 1
+"""Since transaction.version 1: with tagged fields (TransactionVersion.java)."""
+_STATUS = {state: number for number, state in STATE_IDS.items()}
+
+
+class TransactionLog:
+    """Appends to, and replays, the partitions of the topic."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def partition_of(self, transactional_id: str) -> Partition:
+        """Where a transactional id is kept; raises Refused while there is no such place."""
+        topic = self._broker.image.topics.get(TOPIC)
+        if topic is None:
+            raise Refused(ErrorCode.NOT_COORDINATOR)
+        index = partition_for(transactional_id, len(topic.partitions))
+        partition = self._broker.replicas.get(TOPIC, index)
+        if partition is None:
+            raise Refused(ErrorCode.NOT_COORDINATOR)
+        return partition
+
+    def append(self, transactional_id: str, transaction: Transaction | None) -> None:
+        """Write the state of an id, or (None) its end; raises Refused."""
+        partition = self.partition_of(transactional_id)
+        key = definition("TransactionLogKey").new(transactional_id=transactional_id)
+        value = None if transaction is None else value_of(transaction)
+        key_bytes, value_bytes = encode_record(key, value, VALUE_VERSION)
+        batch = RecordBatch([Record(value_bytes, key_bytes)], base_timestamp=self._broker.now_ms)
+        data = bytearray(batch.encode())
+        try:
+            partition.log.append(
+                data, [read_header(data)], partition.leader_epoch, self._broker.now_ms
+            )
+        except StorageError as error:
+            raise Refused(ErrorCode.NOT_COORDINATOR, str(error)) from None
+        partition.advance_high_watermark()
+        self._broker.parking.note_change(partition.topic, partition.index)
+
+    def replay(self) -> Iterator[tuple[str, Transaction | None]]:
+        """Every record of every partition, in the order of the log."""
+        topic = self._broker.image.topics.get(TOPIC)
+        for index in sorted(topic.partitions if topic else ()):
+            partition = self._broker.replicas.get(TOPIC, index)
+            if partition is None:
+                continue
+            for data in partition.log.batches(partition.log.log_start_offset):
+                batch, _ = RecordBatch.decode(data)
+                for record in batch.records:
+                    if record.key is not None and not batch.is_control:
+                        key, value = decode_record(record.key, record.value, MODULE)
+                        name = key.transactional_id
+                        yield name, None if value is None else transaction_from(name, value)
+
+
+def value_of(transaction: Transaction) -> Struct:
+    """The record value (TransactionLog.valueToBytes)."""
+    of = definition("TransactionLogValue")
+    rows = [
+        of.struct("PartitionsSchema", topic=topic, partition_ids=[index for _, index in keys])
+        for topic, keys in groupby(sorted(transaction.partitions), key=lambda key: key[0])
+    ]
+    return of.new(
+        producer_id=transaction.producer_id,
+        previous_producer_id=transaction.previous_producer_id,
+        next_producer_id=transaction.next_producer_id,
+        producer_epoch=transaction.producer_epoch,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_status=_STATUS[transaction.state],
+        # An id without a transaction has no list at all.
+        transaction_partitions=None if transaction.state is State.EMPTY else rows,
+        transaction_last_update_timestamp_ms=transaction.last_update_ms,
+        transaction_start_timestamp_ms=transaction.start_ms,
+        client_transaction_version=transaction.client_version,
+    )
+
+
+def transaction_from(transactional_id: str, value: Struct) -> Transaction:
+    """The state that a record tells of."""
+    return Transaction(
+        transactional_id,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
+        value.transaction_last_update_timestamp_ms,
+        state=STATE_IDS[value.transaction_status],
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        partitions=frozenset(
+            (row.topic, index)
+            for row in value.transaction_partitions or ()
+            for index in row.partition_ids
+        ),
+        start_ms=value.transaction_start_timestamp_ms,
+        client_version=value.client_transaction_version,
+    )
