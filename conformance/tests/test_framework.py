@@ -1,0 +1,198 @@
+"""The framework: three results, what a failure prints, targets that die, reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from chaos.targets import TARGETS
+from conformance.tests.fake import Answer, FakeKafka, FakeTarget, errors_of, response
+
+pytest_plugins = ["pytester"]
+
+HEAD = """
+from conformance.case import case, expect
+from conformance.wire import Wire
+
+def heartbeat(wire):
+    return wire.call("Heartbeat", group_id="g", member_id="m").error_code
+"""
+PASSES = '''
+@case("GRPC-22", "Heartbeat", spec="KIP-62, one")
+def test_a_heartbeat_is_accepted(wire):
+    """A member's Heartbeat gets NONE."""
+    expect(heartbeat(wire), 0, "error")
+'''
+UNSUPPORTED = '''
+@case("TXN-28", "EndTxn", spec="KIP-588, two")
+def test_a_transaction_ends(wire):
+    """EndTxn ends a transaction."""
+    wire.call("EndTxn")
+'''
+
+
+class Suite:
+    """A file of cases, run in this process against a fake target."""
+
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pytester, self.monkeypatch = pytester, monkeypatch
+        self.target = FakeTarget({})
+
+    def run(
+        self, cases: str, answers: Mapping[str, Answer], *options: str
+    ) -> pytest.RunResult:  # fmt: skip
+        self.target = FakeTarget(answers)
+        self.monkeypatch.setitem(TARGETS, "fake", lambda _version, _bug: self.target)
+        return self.run_plain(cases, "--target", "fake", *options)
+
+    def run_plain(self, cases: str, *options: str) -> pytest.RunResult:
+        self.pytester.makepyfile(test_cases=HEAD + cases)
+        plugins = ["-p", "conformance.conftest"]
+        for unwanted in ("cacheprovider", "xdist", "hypothesispytest"):  # 3 s faster per run
+            plugins += ["-p", f"no:{unwanted}"]
+        return self.pytester.runpytest_inprocess(*plugins, *options)
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Suite]:
+    made = Suite(pytester, monkeypatch)
+    yield made
+    for cluster in made.target.clusters:
+        cluster.stop()
+
+
+def test_a_case_passes_fails_or_is_unsupported(suite: Suite) -> None:
+    fails = PASSES.replace("accepted", "refused").replace(", 0,", ", 25,")
+    result = suite.run(PASSES + fails + UNSUPPORTED, {"Heartbeat": errors_of([0, 0])})
+    result.assert_outcomes(passed=1, failed=1, skipped=0)
+    result.stdout.fnmatch_lines([
+        "*fake: 1 passed, 1 failed, 1 unsupported (2 cases of the catalogue)*"
+    ])  # fmt: skip
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_failure_says_what_must_be_and_how_to_see_it_again(suite: Suite) -> None:
+    result = suite.run(PASSES, {"Heartbeat": errors_of([25])})
+    result.stdout.fnmatch_lines([
+        "MUST:      A member's Heartbeat gets NONE.",
+        "case:      GRPC-22 (P0)",
+        "spec:      KIP-62, one",
+        "expected:  error: 0",
+        "actual:    error: 25",
+        "target:    fake",
+        "reproduce: pytest '*test_cases.py::test_a_heartbeat_is_accepted' --target fake",
+    ])  # fmt: skip
+
+
+def test_an_error_number_is_shown_by_its_name(suite: Suite) -> None:
+    named = PASSES.replace(", 0,", ", ErrorCode.NONE,")
+    cases = "from reference_impl.wire import ErrorCode\n" + named
+    result = suite.run(cases, {"Heartbeat": errors_of([25])})
+    result.stdout.fnmatch_lines([
+        "expected:  error: NONE(0)", "actual:    error: UNKNOWN_MEMBER_ID(25)",
+    ])  # fmt: skip
+
+
+def test_a_closed_connection_fails_the_case(suite: Suite) -> None:
+    result = suite.run(PASSES, {"Heartbeat": lambda _version, _request: None})
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["actual:    ConnectionClosed: the target closed the connection"])
+
+
+def test_a_target_that_dies_fails_the_case_and_is_started_again(suite: Suite) -> None:
+    """Even a case that has seen what it wanted fails, and the next one has a target again."""
+
+    def die(_version: int, _request: object) -> None:
+        suite.target.clusters[0].stop()
+
+    kills = PASSES.replace("accepted", "fatal").replace(
+        'expect(heartbeat(wire), 0, "error")',
+        'try:\n        wire.call("ListGroups")\n    except Exception:\n        pass',
+    )
+    answers = {"ListGroups": die, "Heartbeat": errors_of([0])}
+    result = suite.run(kills + PASSES, answers)
+    result.assert_outcomes(passed=1, failed=1)
+    assert suite.target.clusters[0].restarts == 1
+    result.stdout.fnmatch_lines(["actual:    AssertionError: the target died under this case*"])
+
+
+def test_the_results_are_written_as_json_and_junit(suite: Suite, tmp_path: Path) -> None:
+    as_json, as_xml = tmp_path / "results.json", tmp_path / "junit.xml"
+    suite.run(PASSES + UNSUPPORTED, {"Heartbeat": errors_of([25])}, "--results-json", str(as_json),
+              "--junitxml", str(as_xml))  # fmt: skip
+    results = json.loads(as_json.read_text())
+    assert (results["passed"], results["failed"], results["unsupported"]) == (0, 1, 1)
+    entry = results["cases"][0]
+    expected = {
+        "id": "GRPC-22", "area": "GRPC", "api": "Heartbeat", "result": "failed", "priority": "P0",
+        "requirement": "A member's Heartbeat gets NONE.", "expected": "0", "actual": "25",
+    }  # fmt: skip
+    assert {key: entry[key] for key in expected} == expected
+    assert entry["reproduce"].endswith("--target fake")
+    case = next(ElementTree.parse(as_xml).iter("testcase"))
+    assert case.find("failure") is not None
+    assert case.find("properties/property[@name='case']").attrib["value"] == "GRPC-22"  # type: ignore[union-attr]
+
+
+def test_a_case_runs_on_the_first_and_last_shared_version(suite: Suite) -> None:
+    versions: list[int] = []
+
+    def note(version: int, _request: object) -> object:
+        versions.append(version)
+        return response("Heartbeat")
+
+    versioned = PASSES.replace("(wire)", "(wire, version)", 1).replace(
+        "heartbeat(wire)", 'wire.call("Heartbeat", version, group_id="g").error_code'
+    ).replace('spec="', 'versions=(1, 3), spec="')  # fmt: skip
+    suite.run(versioned, {"Heartbeat": note}).assert_outcomes(passed=2)  # type: ignore[dict-item]
+    assert versions == [1, 3]
+    suite.run(versioned, {"Heartbeat": note}, "--all-versions").assert_outcomes(passed=3)  # type: ignore[dict-item]
+    assert versions == [1, 3, 1, 2, 3]
+
+
+def test_cases_beyond_the_priority_are_not_run(suite: Suite) -> None:
+    later = PASSES.replace('one"', 'one", priority="P1"').replace("accepted", "later")
+    result = suite.run(PASSES + later, {"Heartbeat": errors_of([0])}, "--priority", "P0")
+    result.assert_outcomes(passed=1, deselected=1)
+
+
+def test_a_case_without_requirement_is_refused(suite: Suite) -> None:
+    silent = PASSES.replace('    """A member\'s Heartbeat gets NONE."""\n', "")
+    result = suite.run(silent, {"Heartbeat": errors_of([])})
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*a case states its requirement as docstring*"])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((), "conformance: nothing to examine; give --target NAME or --bootstrap host:port"),
+        (("--bootstrap", "nonsense"), "'nonsense' is no address"),
+        (("--target", "refrence"), "did you mean 'reference'"),
+        (("--target", "a", "--bootstrap", "b:1"), "give --target or --bootstrap, not both"),
+        (("--priority", "P9"), "--priority takes P0, P1 or P2"),
+    ],
+    ids=["nothing", "no-address", "typo", "both", "priority"],
+)
+def test_bad_use_is_one_sentence(
+    suite: Suite, options: tuple[str, ...], sentence: str
+) -> None:  # fmt: skip
+    result = suite.run_plain(PASSES, *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    lines = [line for line in result.stderr.lines if line]
+    assert len(lines) == 1, lines
+    assert sentence in lines[0]
+
+
+def test_an_unreachable_address_is_one_sentence(suite: Suite) -> None:
+    kafka = FakeKafka({})
+    kafka.stop()
+    result = suite.run_plain(PASSES, "--bootstrap", kafka.bootstrap)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    lines = [line for line in result.stderr.lines if line]
+    assert len(lines) == 1, lines
+    assert kafka.bootstrap in lines[0]
