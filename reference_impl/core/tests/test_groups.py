@@ -1,159 +1,26 @@
-"""Classic consumer groups: joining, syncing, leaving, expiring, static members, commits."""
+"""Classic consumer groups: joining, syncing, leaving, expiring, static members."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from reference_impl.core.groups.group_log import partition_for
 from reference_impl.core.groups.states import CLASSIC_GROUP, Move, State, next_state
+from reference_impl.core.tests.group_client import (
+    REBALANCE_MS,
+    SESSION_MS,
+    Client,
+    committed,
+    new_world,
+    stable_pair,
+    state,
+)
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
-
-JOIN = request_definition(ApiKey.JOIN_GROUP)
-SYNC = request_definition(ApiKey.SYNC_GROUP)
-COMMIT = request_definition(ApiKey.OFFSET_COMMIT)
-FETCH = request_definition(ApiKey.OFFSET_FETCH)
-SESSION_MS, REBALANCE_MS = 10_000, 20_000
+from reference_impl.wire import ErrorCode
 
 
 @pytest.fixture
 def world() -> World:
     return new_world()
-
-
-def new_world(**config: str) -> World:
-    world = World({key.replace("_", "."): value for key, value in config.items()})
-    world.create_topic("t", 2)
-    world.node.broker.groups.ensure_topic()
-    return world
-
-
-class Client:
-    """A member, or one who wants to be: one connection, one group."""
-
-    def __init__(self, world: World, number: int, instance: str | None = None) -> None:
-        self.world, self.number, self.instance = world, number, instance
-        self.member_id, self.generation = "", -1
-        self.pending = 0
-        self.protocols = {"range": b"metadata"}
-
-    def send_join(self, version: int = 7) -> Struct | None:
-        rows = [
-            JOIN.struct("JoinGroupRequestProtocol", name=name, metadata=data)
-            for name, data in self.protocols.items()
-        ]
-        body = JOIN.new(
-            group_id="g",
-            session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=REBALANCE_MS,
-            member_id=self.member_id,
-            group_instance_id=self.instance,
-            protocol_type="consumer",
-            protocols=rows,
-        )
-        self.pending = self.world.send(ApiKey.JOIN_GROUP, version, body, self.number)
-        return self.take()
-
-    def take(self) -> Struct | None:
-        """The answer to the last JoinGroup, if it has come."""
-        answer = self.world.answer_to(self.pending)
-        if answer is not None:
-            self.member_id = answer.member_id
-            self.generation = answer.generation_id
-        return answer
-
-    def join(self) -> None:
-        """Ask for a place, with the id that the first answer gives (KIP-394)."""
-        answer = self.send_join()
-        if answer is not None and answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            self.send_join()
-
-    def send_sync(self, assignments: dict[str, bytes] | None = None) -> int:
-        rows = [
-            SYNC.struct("SyncGroupRequestAssignment", member_id=member_id, assignment=data)
-            for member_id, data in (assignments or {}).items()
-        ]
-        body = SYNC.new(
-            group_id="g",
-            generation_id=self.generation,
-            member_id=self.member_id,
-            group_instance_id=self.instance,
-            protocol_type="consumer",
-            protocol_name="range",
-            assignments=rows,
-        )
-        return self.world.send(ApiKey.SYNC_GROUP, 5, body, self.number)
-
-    def heartbeat(self) -> int:
-        answer = self.world.call(
-            ApiKey.HEARTBEAT,
-            4,
-            self.number,
-            group_id="g",
-            generation_id=self.generation,
-            member_id=self.member_id,
-            group_instance_id=self.instance,
-        )
-        code: int = answer.error_code
-        return code
-
-    def leave(self) -> int:
-        of = request_definition(ApiKey.LEAVE_GROUP)
-        row = of.struct("MemberIdentity", member_id=self.member_id, group_instance_id=self.instance)
-        answer = self.world.call(ApiKey.LEAVE_GROUP, 5, self.number, group_id="g", members=[row])
-        code: int = answer.members[0].error_code
-        return code
-
-    def commit(self, offset: int, **fields: object) -> int:
-        row = COMMIT.struct(
-            "OffsetCommitRequestPartition",
-            partition_index=0,
-            committed_offset=offset,
-            committed_metadata="note",
-        )
-        topic = COMMIT.struct("OffsetCommitRequestTopic", name="t", partitions=[row])
-        body = {
-            "group_id": "g",
-            "generation_id_or_member_epoch": self.generation,
-            "member_id": self.member_id,
-            "group_instance_id": self.instance,
-            "topics": [topic],
-            **fields,
-        }
-        answer = self.world.call(ApiKey.OFFSET_COMMIT, 9, self.number, **body)
-        code: int = answer.topics[0].partitions[0].error_code
-        return code
-
-
-def committed(world: World) -> int:
-    group = FETCH.struct("OffsetFetchRequestGroup", group_id="g", topics=None)
-    answer = world.call(ApiKey.OFFSET_FETCH, 9, groups=[group])
-    topics = answer.groups[0].topics
-    return topics[0].partitions[0].committed_offset if topics else -1
-
-
-def stable_pair(world: World) -> tuple[Client, Client]:
-    """Two members of a stable group; the first leads."""
-    one, two = Client(world, 1), Client(world, 2)
-    one.join()
-    world.wait(0)
-    one.take()
-    two.join()
-    one.send_join()
-    two.take()
-    followed = two.send_sync()
-    led = one.send_sync({one.member_id: b"one", two.member_id: b"two"})
-    for number, part in ((led, b"one"), (followed, b"two")):
-        answer = world.answer_to(number)
-        assert answer is not None
-        assert (answer.error_code, answer.assignment) == (0, part)
-    return one, two
-
-
-def state(world: World) -> State:
-    return world.node.broker.groups.groups["g"].state
 
 
 def test_every_move_of_the_table_is_allowed_and_every_other_raises() -> None:
@@ -336,84 +203,3 @@ def test_a_group_survives_a_kill_in_its_generation(world: World) -> None:
     assert committed(world) == 5
     world.wait(SESSION_MS)
     assert one.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_commits_without_a_group_make_an_empty_one(world: World) -> None:
-    admin = Client(world, 9)
-    assert admin.commit(3) == 0
-    assert state(world) is State.EMPTY
-    world.restart()
-    assert committed(world) == 3
-
-
-def test_a_group_with_members_takes_commits_of_members_only(world: World) -> None:
-    one, _ = stable_pair(world)
-    assert Client(world, 9).commit(3) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert one.commit(4) == 0
-    assert committed(world) == 4
-
-
-def test_commits_are_refused_between_the_generation_and_its_assignment(world: World) -> None:
-    one = Client(world, 1)
-    one.join()
-    world.wait(0)
-    one.take()
-    assert one.commit(1) == ErrorCode.REBALANCE_IN_PROGRESS
-
-
-def test_a_commit_to_an_unknown_group_with_a_generation_is_refused(world: World) -> None:
-    one = Client(world, 1)
-    one.member_id, one.generation = "m", 1
-    assert one.commit(1) == ErrorCode.GROUP_ID_NOT_FOUND
-
-
-def test_too_much_metadata_is_refused(world: World) -> None:
-    row = COMMIT.struct(
-        "OffsetCommitRequestPartition", committed_offset=1, committed_metadata="x" * 4097
-    )
-    topic = COMMIT.struct("OffsetCommitRequestTopic", name="t", partitions=[row])
-    code = Client(world, 1).commit(1, topics=[topic])
-    assert code == ErrorCode.OFFSET_METADATA_TOO_LARGE
-
-
-def test_commits_end_with_their_topic(world: World) -> None:
-    Client(world, 9).commit(3)
-    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"])
-    assert committed(world) == -1
-    world.create_topic("t", 2)
-    world.kill()
-    assert committed(world) == -1
-
-
-def test_only_groups_without_members_are_deleted(world: World) -> None:
-    one, two = stable_pair(world)
-    one.commit(1)
-    answer = world.call(ApiKey.DELETE_GROUPS, 2, groups_names=["g", "other"])
-    codes = [row.error_code for row in answer.results]
-    assert codes == [ErrorCode.NON_EMPTY_GROUP, ErrorCode.GROUP_ID_NOT_FOUND]
-    two.leave()
-    one.leave()
-    answer = world.call(ApiKey.DELETE_GROUPS, 2, groups_names=["g"])
-    assert answer.results[0].error_code == 0
-    assert committed(world) == -1
-    world.kill()
-    assert "g" not in world.node.broker.groups.groups
-
-
-def test_nobody_coordinates_before_the_topic_exists() -> None:
-    world = World()
-    find: dict[str, Any] = {"key_type": 0, "coordinator_keys": ["g"]}
-    first = world.call(ApiKey.FIND_COORDINATOR, 4, **find).coordinators[0]
-    assert first.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    second = world.call(ApiKey.FIND_COORDINATOR, 4, **find).coordinators[0]
-    assert (second.error_code, second.host) == (0, "broker")
-    transaction = world.call(
-        ApiKey.FIND_COORDINATOR, 4, key_type=1, coordinator_keys=["tx"]
-    ).coordinators[0]
-    assert transaction.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-
-def test_the_partition_of_a_group_is_that_of_java() -> None:
-    # String.hashCode of the first is negative, of the last MIN_VALUE (claims GRP-1).
-    assert partition_for("order-processors", 50) == 30
-    assert partition_for("polygenelubricants", 50) == 0

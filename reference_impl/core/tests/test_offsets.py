@@ -1,0 +1,106 @@
+"""Committed offsets: who may commit and when, how long a commit lives, and where it is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reference_impl.core.groups.group_log import partition_for
+from reference_impl.core.groups.states import State
+from reference_impl.core.tests.group_client import (
+    COMMIT,
+    Client,
+    committed,
+    new_world,
+    stable_pair,
+    state,
+)
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey, ErrorCode
+
+
+@pytest.fixture
+def world() -> World:
+    return new_world()
+
+
+def test_commits_without_a_group_make_an_empty_one(world: World) -> None:
+    admin = Client(world, 9)
+    assert admin.commit(3) == 0
+    assert state(world) is State.EMPTY
+    world.restart()
+    assert committed(world) == 3
+
+
+def test_a_group_with_members_takes_commits_of_members_only(world: World) -> None:
+    one, _ = stable_pair(world)
+    assert Client(world, 9).commit(3) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert one.commit(4) == 0
+    assert committed(world) == 4
+
+
+def test_commits_are_refused_between_the_generation_and_its_assignment(world: World) -> None:
+    one = Client(world, 1)
+    one.join()
+    world.wait(0)
+    one.take()
+    assert one.commit(1) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_commit_to_an_unknown_group_with_a_generation_is_refused(world: World) -> None:
+    one = Client(world, 1)
+    one.member_id, one.generation = "m", 1
+    assert one.commit(1) == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_too_much_metadata_is_refused(world: World) -> None:
+    row = COMMIT.struct(
+        "OffsetCommitRequestPartition", committed_offset=1, committed_metadata="x" * 4097
+    )
+    topic = COMMIT.struct("OffsetCommitRequestTopic", name="t", partitions=[row])
+    code = Client(world, 1).commit(1, topics=[topic])
+    assert code == ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
+def test_commits_end_with_their_topic(world: World) -> None:
+    Client(world, 9).commit(3)
+    world.call(ApiKey.DELETE_TOPICS, 3, topic_names=["t"])
+    assert committed(world) == -1
+    world.create_topic("t", 2)
+    world.kill()
+    assert committed(world) == -1
+
+
+def test_only_groups_without_members_are_deleted(world: World) -> None:
+    one, two = stable_pair(world)
+    one.commit(1)
+    answer = world.call(ApiKey.DELETE_GROUPS, 2, groups_names=["g", "other"])
+    codes = [row.error_code for row in answer.results]
+    assert codes == [ErrorCode.NON_EMPTY_GROUP, ErrorCode.GROUP_ID_NOT_FOUND]
+    two.leave()
+    one.leave()
+    answer = world.call(ApiKey.DELETE_GROUPS, 2, groups_names=["g"])
+    assert answer.results[0].error_code == 0
+    assert committed(world) == -1
+    world.kill()
+    assert "g" not in world.node.broker.groups.groups
+
+
+def test_nobody_coordinates_before_the_topic_exists() -> None:
+    world = World()
+    find: dict[str, Any] = {"key_type": 0, "coordinator_keys": ["g"]}
+    first = world.call(ApiKey.FIND_COORDINATOR, 4, **find).coordinators[0]
+    assert first.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    second = world.call(ApiKey.FIND_COORDINATOR, 4, **find).coordinators[0]
+    assert (second.error_code, second.host) == (0, "broker")
+    transaction = world.call(
+        ApiKey.FIND_COORDINATOR, 4, key_type=1, coordinator_keys=["tx"]
+    ).coordinators[0]
+    assert transaction.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_the_partition_of_a_group_is_that_of_java() -> None:
+    # String.hashCode of the first is negative, of the last MIN_VALUE (claims GRP-1).
+    assert partition_for("order-processors", 50) == 30
+    assert partition_for("polygenelubricants", 50) == 0
