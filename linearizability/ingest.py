@@ -54,13 +54,10 @@ def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
 
 def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
     """No null topic ids: the topic's only one, or NO_TOPIC_ID (an identity of its own)."""
-    return (
-        history.join(known.lazy(), on="topic", how="left")
-        .with_columns(
-            topic_id=pl.coalesce("topic_id", "only_id", pl.lit(NO_TOPIC_ID)),
-        )
-        .drop("only_id")
+    only_id = pl.col("topic").replace_strict(
+        dict(known.iter_rows()), default=NO_TOPIC_ID, return_dtype=pl.String
     )
+    return history.with_columns(topic_id=pl.coalesce("topic_id", only_id, pl.lit(NO_TOPIC_ID)))
 
 
 def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -131,48 +128,59 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
     )
 
 
-def with_record_outcomes(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Adds `outcome` to the rows of any number of whole partitions; needs `txn_outcome`."""
-    markers = markers_of_records(events).with_columns(
+def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
+    """Adds `outcome` to the rows of any number of whole partitions; needs `txn_outcome`.
+
+    The joins are done on the few columns that matter, in the order of the rows.
+    """
+    rows = events.lazy().with_row_index("row")
+    markers = markers_of_records(rows).with_columns(
         pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED})
     )
     by_value = markers.group_by(*KEY, "value").agg(
         marker_of_value=pl.col("marker").first(), n=pl.col("marker").n_unique()
     )
     by_value = by_value.filter(pl.col("n") == 1).drop("n")
-    own = (
-        pl.when(~IS_SEND)
-        .then(None)
-        .when(pl.col("txn").is_null())
-        .then(pl.lit(PLAIN))
-        .otherwise(pl.coalesce("marker_of_value", "txn_outcome", pl.lit(UNKNOWN)))
-    )
-    events = (
-        events.join(by_value, on=[*KEY, "value"], how="left")
-        .with_columns(own=own)
-        .drop("marker_of_value")
+    sends = (
+        rows.filter(IS_SEND)
+        .select("row", *KEY, "value", "txn", "txn_outcome", "type")
+        .join(by_value, on=[*KEY, "value"], how="left")
+        .with_columns(
+            outcome=pl.when(pl.col("txn").is_null())
+            .then(pl.lit(PLAIN))
+            .otherwise(pl.coalesce("marker_of_value", "txn_outcome", pl.lit(UNKNOWN)))
+        )
     )
     writers = (
-        events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
+        sends.filter(pl.col("type") != Type.FAIL.value)
         .group_by(*KEY, "value")
-        .agg(writer=pl.col("own").first(), n=pl.col("own").n_unique())
+        .agg(writer=pl.col("outcome").first(), n=pl.col("outcome").n_unique())
         .filter(pl.col("n") == 1)
         .drop("n")
     )
-    return (
-        events.join(markers, on=[*KEY, "offset", "value"], how="left")
+    polls = (
+        rows.filter(IS_DATA)
+        .select("row", *KEY, "offset", "value")
+        .join(markers, on=[*KEY, "offset", "value"], how="left")
         .join(writers, on=[*KEY, "value"], how="left")
-        .with_columns(
-            outcome=pl.when(IS_DATA).then(pl.coalesce("marker", "writer")).otherwise(pl.col("own"))
-        )
-        .drop("marker", "writer", "own")
+        .with_columns(outcome=pl.coalesce("marker", "writer"))
     )
+    known = pl.concat([sends.select("row", "outcome"), polls.select("row", "outcome")])
+    outcome = rows.select("row").join(known, on="row", how="left", maintain_order="left").collect()
+    return events.with_columns(outcome["outcome"])
+
+
+def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
+    """Adds `txn_outcome`, null outside transactions and where nothing is known."""
+    found = events.lazy().select("txn").join(
+        outcomes, on="txn", how="left", maintain_order="left"
+    )  # fmt: skip
+    return events.with_columns(found.collect()["txn_outcome"])
 
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     """The three steps in one process, for a history that fits into memory."""
-    events = with_topic_ids(history, topic_ids(history)).collect().lazy()
-    outcomes = outcomes_of_transactions(
-        ends_of_transactions(events), markers_of_transactions(events)
-    )
-    return with_record_outcomes(events.join(outcomes, on="txn", how="left")).collect()
+    events = with_topic_ids(history, topic_ids(history)).collect()
+    lazy = events.lazy()
+    outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))
+    return with_record_outcomes(with_transaction_outcomes(events, outcomes))

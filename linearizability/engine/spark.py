@@ -140,7 +140,7 @@ def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: in
 
     def kernel(piece: pl.DataFrame) -> pl.DataFrame:
         if scope is Scope.PARTITION:
-            piece = ingest.with_record_outcomes(piece.lazy()).collect()
+            piece = ingest.with_record_outcomes(piece)
         else:
             piece = piece.with_columns(outcome=pl.lit(None, dtype=pl.String))
         return judge(piece, scope, checkers)

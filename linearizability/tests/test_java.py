@@ -21,7 +21,7 @@ def fake_java(home: Path, answer: str) -> Path:
 @pytest.fixture(autouse=True)
 def _nothing_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(java.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr(java, "_SET_UP", tmp_path / "absent")
 
 
@@ -46,7 +46,7 @@ def test_a_link_on_the_path_leads_to_its_home(
     program = fake_java(tmp_path / "jdk", 'openjdk version "17" 2021-09-14')
     link = tmp_path / "java"
     link.symlink_to(program)
-    monkeypatch.setattr(java.shutil, "which", lambda _: str(link))
+    monkeypatch.setattr("shutil.which", lambda _: str(link))
     assert java_environment() == {"JAVA_HOME": str(tmp_path / "jdk")}
 
 
