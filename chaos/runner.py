@@ -79,6 +79,8 @@ class Administrator(Protocol):
 
     def brokers(self) -> int: ...
 
+    def serves_transactions(self) -> bool: ...
+
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]: ...
@@ -239,6 +241,7 @@ class _Run:
         topics = self.workload.topics()
         try:
             self.brokers = self.admin.brokers()
+            self._check_transactions(self.admin)
             replicas = min(REPLICAS_MAX, self.brokers)
             specs = [_replicated(topic, replicas) for topic in topics]
             ids = self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
@@ -246,6 +249,14 @@ class _Run:
             raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
         self.recorder.topic_ids.update(ids)
         self.cluster.focus = (topics[0].name, 0)
+
+    def _check_transactions(self, admin: Administrator) -> None:
+        settings = map(self.workload.settings, range(self.workload.processes))
+        if any(one.transactional for one in settings) and not admin.serves_transactions():
+            raise RunError(
+                f"target {self.target.name!r} serves no transactions, which workload"
+                f" {self.workload.name} needs; choose the workload appends, or another target"
+            )
 
     def rage(self) -> None:
         """Processes and nemesis at work, for the seconds of the scenario."""

@@ -28,6 +28,10 @@ class Admin:
         """How many brokers are registered."""
         return len(self._cluster.view([]).brokers)
 
+    def serves_transactions(self) -> bool:
+        """Does the cluster list the API that puts partitions into a transaction (KIP-98)?"""
+        return self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
+
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:

@@ -66,9 +66,7 @@ class Connection:
 
     def ask(self, api: ApiKey, **fields: Any) -> Struct:
         """Send a request in the newest version both sides know; returns the response's body."""
-        if not self._versions:
-            self._learn_versions()
-        if api not in self._versions:
+        if not self.serves(api):
             raise WireError(f"{_text(self.address)} does not serve {api.name}")
         definition = request_definition(api)
         served = range(self._versions[api][0], self._versions[api][1] + 1)
@@ -76,6 +74,12 @@ class Connection:
         if wanted not in served or wanted not in definition.valid_versions:
             raise WireError(f"{_text(self.address)} serves no version of {api.name} known here")
         return self._exchange(api, wanted, definition.new(**fields))
+
+    def serves(self, api: ApiKey) -> bool:
+        """Does ApiVersions list it?"""
+        if not self._versions:
+            self._learn_versions()
+        return api in self._versions
 
     def _learn_versions(self) -> None:
         answer = self._exchange(ApiKey.API_VERSIONS, 0, request_definition(18).new())
@@ -137,15 +141,23 @@ class WireCluster:
 
     def ask(self, address: Address, api: ApiKey, **fields: Any) -> Struct:
         """Ask one broker; a connection that failed is not used again."""
-        connection = self._connections.get(address)
-        if connection is None:
-            connection = self._connections[address] = Connection(address, self._timeout_s)
+        connection = self._connection(address)
         try:
             return connection.ask(api, **fields)
         except WireError:
             self._connections.pop(address, None)
             connection.close()
             raise
+
+    def _connection(self, address: Address) -> Connection:
+        if address not in self._connections:
+            self._connections[address] = Connection(address, self._timeout_s)
+        return self._connections[address]
+
+    def serves(self, api: ApiKey) -> bool:
+        """Does the first bootstrap broker that can be reached list this API?"""
+        self.view([])  # raises if none can be
+        return any(connection.serves(api) for connection in self._connections.values())
 
     def ask_any(self, api: ApiKey, **fields: Any) -> Struct:
         """Ask the bootstrap brokers in turn until one answers."""

@@ -177,6 +177,9 @@ class FakeAdmin:
     def brokers(self) -> int:
         return 1
 
+    def serves_transactions(self) -> bool:
+        return False
+
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:

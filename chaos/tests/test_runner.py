@@ -154,6 +154,16 @@ def test_an_unknown_name_is_answered_by_the_nearest(
         )
 
 
+def test_a_target_without_transactions_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    target = FakeTarget()
+    with pytest.raises(RunError, match="'fake' serves no transactions"):
+        runner.run(
+            target, WORKLOADS["transactions"], QuickKill(), nodes=1, seconds=1, seed=1,
+            runs_directory=tmp_path, progress=False, tools=tools_for(target.cluster),
+        )  # fmt: skip
+    assert target.cluster.stopped
+
+
 def test_faults_which_strike_nothing_forbid_valid(tmp_path: Path) -> None:
     target = FakeTarget()
     target.cluster.refuses = True
