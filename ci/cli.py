@@ -222,6 +222,16 @@ def nightly(
 
 
 @app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="recorder, judges, broker.")] = None,
+) -> None:
+    """Measure speed and memory as ratios within one run; 1 if a bound is broken."""
+    from ci.bench import run_bench
+
+    raise typer.Exit(run_bench(names or []))
+
+
+@app.command()
 def bugs() -> None:
     """List the planted bugs of the reference: what each breaks, and what must catch it."""
     from ci.bugs import render_bugs

@@ -1,0 +1,36 @@
+"""`make bench`: speed and memory as ratios within one run, one file per benchmark, one table each.
+
+A benchmark returns a Table; a row with a bound that is broken makes the command exit 1. Absolute
+times of a shared machine mean little: the bounds are on ratios.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from ci.bench.table import Table
+from ci.errors import UsageError
+
+BENCHMARKS: dict[str, str] = {
+    "recorder": "what recording costs a client's rate; bound 10 %",
+    "judges": "all checkers over a large history, polars beside Spark",
+    "broker": "produce and consume, the reference beside Apache Kafka",
+}
+
+
+def run_bench(names: Sequence[str]) -> int:
+    """Run the named benchmarks (all if none is named; $BENCH names one); 1 if a bound breaks."""
+    chosen = list(names) or os.environ.get("BENCH", "").split() or list(BENCHMARKS)
+    for name in chosen:
+        if name not in BENCHMARKS:
+            raise UsageError(f"bench: no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+    broken = 0
+    for name in chosen:
+        print(f"\n== {name}: {BENCHMARKS[name]}", flush=True)
+        run: Callable[[], Table] = import_module(f"ci.bench.{name}").run
+        table = run()
+        print(table.render())
+        broken += len(table.broken)
+    return 1 if broken else 0

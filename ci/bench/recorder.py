@@ -1,0 +1,45 @@
+"""What recording costs: one confluent producer at full speed, in turn with and without recorder."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from pathlib import Path
+
+from chaos.clients.confluent import ConfluentClient
+from chaos.protocols import ClientSettings, Completion, Operation, Send
+from chaos.recorder import measure_overhead
+from chaos.targets import parse_target
+from ci.bench.table import Ratio, Table
+from conformance.examination import advertised_versions
+from conformance.wire import Wire
+
+RECORDS_PER_SEND = 20
+BOUND = 0.10
+
+
+def run() -> Table:
+    """The client's rate in operations a second, without and with the recorder."""
+    table = Table(("client", "op/s without", "op/s with", "share that recording takes"))
+    with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
+        cluster = parse_target("reference").start(Path(scratch) / "target")
+        try:
+            wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))
+            topic = wire.create_topic(partitions=1)
+            wire.close()
+            client = ConfluentClient(cluster.bootstrap, ClientSettings(), b"bench")
+            values = itertools.count(1)
+
+            def perform() -> tuple[Operation, Completion]:
+                batch = tuple(itertools.islice(values, RECORDS_PER_SEND))
+                operation = Send(topic.name, 0, batch)
+                return operation, client.perform(operation)
+
+            perform()
+            measured = measure_overhead(perform, Path(scratch) / "histories")
+            client.close()
+        finally:
+            cluster.stop()
+    table.add("confluent, acks=all", measured.rate_without, measured.rate_with,
+              Ratio(measured.share, at_most=BOUND))  # fmt: skip
+    return table
