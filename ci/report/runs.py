@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ci.report.model import (
 )
 from ci.report.moment import moment
 from ci.report.recorded import Recorded
-from linearizability.history import HistoryError
+from linearizability.history import history_file
 from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
 
@@ -66,8 +67,8 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         anomalies=anomalies,
         drawings=drawings,
         drawings_left_out=left_out,
-        problems=tuple(_problems(run, trouble)),
-        notes=tuple(map(str, run.facts.get("notes", ()))),
+        problems=tuple(_problems(run)),
+        notes=(*map(str, run.facts.get("notes", ())), *([trouble] if trouble else [])),
     )
 
 
@@ -98,7 +99,8 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
     why = verdict.reason or f"{judged:,} things judged, no anomaly"
     if verdict.validity is Validity.INVALID:
         first = verdict.anomalies[0][1].message if verdict.anomalies else ""
-        why = f"{why}; {count:,} anomalies" + (f", the first: {first}" if first else "")
+        checkers = why.removeprefix("invalid: ")
+        why = f"{checkers}; {count:,} anomalies" + (f", the first: {first}" if first else "")
     return Line(
         name, verdict.validity.value, TONE_OF[verdict.validity], why, reproduce, anchor,
         verdict.engine,
@@ -213,12 +215,21 @@ def _summary(run: Recorded) -> tuple[Summary | None, str]:
     """By Spark where Spark has judged, so that its session is used again; else by polars."""
     if run.rows is None:
         return None, ""
+    written_ns = history_file(run.directory).stat().st_mtime_ns
     if run.verdict is not None and run.verdict.engine.startswith("spark"):
         try:
-            return summarise(run.directory, "spark"), ""
-        except HistoryError as error:
-            return summarise(run.directory, "local"), f"figures by polars: {error}"
-    return summarise(run.directory, "local"), ""
+            return _summarised(run.directory, "spark", written_ns), ""
+        except Exception as error:  # Spark and Java fail in many ways; a report is still due
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            trouble = f"the figures are by polars, because Spark could not make them: {reason}"
+            return _summarised(run.directory, "local", written_ns), trouble
+    return _summarised(run.directory, "local", written_ns), ""
+
+
+@lru_cache(maxsize=32)
+def _summarised(directory: Path, engine: str, written_ns: int) -> Summary:
+    """Once per history: a run's own report and the demo's show the same figures."""
+    return summarise(directory, engine)
 
 
 def _faults(run: Recorded) -> Iterator[FaultLine]:
@@ -286,11 +297,9 @@ def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:
     return drawings, tuple(shown(file) for file in files if file not in small)
 
 
-def _problems(run: Recorded, trouble: str) -> Iterator[str]:
+def _problems(run: Recorded) -> Iterator[str]:
     yield from map(str, run.facts.get("problems", ()))
     if run.problem:
         yield run.problem
     if run.facts and run.facts.get("ended") is None:
         yield "the run did not come to its end: run.json says no time at which it ended"
-    if trouble:
-        yield trouble

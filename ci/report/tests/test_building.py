@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from ci.errors import UsageError
-from ci.report import report_demo, report_run
+from ci.report import report_demo, report_run, runs
 from ci.report.evidence import ROWS_MAX
 from ci.report.model import Tone, worst
 from ci.report.recorded import load
@@ -27,6 +27,7 @@ from ci.report.tests.runs import (
     write_run,
 )
 from linearizability import history
+from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
 REPORT_BYTES_MAX = 3_000_000
@@ -217,6 +218,27 @@ def test_a_few_drawings_are_embedded_and_the_others_named(tmp_path: Path) -> Non
     assert len(told.drawings) == DRAWINGS_MAX
     assert len(told.drawings_left_out) == 2
     assert "huge.html" in report_run(run).read_text()
+
+
+def test_figures_are_by_polars_where_spark_fails_and_the_report_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", valid_rows())
+    judged = json.loads((run / "verdict.json").read_text()) | {"engine": "spark local[*]"}
+    (run / "verdict.json").write_text(json.dumps(judged))
+    from_polars = summarise
+
+    def without_spark(path: Path, engine: str) -> Summary:
+        if engine == "spark":
+            raise RuntimeError("the JVM went away\n  at some.Java")
+        return from_polars(path, engine)
+
+    monkeypatch.setattr(runs, "summarise", without_spark)
+    told = run_report(load(run), "run-1")
+    assert told.figures
+    assert ("figures by", "local (polars)") in told.facts
+    assert told.notes[-1].endswith("Spark could not make them: the JVM went away")
+    assert told.line.tone is Tone.GOOD
 
 
 # --- large runs ---------------------------------------------------------------------------------
