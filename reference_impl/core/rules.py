@@ -75,10 +75,7 @@ class Rules:
         is_open = entry is not None and entry.current_txn_first_offset is not None
         if is_open and not batch.header.is_transactional:
             # ProducerAppendInfo.appendDataBatch: the marker would end what is no part of it.
-            raise Refused(
-                ErrorCode.INVALID_TXN_STATE,
-                f"Expected transactional write from producer {batch.header.producer_id}",
-            )
+            raise Refused(ErrorCode.INVALID_TXN_STATE)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> Appended:
         """What is acknowledged is in the log: the append happens before the answer is made."""
@@ -134,9 +131,7 @@ class Rules:
         """Nothing is written outside of an open transaction, where no marker would end it
         (KIP-890, part 1)."""
         if transaction.state is not State.ONGOING or partition not in transaction.partitions:
-            raise Refused(
-                ErrorCode.TRANSACTION_ABORTABLE, "Partition was not added to the transaction"
-            )
+            raise Refused(ErrorCode.TRANSACTION_ABORTABLE)
 
     def check_marker(self, partition: Partition, marker: Marker) -> None:
         """A marker ends the producer's newest transaction, and comes from the newest coordinator.

@@ -51,7 +51,7 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
 def one_transaction(broker: Broker, request: Request, asked: Struct) -> Codes:
     """A code for each partition of one transaction."""
     if asked.verify_only:
-        return verified(broker, asked)
+        return unknown_among(broker, asked.topics) or verified(broker, asked)
     return added(
         broker,
         request,
@@ -72,15 +72,9 @@ def added(
 ) -> Codes:
     """All partitions of one transaction are added, or none."""
     # VALIDATE
+    if codes := unknown_among(broker, topics):
+        return codes
     keys = partitions_of(topics)
-    unknown = {key for key in keys if broker.replicas.get(*key) is None}
-    if unknown:
-        return {
-            key: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if key in unknown
-            else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for key in keys
-        }
     version = request.api_version
     # DEDUPLICATE: partitions which take part already change nothing (coordinator).
     # APPLY
@@ -100,6 +94,20 @@ def added(
         if code is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
     return dict.fromkeys(keys, code)
+
+
+def unknown_among(broker: Broker, topics: list[Struct]) -> Codes:
+    """A code for each partition if one of them does not exist; nothing if all do."""
+    keys = partitions_of(topics)
+    unknown = {key for key in keys if broker.replicas.get(*key) is None}
+    if not unknown:
+        return {}
+    return {
+        key: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if key in unknown
+        else ErrorCode.OPERATION_NOT_ATTEMPTED
+        for key in keys
+    }
 
 
 def verified(broker: Broker, asked: Struct) -> Codes:

@@ -61,7 +61,10 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> N
         elif broker.config.flag("transaction.partition.verification.enable"):
             coordinator.check_partition(name, producer_id, epoch, key)
     except Refused as refused:
-        raise Refused(told_to_writer(refused.code, writer), refused.message) from None
+        code = told_to_writer(refused.code, writer)
+        # Only this one is put into words (ReplicaManager.handleProduceAppend).
+        why = "Partition was not added to the transaction"
+        raise Refused(code, why if code is ErrorCode.INVALID_TXN_STATE else None) from None
 
 
 def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:

@@ -107,12 +107,13 @@ class Transaction:
         return decided
 
     def fenced(self, now_ms: int) -> Transaction:
-        """The coordinator aborts it itself: under an epoch which no producer was ever given, so
-        that whoever wrote it can write no more (prepareFenceProducerEpoch, then ABORT)."""
-        fencing = self
-        if not self.bumps_epoch:
-            fencing = replace(self, producer_epoch=self.producer_epoch + 1, last_epoch=NO_EPOCH)
-        return fencing.prepared(Move.ABORT_DECIDED, self.client_version, NO_PRODUCER_ID, now_ms)
+        """The coordinator aborts it itself, under an epoch that no producer was given, so that
+        whoever wrote it can write no more (prepareFenceProducerEpoch, then ABORT).
+
+        As in Kafka that is done in the newest way, whatever the client speaks: the epoch before is
+        remembered, and the producer may go on from it (KIP-360).
+        """
+        return self.prepared(Move.ABORT_DECIDED, EPOCH_PER_TRANSACTION, NO_PRODUCER_ID, now_ms)
 
     def completed(self, now_ms: int) -> Transaction:
         """Every marker is written (prepareComplete)."""

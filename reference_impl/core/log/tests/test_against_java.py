@@ -115,6 +115,15 @@ def test_the_dump_tool_reads_the_producer_snapshot(oracle: Oracle) -> None:
     assert f"currentTxnFirstOffset: Optional[{open_at}]" in last.replace("OptionalLong", "Optional")
 
 
+def test_the_dump_tool_reads_the_transaction_index(oracle: Oracle) -> None:
+    marker = oracle.log.log_end_offset - 2
+    entry = (
+        f"producerId: {PEER} firstOffset: {marker - 1} lastOffset: {marker}"
+        f" lastStableOffset: {marker + 1}"
+    )
+    assert oracle.dump.count("firstOffset: ") == oracle.dump.count(entry) == 1
+
+
 @pytest.mark.parametrize("clean_shutdown", [True, False])
 def test_we_read_the_log_that_java_wrote(oracle: Oracle, clean_shutdown: bool) -> None:
     theirs = open_log(

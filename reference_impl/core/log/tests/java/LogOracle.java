@@ -39,7 +39,7 @@ public class LogOracle {
             segment.onBecomeInactiveSegment();
             segment.close();
         }
-        for (String suffix : List.of(".log", ".index", ".timeindex", ".snapshot")) {
+        for (String suffix : List.of(".log", ".index", ".timeindex", ".txnindex", ".snapshot")) {
             for (Path file : files(read, suffix)) {
                 DumpLogSegments.main(new String[] {"--deep-iteration", "--files", file.toString()});
             }
