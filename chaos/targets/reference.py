@@ -69,7 +69,11 @@ class Reference:
     def _node(
         self, directory: Path, direct: Address, seen: Address, config: Mapping[str, str]
     ) -> LocalNode:
-        settings = {"advertised.listeners": f"PLAINTEXT://{joined(seen)}", **config}
+        settings = {
+            "advertised.listeners": f"PLAINTEXT://{joined(seen)}",
+            "group.initial.rebalance.delay.ms": "0",  # as on apache: 3 s for each new group else
+            **config,
+        }
         command = [sys.executable, "-m", "reference_impl.host", "--nodes", "1",
                    "--port", str(direct[1]), "--data", str(directory / "data" / "1")]  # fmt: skip
         for key, value in settings.items():
