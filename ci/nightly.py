@@ -77,7 +77,7 @@ def can(target: str, workload: str, nemesis: str) -> bool:
     needs_peers = nemesis in ("partition-leader", "partition-link", "isolate-leader")
     if needs_peers and nodes_of(target) == 1:
         return False
-    return workload != "transactions" or target.startswith("apache")
+    return workload != "transactions" or not target.startswith("kfake")
 
 
 def run_nightly(minutes: float, targets: list[str], seed: int, runs: Path) -> int:
