@@ -113,10 +113,12 @@ def _by_spark(path: Path, master: str | None, start_ns: int) -> tuple[pl.DataFra
     from pyspark.sql import functions as sql
 
     from linearizability.engine.session import spark_session
-    from linearizability.engine.spark import read
+    from linearizability.engine.spark import read, tuned
 
     columns = ("op_id", "f", "type", "t_invoke_ns", "t_complete_ns", "offset", "error")
-    rows = read(spark_session(master), history.history_file(path), columns)
+    session, file = spark_session(master), history.history_file(path)
+    tuned(session, file)
+    rows = read(session, file, columns)
     ok, info = sql.col("type") == Type.OK.value, sql.col("type") == Type.INFO.value
     is_record = sql.col("offset").isNotNull() & ok
     operations = (

@@ -61,8 +61,7 @@ def run(
     """What each checker says; a job that dies is UNKNOWN. Raises SparkError without Spark."""
     session = spark_session(master)
     file = history_file(path)
-    buckets = max(BUCKETS_MIN, -(-pq.read_metadata(file).num_rows // ROWS_PER_BUCKET))
-    session.conf.set("spark.sql.shuffle.partitions", str(buckets))
+    buckets = tuned(session, file)
     try:
         events = with_topic_ids(read(session, file))
         outcomes = outcomes_of_transactions(events, buckets)
@@ -76,6 +75,18 @@ def run(
     except Exception as error:  # py4j, Arrow, the workers: the reason goes into the verdict
         return opinions(pl.DataFrame(schema=ROWS), checkers, f"Spark: {_first_cause(error)}")
     return opinions(pl.concat(pieces), checkers)
+
+
+def tuned(session: SparkSession, file: Path) -> int:
+    """Set the session up for a history of this size; the number of buckets."""
+    rows: int = pq.read_metadata(file).num_rows
+    buckets = max(BUCKETS_MIN, -(-rows // ROWS_PER_BUCKET))
+    session.conf.set("spark.sql.shuffle.partitions", str(buckets))
+    # Compiling the plan pays for many rows only.
+    large = rows > ROWS_PER_BUCKET
+    session.conf.set("spark.sql.codegen.wholeStage", str(large).lower())
+    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if large else "NO_CODEGEN")
+    return buckets
 
 
 def read(session: SparkSession, file: Path, columns: Sequence[str] = COLUMNS_READ) -> DataFrame:
