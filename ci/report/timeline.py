@@ -72,17 +72,28 @@ def _fault_lane(scale: TimeScale, faults: list[Fault], rows: list[int]) -> list[
     if not faults:
         return []
     parts = [text(LEFT - 8, 13, "faults", "tick", "end")]
-    for fault, row in zip(faults, rows, strict=True):
+    for number, (fault, row) in enumerate(zip(faults, rows, strict=True)):
         x, y = scale.x(fault.start_s), row * FAULT_LANE
+        later = [f for f, its in zip(faults[number + 1 :], rows[number + 1 :], strict=True)
+                 if its == row]  # fmt: skip
+        free = scale.x(later[0].start_s) if later else LEFT + PLOT
         width = max(scale.x(fault.end_s) - x, 2.0)
         note = f" ({fault.note})" if fault.note else ""
         title = f"{fault.label}, {fault.start_s:.2f}–{fault.end_s:.2f} s{note}"
         parts.append(rect(x, y + 2, width, FAULT_LANE - 4, "fault", title))
-        for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
-            if len(label) * FAULT_LABEL_PIXELS < width:
-                parts.append(text(x + 4, y + 13, label, "faultname"))
-                break
+        parts += _fault_label(fault, x, width, free, y + 13)
     return parts
+
+
+def _fault_label(fault: Fault, x: float, width: float, free: float, y: float) -> list[str]:
+    """Inside its box, or beside it up to where the next box begins; short if it must be."""
+    for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
+        needed = len(label) * FAULT_LABEL_PIXELS
+        if needed < width:
+            return [text(x + 4, y, label, "faultname")]
+        if x + width + needed < free:
+            return [text(x + width + 4, y, label, "faultname")]
+    return []
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
