@@ -1,0 +1,180 @@
+"""Random transactions, and kills between any two writes to the disk: all of a transaction, or none.
+
+What a producer was not told, it asks again after the kill, as a client does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from reference_impl.core.tests.transactional import (
+    CLASSIC,
+    PER_TRANSACTION,
+    Producer,
+    committed_offset,
+    read_committed,
+    transactional_world,
+)
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ErrorCode
+
+PARTITIONS = (0, 1)
+STEPS = 60
+
+
+class Killed(Exception):
+    """The process is gone, before a write."""
+
+
+class Fate:
+    """Kills the process of a world before a write that chance has chosen."""
+
+    def __init__(self, world: World, random: Random) -> None:
+        self.kills = 0
+        self._world = world
+        self._random = random
+        self._writes_left = random.randrange(20)
+        self._is_armed = True
+        world.storage.charge = self._before_write  # type: ignore[method-assign]
+
+    def _before_write(self, path: str, size: int) -> None:
+        if not self._is_armed:
+            return
+        if self._writes_left == 0:
+            self._is_armed = False
+            raise Killed(path)
+        self._writes_left -= 1
+
+    def ask(self, question: Callable[[], int]) -> None:
+        """Ask until the answer is NONE, through kills and through an abort under way."""
+        for _ in range(10):
+            try:
+                code = question()
+            except Killed:
+                self._again()
+                continue
+            if code == ErrorCode.NONE:
+                return
+            assert code == ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode(code).name
+        raise AssertionError("never answered")
+
+    def _again(self) -> None:
+        """A new process; sometimes that one is killed while it starts."""
+        self.kills += 1
+        self._is_armed = self._random.random() < 0.3
+        self._writes_left = self._random.randrange(6)
+        try:
+            self._world.kill()
+        except Killed:
+            self.kills += 1
+            self._world.kill()
+        self._is_armed = True
+        self._writes_left = self._random.randrange(20)
+
+
+class Life:
+    """One producer with a group of its own, and what of it must be seen in the end."""
+
+    def __init__(self, world: World, fate: Fate, name: str, versions: dict[str, int]) -> None:
+        self.fate, self.random = fate, Random(f"{name}-values")
+        self.producer = Producer(world, name, versions)
+        self.committed: set[str] = set()
+        self.offset = -1
+        self._count = 0
+        self._added: set[int] = set()
+        self._values: set[str] = set()
+        self._offset: int | None = None
+        fate.ask(self._init)
+
+    @property
+    def group(self) -> str:
+        """A group for each producer, so that its offsets are its own."""
+        return f"group-{self.producer.name}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is to be decided."""
+        return bool(self._values) or self._offset is not None
+
+    def _init(self) -> int:
+        code: int = self.producer.init().error_code
+        return code
+
+    def write(self) -> None:
+        """One more value somewhere."""
+        index, value = self.random.choice(PARTITIONS), f"{self.producer.name}{self._count}"
+        self._count += 1
+        if self.producer.versions is CLASSIC and index not in self._added:
+            self.fate.ask(lambda: self.producer.add("t", index))
+        self._added.add(index)
+        self.fate.ask(lambda: int(self.producer.send(value, partition=index).error_code))
+        self._values.add(value)
+
+    def commit_offset(self) -> None:
+        """The group goes on."""
+        wanted = self._count
+        if self.producer.versions is CLASSIC:
+            self.fate.ask(lambda: self.producer.add_offsets(self.group))
+        self.fate.ask(lambda: self.producer.commit_offset(wanted, self.group))
+        self._offset = wanted
+
+    def end(self, *, commit: bool) -> None:
+        """Decide."""
+        self.fate.ask(lambda: int(self.producer.end(commit=commit).error_code))
+        self._forget(commit)
+
+    def begin_again(self) -> None:
+        """A new producer with the same id, which aborts what is open."""
+        self.fate.ask(self._init)
+        self._forget(commit=False)
+
+    def _forget(self, commit: bool) -> None:
+        if commit:
+            self.committed |= self._values
+            self.offset = self.offset if self._offset is None else self._offset
+        self._values, self._offset, self._added = set(), None, set()
+
+
+def step(life: Life, random: Random) -> None:
+    """Something that a producer does."""
+    draw = random.random()
+    if draw < 0.55 or not life.is_open:
+        life.write()
+    elif draw < 0.7:
+        life.commit_offset()
+    elif draw < 0.95:
+        life.end(commit=random.random() < 0.6)
+    else:
+        life.begin_again()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_of_a_transaction_or_none(seed: int) -> None:
+    random = Random(f"{seed}:transactions")
+    world = transactional_world()
+    fate = Fate(world, random)
+    lives = [
+        Life(world, fate, "a", CLASSIC),
+        Life(world, fate, "b", PER_TRANSACTION),
+        Life(world, fate, "c", random.choice((CLASSIC, PER_TRANSACTION))),
+    ]
+    for _ in range(STEPS):
+        step(random.choice(lives), random)
+    for life in lives:
+        if life.is_open:
+            life.end(commit=random.random() < 0.5)
+    assert fate.kills > 3
+    seen = [read_committed(world, partition=index) for index in PARTITIONS]
+    everything = [value for values in seen for value in values]
+    assert sorted(everything) == sorted(set.union(*(life.committed for life in lives)))
+    for index, values in enumerate(seen):
+        in_order = [value for value in world.read_all("t", index) if value in set(values)]
+        assert values == in_order
+        row = world.fetch("t", 0, index)
+        assert row.last_stable_offset == row.high_watermark
+    for life in lives:
+        told = committed_offset(world, life.group, stable=True)
+        assert told == (life.offset, ErrorCode.NONE)
