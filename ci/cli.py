@@ -144,7 +144,7 @@ def chaos_run(
     config: ConfigOption = None,
     runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
     engine: Annotated[str, typer.Option(help="Who judges: auto, local or spark.")] = "auto",
-    spark_master: Annotated[str | None, typer.Option(help="local[*], spark://…, sc://…")] = None,
+    spark_master: Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Attack a target for a while, then judge the recorded history and draw the report."""
@@ -173,7 +173,7 @@ def chaos_list(
 def check(
     path: Annotated[Path, typer.Argument(help="A run directory or a history.parquet.")],
     engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
-    spark_master: Annotated[str | None, typer.Option(help="local[*], spark://…, sc://…")] = None,
+    spark_master: Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a recorded history again; no cluster is needed."""

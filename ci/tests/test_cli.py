@@ -1,0 +1,98 @@
+"""The command line: what is wrong is said in one sentence, with the documented exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ci.bench.table import Ratio, Table
+from ci.bugs import render_bugs
+from ci.cli import pairs
+from ci.errors import UsageError
+from linearizability import history
+from reference_impl.bugs import BUGS
+
+
+def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ci.cli", *words], capture_output=True, text=True, timeout=120,
+        check=False, cwd=cwd,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["conform"], "--target"),
+        (["conform", "--target", "apach"], "apache"),
+        (["chaos", "run", "--target", "apach", "--workload", "appends"], "apache"),
+        (["chaos", "run", "--target", "reference", "--workload", "append"], "appends"),
+        (["chaos", "run", "--target", "reference", "--workload", "appends", "--nemesis", "kil"],
+         "kill"),
+        (["chaos", "run", "--target", "reference", "--workload", "appends", "--config", "x"],
+         "key=value"),
+        (["chaos", "run", "--target", "reference", "--workload", "appends", "--nemesis",
+          "partition-link"], "cannot"),
+        (["check", "no-such-run"], "no-such-run"),
+        (["report", "no-such-run"], "no-such-run"),
+        (["serve", "--nodes", "3"], "--nodes 1"),
+        (["serve", "--config", "no.such.key=1"], "no.such.key"),
+        (["bench", "nothing"], "recorder"),
+        (["nightly", "--targets", "apach"], "apache"),
+    ],
+    ids=lambda value: "-".join(value[:3]) if isinstance(value, list) else None,
+)  # fmt: skip
+def test_what_is_wrong_is_one_sentence_and_exit_2(
+    words: list[str], names: str, tmp_path: Path
+) -> None:
+    ended = touchstone(*words, cwd=tmp_path)
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert names in ended.stderr
+
+
+def test_a_wrong_option_is_exit_2() -> None:
+    ended = touchstone("check", "--no-such-option")
+    assert ended.returncode == 2
+    assert "--no-such-option" in ended.stderr
+
+
+def test_check_ends_in_the_status_of_its_verdict(tmp_path: Path) -> None:
+    sent = {"f": "send", "topic": "t", "partition": 0, "acks": -1, "idempotent": True, "value": 1}
+    read = {"f": "poll", "topic": "t", "partition": 0, "value": 1, "isolation": "read_uncommitted"}
+    valid, invalid, empty = (tmp_path / f"{name}.parquet" for name in ("valid", "invalid", "empty"))
+    history.write(valid, history.frame([{**sent, "offset": 0}, {**read, "offset": 0}]))
+    history.write(invalid, history.frame([
+        {**sent, "offset": 0}, {**read, "offset": 0}, {**read, "offset": 1, "process": 1},
+    ]))  # fmt: skip
+    history.write(empty, history.frame([]))
+    for file, status, said in ((valid, 0, "valid"), (invalid, 1, "invalid"), (empty, 3, "unknown")):
+        ended = touchstone("check", str(file), "--engine", "local", "--json")
+        assert ended.returncode == status, ended.stderr
+        assert json.loads(ended.stdout)["validity"] == said
+
+
+def test_pairs_takes_the_value_after_the_first_equals_sign() -> None:
+    assert pairs(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+    with pytest.raises(UsageError, match="key=value"):
+        pairs(["=b"])
+
+
+def test_bugs_says_what_each_breaks_and_who_catches_it() -> None:
+    text = render_bugs()
+    for name in BUGS:
+        assert name in text
+    assert text.count("Breaks:") == text.count("Caught by:") == len(BUGS)
+
+
+def test_a_table_names_the_bounds_that_are_broken() -> None:
+    table = Table(("load", "ratio"))
+    table.add("good", Ratio(0.7, at_least=0.5))
+    table.add("slow", Ratio(0.4, at_least=0.5))
+    assert [ratio.value for ratio in table.broken] == [0.4]
+    assert "0.40 (≥ 0.5, BROKEN)" in table.render()
+    assert "0.70 (≥ 0.5)" in table.render()
