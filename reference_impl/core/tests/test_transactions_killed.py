@@ -1,11 +1,13 @@
 """Random transactions, and kills between any two writes to the disk: all of a transaction, or none.
 
-What a producer was not told, it asks again after the kill, as a client does.
+What a producer was not told, it asks again after the kill, as a client does; or it is gone, and a
+successor with the same transactional id finds all of the transaction, or nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 
 import pytest
@@ -22,7 +24,7 @@ from reference_impl.core.tests.world import World
 from reference_impl.wire import ErrorCode
 
 PARTITIONS = (0, 1)
-STEPS = 60
+STEPS = 80
 
 
 class Killed(Exception):
@@ -48,16 +50,19 @@ class Fate:
             raise Killed(path)
         self._writes_left -= 1
 
-    def ask(self, question: Callable[[], int]) -> None:
-        """Ask until the answer is NONE, through kills and through an abort under way."""
+    def ask(self, question: Callable[[], int], *, gives_up: bool = False) -> bool:
+        """Ask until the answer is NONE, through kills and through an abort under way; or give up
+        after a kill, not knowing."""
         for _ in range(10):
             try:
                 code = question()
             except Killed:
                 self._again()
+                if gives_up:
+                    return False
                 continue
             if code == ErrorCode.NONE:
-                return
+                return True
             assert code == ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode(code).name
         raise AssertionError("never answered")
 
@@ -75,14 +80,22 @@ class Fate:
         self._writes_left = self._random.randrange(20)
 
 
+@dataclass(frozen=True)
+class Ended:
+    """A transaction; `committed` is None where nobody was told."""
+
+    values: frozenset[str]
+    offset: int | None
+    committed: bool | None
+
+
 class Life:
     """One producer with a group of its own, and what of it must be seen in the end."""
 
     def __init__(self, world: World, fate: Fate, name: str, versions: dict[str, int]) -> None:
         self.fate, self.random = fate, Random(f"{name}-values")
         self.producer = Producer(world, name, versions)
-        self.committed: set[str] = set()
-        self.offset = -1
+        self.ended: list[Ended] = []
         self._count = 0
         self._added: set[int] = set()
         self._values: set[str] = set()
@@ -122,20 +135,34 @@ class Life:
         self._offset = wanted
 
     def end(self, *, commit: bool) -> None:
-        """Decide."""
-        self.fate.ask(lambda: int(self.producer.end(commit=commit).error_code))
-        self._forget(commit)
+        """Decide; sometimes without staying to hear the answer."""
+        gives_up = bool(self._values) and self.random.random() < 0.5
+        is_known = self.fate.ask(
+            lambda: int(self.producer.end(commit=commit).error_code), gives_up=gives_up
+        )
+        self._ends(commit if is_known else None)
+        if not is_known:
+            self.fate.ask(self._init)
 
     def begin_again(self) -> None:
         """A new producer with the same id, which aborts what is open."""
         self.fate.ask(self._init)
-        self._forget(commit=False)
+        self._ends(commit=False)
 
-    def _forget(self, commit: bool) -> None:
-        if commit:
-            self.committed |= self._values
-            self.offset = self.offset if self._offset is None else self._offset
+    def _ends(self, commit: bool | None) -> None:
+        self.ended.append(Ended(frozenset(self._values), self._offset, commit))
         self._values, self._offset, self._added = set(), None, set()
+
+    def check(self, seen: set[str], offset: int) -> None:
+        """What was committed is there, what was aborted is not, and nothing by halves."""
+        expected_offset = -1
+        for each in self.ended:
+            found = each.values & seen
+            committed = bool(found) if each.committed is None else each.committed
+            assert found == (each.values if committed else set())
+            if committed and each.offset is not None:
+                expected_offset = each.offset
+        assert offset == expected_offset
 
 
 def step(life: Life, random: Random) -> None:
@@ -169,12 +196,13 @@ def test_all_of_a_transaction_or_none(seed: int) -> None:
     assert fate.kills > 3
     seen = [read_committed(world, partition=index) for index in PARTITIONS]
     everything = [value for values in seen for value in values]
-    assert sorted(everything) == sorted(set.union(*(life.committed for life in lives)))
+    assert len(everything) == len(set(everything))
     for index, values in enumerate(seen):
         in_order = [value for value in world.read_all("t", index) if value in set(values)]
         assert values == in_order
         row = world.fetch("t", 0, index)
         assert row.last_stable_offset == row.high_watermark
     for life in lives:
-        told = committed_offset(world, life.group, stable=True)
-        assert told == (life.offset, ErrorCode.NONE)
+        offset, code = committed_offset(world, life.group, stable=True)
+        assert code == ErrorCode.NONE
+        life.check(set(everything), offset)
