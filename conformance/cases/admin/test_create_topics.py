@@ -91,9 +91,7 @@ def test_an_impossible_number_of_partitions_is_refused(
 
 @pytest.mark.parametrize("factor", [0, -2], ids="factor={}".format)
 @case("ADMIN-05", "CreateTopics", versions=ALL, spec="ReplicationControlManager.createTopic")
-def test_an_impossible_replication_factor_is_refused(
-    wire: Wire, version: int, factor: int
-) -> None:
+def test_an_impossible_replication_factor_is_refused(wire: Wire, version: int, factor: int) -> None:
     """Replication factor 0 or -2 gets INVALID_REPLICATION_FACTOR (38)."""
     expect_refused(wire, version, creatable(wire.new_name(), 1, factor),
                    ErrorCode.INVALID_REPLICATION_FACTOR)  # fmt: skip

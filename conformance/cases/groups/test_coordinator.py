@@ -52,7 +52,7 @@ def test_a_group_gets_a_coordinator_in_the_end(wire: Wire, version: int) -> None
 
     def ask() -> int:
         errors.append(found_coordinator(wire.bootstrap, version, group).error_code)
-        return errors[-1]
+        return int(errors[-1])
 
     eventually(ask, lambda error: error == ErrorCode.NONE, "a coordinator is found")
     for error in errors[:-1]:

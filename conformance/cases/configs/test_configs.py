@@ -1,0 +1,200 @@
+"""DescribeConfigs, IncrementalAlterConfigs: what a topic is set to (KIP-133, KIP-226, KIP-339)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import pytest
+
+from conformance.case import case, expect, expect_that
+from conformance.wire import Wire, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+TOPIC = 2
+DYNAMIC_TOPIC_CONFIG = 1
+DESCRIBE = "KIP-133; DescribeConfigsResponse.json"
+ALTER = "KIP-339"
+DAY_MS = "86400000"
+
+
+class Operation(IntEnum):
+    """AlterConfigOp.OpType."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+def describe(
+    wire: Wire, name: str, keys: list[str] | None = None, version: int | None = None
+) -> Struct:
+    """DescribeConfigs of one resource: its entry."""
+    resource = part("DescribeConfigs", "DescribeConfigsResource", resource_type=TOPIC,
+                    resource_name=name, configuration_keys=keys)  # fmt: skip
+    answer = wire.call("DescribeConfigs", version, resources=[resource])
+    expect([(r.resource_type, r.resource_name) for r in answer.results], [(TOPIC, name)],
+           "resources in the answer")  # fmt: skip
+    return answer.results[0]  # type: ignore[no-any-return]
+
+
+def setting(wire: Wire, topic: str, key: str) -> tuple[str | None, int]:
+    """One configuration of a topic: (value, source)."""
+    found = describe(wire, topic, [key])
+    expect((found.error_code, [c.name for c in found.configs]), (0, [key]), "(error, keys)")
+    return found.configs[0].value, found.configs[0].config_source
+
+
+def change(key: str, value: str | None, operation: Operation = Operation.SET) -> Struct:
+    return part("IncrementalAlterConfigs", "AlterableConfig", name=key, value=value,
+                config_operation=int(operation))  # fmt: skip
+
+
+def alter(
+    wire: Wire, version: int, changes: dict[str, list[Struct]], *, validate_only: bool = False
+) -> dict[str, int]:
+    """IncrementalAlterConfigs of topics: name -> error code."""
+    resources = [
+        part("IncrementalAlterConfigs", "AlterConfigsResource", resource_type=TOPIC,
+             resource_name=topic, configs=configs)
+        for topic, configs in changes.items()
+    ]  # fmt: skip
+    answer = wire.call("IncrementalAlterConfigs", version, resources=resources,
+                       validate_only=validate_only)  # fmt: skip
+    return {r.resource_name: r.error_code for r in answer.responses}
+
+
+def wait_for(wire: Wire, topic: str, key: str, value: str) -> None:
+    """Wait until the broker has heard of a change that the controller accepted."""
+    eventually(lambda: setting(wire, topic, key)[0], lambda found: found == value,
+               f"{key} of {topic} becomes {value}")  # fmt: skip
+
+
+@case("CONF-01", "DescribeConfigs", spec=DESCRIBE + "; KIP-226")
+def test_all_configurations_of_a_topic_are_described(wire: Wire, version: int) -> None:
+    """With configuration_keys null every topic configuration is described: what was set at
+    creation with source 1 (dynamic topic), what was not with a default and another source."""
+    topic = wire.create_topic(config={"retention.ms": DAY_MS})
+    found = describe(wire, topic.name, None, version)
+    expect(found.error_code, ErrorCode.NONE, "error")
+    configs = {c.name: c for c in found.configs}
+    expect(len(configs), len(found.configs), "distinct names")
+    for key in ("cleanup.policy", "retention.bytes", "segment.bytes", "max.message.bytes"):
+        expect_that(key in configs, "keys described", key, sorted(configs))
+        expect_that(configs[key].config_source != DYNAMIC_TOPIC_CONFIG, f"source of {key}",
+                    "not 1", configs[key].config_source)  # fmt: skip
+    given = configs["retention.ms"]
+    expect((given.value, given.config_source), (DAY_MS, DYNAMIC_TOPIC_CONFIG), "(value, source)")
+    expect((given.read_only, given.is_sensitive), (False, False), "(read only, sensitive)")
+    expect(configs["cleanup.policy"].value, "delete", "default of cleanup.policy")
+
+
+@case("CONF-02", "DescribeConfigs", spec=DESCRIBE)
+def test_only_the_keys_asked_for_are_described(wire: Wire, version: int) -> None:
+    """Named keys alone are described; a key that does not exist is left out without an error."""
+    topic = wire.create_topic()
+    keys = ["retention.ms", "no.such.key", "cleanup.policy"]
+    found = describe(wire, topic.name, keys, version)
+    expect(found.error_code, ErrorCode.NONE, "error")
+    expect(sorted(c.name for c in found.configs), ["cleanup.policy", "retention.ms"], "keys")
+
+
+@case("CONF-03", "DescribeConfigs", spec=DESCRIBE)
+def test_a_topic_that_cannot_be_described_is_refused(wire: Wire, version: int) -> None:
+    """A topic that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3), a name that no topic may
+    have INVALID_TOPIC_EXCEPTION (17); neither has configurations."""
+    unknown = describe(wire, wire.new_name(), None, version)
+    invalid = describe(wire, "a b!", None, version)
+    expect((unknown.error_code, len(unknown.configs)), (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0),
+           "(error, configurations) of an unknown topic")  # fmt: skip
+    expect((invalid.error_code, len(invalid.configs)), (ErrorCode.INVALID_TOPIC_EXCEPTION, 0),
+           "(error, configurations) of an invalid name")  # fmt: skip
+
+
+@case("CONF-07", "IncrementalAlterConfigs", spec=ALTER)
+def test_a_configuration_is_set(wire: Wire, version: int) -> None:
+    """A configuration that was SET is described with its new value and source 1 (dynamic topic);
+    the others of the topic stay."""
+    topic = wire.create_topic(config={"max.message.bytes": "2000"}).name
+    expect(alter(wire, version, {topic: [change("retention.ms", DAY_MS)]}), {topic: 0}, "errors")
+    wait_for(wire, topic, "retention.ms", DAY_MS)
+    expect(setting(wire, topic, "retention.ms"), (DAY_MS, DYNAMIC_TOPIC_CONFIG), "(value, source)")
+    expect(setting(wire, topic, "max.message.bytes"), ("2000", DYNAMIC_TOPIC_CONFIG), "the other")
+
+
+@case("CONF-08", "IncrementalAlterConfigs", spec=ALTER)
+def test_a_deleted_configuration_is_the_default_again(wire: Wire, version: int) -> None:
+    """DELETE gives a configuration back its default, and the source that it has in a topic where
+    it was never set."""
+    default = setting(wire, wire.create_topic().name, "retention.ms")
+    topic = wire.create_topic(config={"retention.ms": DAY_MS}).name
+    changes = {topic: [change("retention.ms", None, Operation.DELETE)]}
+    expect(alter(wire, version, changes), {topic: 0}, "errors")
+    eventually(lambda: setting(wire, topic, "retention.ms"), lambda found: found == default,
+               "retention.ms is as in a topic where it was never set")  # fmt: skip
+
+
+@case("CONF-09", "IncrementalAlterConfigs", spec=ALTER, priority="P1")
+def test_a_list_is_appended_to_and_subtracted_from(wire: Wire, version: int) -> None:
+    """APPEND adds to a list, once; SUBTRACT takes away."""
+    topic, key = wire.create_topic(config={"cleanup.policy": "delete"}).name, "cleanup.policy"
+    for _ in range(2):
+        errors = alter(wire, version, {topic: [change(key, "compact", Operation.APPEND)]})
+        expect(errors, {topic: 0}, "APPEND errors")
+        wait_for(wire, topic, key, "delete,compact")
+    errors = alter(wire, version, {topic: [change(key, "delete", Operation.SUBTRACT)]})
+    expect(errors, {topic: 0}, "SUBTRACT errors")
+    wait_for(wire, topic, key, "compact")
+
+
+@case("CONF-10", "IncrementalAlterConfigs", spec="class ConfigurationControlManager",
+      priority="P1")  # fmt: skip
+def test_only_a_list_is_appended_to(wire: Wire, version: int) -> None:
+    """APPEND to a configuration that is no list gets INVALID_CONFIG (40)."""
+    topic = wire.create_topic().name
+    errors = alter(wire, version, {topic: [change("retention.ms", "1", Operation.APPEND)]})
+    expect(errors, {topic: ErrorCode.INVALID_CONFIG}, "errors")
+
+
+@pytest.mark.parametrize(
+    "bad", [("retention.ms", "a week"), ("no.such.key", "1")], ids=["bad-value", "unknown-key"]
+)
+@case("CONF-12", "IncrementalAlterConfigs", spec="class ConfigurationControlManager")
+def test_a_bad_configuration_changes_nothing(
+    wire: Wire, version: int, bad: tuple[str, str]
+) -> None:
+    """A value that cannot be, or a key that does not exist, gets INVALID_CONFIG (40) and nothing
+    of its topic is changed; another topic in the same request is."""
+    topic, other = wire.create_topic().name, wire.create_topic().name
+    before = setting(wire, topic, "segment.bytes")
+    good = change("segment.bytes", "2000000")
+    errors = alter(wire, version, {topic: [good, change(*bad)], other: [good]})
+    expect(errors, {topic: ErrorCode.INVALID_CONFIG, other: 0}, "errors")
+    wait_for(wire, other, "segment.bytes", "2000000")
+    expect(setting(wire, topic, "segment.bytes"), before, "the good change beside the bad one")
+
+
+@case("CONF-13", "IncrementalAlterConfigs", spec=ALTER + ", ValidateOnly", priority="P1")
+def test_validation_alone_changes_nothing(wire: Wire, version: int) -> None:
+    """With validate_only a good change gets NONE and a bad one INVALID_CONFIG (40); neither is
+    made."""
+    topic = wire.create_topic().name
+    before = setting(wire, topic, "retention.ms")
+    good = alter(wire, version, {topic: [change("retention.ms", DAY_MS)]}, validate_only=True)
+    bad = alter(wire, version, {topic: [change("retention.ms", "x")]}, validate_only=True)
+    expect([good, bad], [{topic: 0}, {topic: ErrorCode.INVALID_CONFIG}], "errors")
+    # A change made after them is there: by then theirs would be, too.
+    alter(wire, version, {topic: [change("segment.bytes", "2000000")]})
+    wait_for(wire, topic, "segment.bytes", "2000000")
+    expect(setting(wire, topic, "retention.ms"), before, "(value, source) afterwards")
+
+
+@case("CONF-15", "IncrementalAlterConfigs", spec="class ConfigurationControlManager",
+      priority="P1")  # fmt: skip
+def test_a_topic_that_does_not_exist_is_not_configured(wire: Wire, version: int) -> None:
+    """A change of a topic that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
+    topic = wire.new_name()
+    errors = alter(wire, version, {topic: [change("retention.ms", DAY_MS)]})
+    expect(errors, {topic: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}, "errors")
+    expect(wire.topic_metadata(topic).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+           "Metadata error of the topic")  # fmt: skip

@@ -1,0 +1,211 @@
+"""A transactional producer whose every request a case chooses (KIP-98, KIP-890), and its reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.case import expect
+from conformance.members import NOT_YET, TRANSACTION, coordinator
+from conformance.wire import Connection, Topic, Wire, batch, eventually, part
+from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, RecordBatch, Struct
+
+READ_COMMITTED = 1
+BUSY = NOT_YET | {ErrorCode.CONCURRENT_TRANSACTIONS}
+"""The coordinator is loading, or still writing the markers of the transaction before."""
+EXPLICIT = {"AddPartitionsToTxn": 3, "Produce": 11, "EndTxn": 4, "TxnOffsetCommit": 4}
+"""The newest versions of a client that adds partitions to a transaction itself (before KIP-890,
+part 2)."""
+
+
+@dataclass
+class Producer:
+    """A producer with a transactional id; its id, epoch and sequences are kept."""
+
+    wire: Wire
+    transactional_id: str
+    connection: Connection
+    producer_id: int = -1
+    epoch: int = -1
+    sequences: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(wire: Wire, transactional_id: str = "") -> Producer:
+        """A producer that has not asked for its id; Unsupported where there are no transactions."""
+        wire.version("EndTxn")
+        wire.version("AddPartitionsToTxn")
+        name = transactional_id or wire.new_name("transactional")
+        return Producer(wire, name, wire.connect(address=coordinator(wire, name, TRANSACTION)))
+
+    @staticmethod
+    def ready(wire: Wire, transactional_id: str = "", timeout_ms: int = 60_000) -> Producer:
+        """A producer that may begin a transaction."""
+        producer = Producer.of(wire, transactional_id)
+        producer.init(timeout_ms=timeout_ms)
+        return producer
+
+    def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
+        """InitProducerId, asked again while the coordinator is busy; the answer."""
+        fields: dict[str, Any] = {
+            "transactional_id": self.transactional_id,
+            "transaction_timeout_ms": 60_000,
+        }
+        version = self.wire.version("InitProducerId") if version is None else version
+        return eventually(  # type: ignore[no-any-return]
+            lambda: self.connection.call("InitProducerId", version, **(fields | changed)),
+            lambda answer: answer.error_code not in BUSY,
+            "InitProducerId is served",
+        )
+
+    def init(self, version: int | None = None, *, timeout_ms: int = 60_000) -> Struct:
+        """InitProducerId that must succeed."""
+        answer = self.try_to_init(version, transaction_timeout_ms=timeout_ms)
+        expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+        self.sequences.clear()
+        return answer
+
+    def explicit(self, api: str) -> int:
+        return self.wire.version(api, 0, EXPLICIT[api])
+
+    def try_to_add(
+        self, topic: Topic, *partitions: int, version: int | None = None, **changed: Any
+    ) -> dict[int, int]:
+        """AddPartitionsToTxn v0-3: partition -> error code."""
+        version = self.explicit("AddPartitionsToTxn") if version is None else version
+        entry = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name,
+                     partitions=list(partitions))  # fmt: skip
+        fields: dict[str, Any] = {
+            "v3_and_below_transactional_id": self.transactional_id,
+            "v3_and_below_producer_id": self.producer_id,
+            "v3_and_below_producer_epoch": self.epoch,
+            "v3_and_below_topics": [entry],
+        } | {f"v3_and_below_{name}": value for name, value in changed.items()}
+        answer = eventually(
+            lambda: self.connection.call("AddPartitionsToTxn", version, **fields),
+            lambda a: not BUSY & set(errors_of_added(a).values()),
+            "AddPartitionsToTxn is served",
+        )
+        return errors_of_added(answer)
+
+    def add(self, topic: Topic, *partitions: int, version: int | None = None) -> None:
+        """AddPartitionsToTxn that must succeed."""
+        partitions = partitions or (0,)
+        errors = self.try_to_add(topic, *partitions, version=version)
+        expect(errors, dict.fromkeys(partitions, 0), "AddPartitionsToTxn errors")
+
+    def try_to_send(
+        self, topic: Topic, *values: bytes, partition: int = 0, version: int | None = None,
+        sequence: int | None = None, transactional: bool = True,
+    ) -> int:  # fmt: skip
+        """Produce one batch of the transaction: the error code."""
+        version = self.explicit("Produce") if version is None else version
+        at = self.sequences.get((topic.name, partition), 0) if sequence is None else sequence
+        records = batch(
+            *values, producer_id=self.producer_id, producer_epoch=self.epoch, base_sequence=at,
+            attributes=TRANSACTIONAL_BIT if transactional else 0,
+        )  # fmt: skip
+        answer = eventually(
+            lambda: self.wire.produce(topic, records.encode(), version, partition=partition,
+                                      transactional_id=self.transactional_id),
+            lambda a: a.error_code not in BUSY,
+            "Produce is served",
+        )  # fmt: skip
+        if answer.error_code == ErrorCode.NONE:
+            self.sequences[topic.name, partition] = at + len(values)
+        return int(answer.error_code)
+
+    def send(
+        self, topic: Topic, *values: bytes, partition: int = 0, version: int | None = None
+    ) -> None:  # fmt: skip
+        """Produce that must succeed."""
+        error = self.try_to_send(topic, *values, partition=partition, version=version)
+        expect(error, ErrorCode.NONE, "Produce error")
+
+    def add_and_send(self, topic: Topic, *values: bytes, partition: int = 0) -> None:
+        """As a client before KIP-890 does."""
+        self.add(topic, partition)
+        self.send(topic, *values, partition=partition)
+
+    def try_to_end(self, commit: bool, version: int | None = None, **changed: Any) -> Struct:
+        """EndTxn, asked again while the coordinator is busy; the answer."""
+        version = self.explicit("EndTxn") if version is None else version
+        fields: dict[str, Any] = {
+            "transactional_id": self.transactional_id, "producer_id": self.producer_id,
+            "producer_epoch": self.epoch, "committed": commit,
+        }  # fmt: skip
+        return eventually(  # type: ignore[no-any-return]
+            lambda: self.connection.call("EndTxn", version, **(fields | changed)),
+            lambda answer: answer.error_code not in BUSY,
+            "EndTxn is served",
+        )
+
+    def end(self, commit: bool, version: int | None = None) -> None:
+        """EndTxn that must succeed; from v5 on it gives the epoch to use next."""
+        version = self.explicit("EndTxn") if version is None else version
+        answer = self.try_to_end(commit, version)
+        expect(answer.error_code, ErrorCode.NONE, "EndTxn error")
+        if version >= 5:
+            if (answer.producer_id, answer.producer_epoch) != (self.producer_id, self.epoch):
+                self.sequences.clear()
+            self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+
+    def commit(self, version: int | None = None) -> None:
+        self.end(True, version)
+
+    def abort(self, version: int | None = None) -> None:
+        self.end(False, version)
+
+
+def errors_of_added(answer: Struct) -> dict[int, int]:
+    """Partition -> error code, of an answer to AddPartitionsToTxn v0-3 about one topic."""
+    return {
+        p.partition_index: p.partition_error_code
+        for topic in answer.results_by_topic_v3_and_below
+        for p in topic.results_by_partition
+    }
+
+
+def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
+    """Wait until no transaction is open in a partition: the markers are written."""
+    eventually(
+        lambda: wire.fetch(topic, 0, partition=partition, isolation_level=READ_COMMITTED),
+        lambda p: p.last_stable_offset == p.high_watermark,
+        f"the transactions in {topic.name} end",
+    )
+
+
+def committed_values(
+    wire: Wire, topic: Topic, partition: int = 0, *, version: int | None = None
+) -> list[bytes | None]:
+    """What a read_committed consumer delivers (KIP-98, Consumer): it skips batches of a producer
+    between an aborted transaction's first offset and its ABORT marker."""
+    offset, values = 0, list[bytes | None]()
+    while True:
+        answer = wire.fetch(
+            topic, offset, version, partition=partition, isolation_level=READ_COMMITTED
+        )
+        expect(answer.error_code, ErrorCode.NONE, "Fetch error")
+        batches = batches_of(answer)
+        if not batches:
+            return values
+        aborted = sorted(answer.aborted_transactions or [], key=lambda a: a.first_offset)
+        skipped: set[int] = set()
+        for found in batches:
+            last = found.base_offset + int(found.last_offset_delta or 0)
+            while aborted and aborted[0].first_offset <= last:
+                skipped.add(aborted.pop(0).producer_id)
+            if found.is_control:
+                skipped.discard(found.producer_id)
+            elif not (found.attributes & TRANSACTIONAL_BIT and found.producer_id in skipped):
+                values += [record.value for record in found.records]
+            offset = last + 1
+
+
+def batches_of(answer: Struct) -> list[RecordBatch]:
+    """The batches in a Fetch answer's partition."""
+    records, at, found = bytes(answer.records or b""), 0, []
+    while at < len(records):
+        one, at = RecordBatch.decode(records, at)
+        found.append(one)
+    return found
