@@ -28,8 +28,8 @@ class PartitionLeader:
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         yield rng.uniform(0.5, 2.0), Isolate("leader", how=rng.choice(HOWS))
         while True:
-            yield rng.uniform(3.0, 8.0), Heal()
-            yield rng.uniform(3.0, 6.0), Isolate("leader", how=rng.choice(HOWS))
+            yield rng.uniform(3.0, 6.5), Heal()
+            yield rng.uniform(4.0, 7.0), Isolate("leader", how=rng.choice(HOWS))
 
 
 class IsolateLeader:
@@ -42,9 +42,9 @@ class IsolateLeader:
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         yield rng.uniform(0.5, 2.0), Isolate("leader", with_clients=True, how=rng.choice(HOWS))
         while True:
-            yield rng.uniform(3.0, 8.0), Heal()
+            yield rng.uniform(3.0, 6.5), Heal()
             yield (
-                rng.uniform(3.0, 6.0),
+                rng.uniform(4.0, 7.0),
                 Isolate("leader", with_clients=True, how=rng.choice(HOWS)),
             )
 

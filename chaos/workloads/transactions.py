@@ -42,7 +42,7 @@ class Transactions:
     processes = producers + pollers
     abort_share = 0.2
     sends_max = 4
-    records_per_send_max = 3
+    records_per_send_max = 6
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.topic, self.partitions),)
