@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +17,8 @@ class HasOptions(Protocol):
 
 
 def reproduce_line(nodeid: str, examined: HasOptions) -> str:
-    """The command that runs exactly this case again."""
-    return f"pytest '{nodeid}' {examined.options}"
+    """The command that runs exactly this case again; safe to paste whatever the id contains."""
+    return f"pytest {shlex.quote(nodeid)} {examined.options}"
 
 
 @dataclass

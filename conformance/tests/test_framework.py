@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
@@ -84,8 +85,23 @@ def test_a_failure_says_what_must_be_and_how_to_see_it_again(suite: Suite) -> No
         "expected:  error: 0",
         "actual:    error: 25",
         "target:    fake",
-        "reproduce: pytest '*test_cases.py::test_a_heartbeat_is_accepted' --target fake",
+        "reproduce: pytest *test_cases.py::test_a_heartbeat_is_accepted --target fake",
     ])  # fmt: skip
+
+
+def test_the_reproduce_line_runs_that_case_alone(suite: Suite) -> None:
+    """Also where the id has spaces and quotes."""
+    awkward = PASSES.replace("(wire)", "(wire, name)", 1).replace(
+        "@case", """import pytest
+@pytest.mark.parametrize("name", ["it's a", "b"], ids=repr)
+@case""", 1)  # fmt: skip
+    result = suite.run(awkward, {"Heartbeat": errors_of([25, 25])})
+    line = next(line for line in result.stdout.lines if line.startswith("reproduce:"))
+    command = shlex.split(line.removeprefix("reproduce:"))
+    assert command[0] == "pytest"
+    suite.target.answers = {"Heartbeat": errors_of([0])}
+    again = suite.run_plain(awkward, *command[1:])
+    again.assert_outcomes(passed=1)
 
 
 def test_an_error_number_is_shown_by_its_name(suite: Suite) -> None:
