@@ -48,8 +48,8 @@ class Scenario:
 def scenarios(targets: list[str], seed: int) -> Iterator[Scenario]:
     """The canaries, then round after round of the matrix, each round in an order of its own."""
     rng = Random(f"{seed}:nightly")
-    for bug in BUGS:
-        yield Scenario("reference", 1, "appends", "kill", rng.randrange(1 << 30), bug)
+    for name, bug in BUGS.items():
+        yield Scenario("reference", 1, bug.workload, "kill", rng.randrange(1 << 30), name)
     while True:
         matrix = [
             Scenario(target, nodes_of(target), workload, nemesis, rng.randrange(1 << 30))

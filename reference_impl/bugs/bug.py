@@ -14,6 +14,8 @@ class Bug:
 
     rules: type[Rules]
     node: type[Node] = Node
+    workload: str = "appends"
+    """Under which it shows, with nemesis `kill`."""
 
     def parts(self) -> tuple[type[Node], Rules]:
         """What to build a broken broker from."""

@@ -10,6 +10,11 @@ import pytest
 import reference_impl.bugs as package
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.acknowledge_before_append import DELAY_MS
+from reference_impl.core.tests.transactional import (
+    Producer,
+    read_committed,
+    transactional_world,
+)
 from reference_impl.core.tests.world import World
 
 IDEMPOTENT: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
@@ -65,3 +70,12 @@ def test_forget_producer_state_appends_a_retry_twice_after_a_restart() -> None:
     world.kill()
     world.produce("t", "a", **IDEMPOTENT, base_sequence=0)
     assert world.read_all("t") == ["a", "a"]
+
+
+def test_hide_aborted_transactions_delivers_what_was_aborted() -> None:
+    bug = BUGS["hide-aborted-transactions"]
+    producer = Producer(transactional_world(rules=bug.rules))
+    producer.init()
+    producer.transaction("a", commit=False)
+    producer.transaction("b")
+    assert read_committed(producer.world) == ["a", "b"]
