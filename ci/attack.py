@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from chaos.recorder import PARTS, recover
 from linearizability.check import check, confirm_with_porcupine
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 VERDICT_FILE = "verdict.json"
+RATE = 400.0
+"""Records a second that all writers together send at most."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +43,33 @@ class Judged:
 def attack(
     *, target: str, workload: str, nemesis: str, nodes: int, seconds: float, seed: int,
     bug: str | None, config: Mapping[str, str], runs: Path, engine: str,
-    spark_master: str | None, progress: bool = True,
+    spark_master: str | None, progress: bool = True, rate: float = RATE,
 ) -> Judged:  # fmt: skip
-    """Run one scenario, judge it and draw its report."""
+    """Run one scenario, judge it and draw its report.
+
+    An interrupted run is judged by polars, at once: somebody is waiting for the prompt.
+    """
     from chaos.runner import run
     from ci.report import report_run
 
     result = run(
         target, workload, nemesis, nodes=nodes, seconds=seconds, seed=seed, bug=bug,
-        config=config, runs_directory=runs, progress=progress, argv=sys.argv[1:],
+        config=config, runs_directory=runs, progress=progress, argv=sys.argv[1:], rate=rate,
     )  # fmt: skip
+    if result.interrupted:
+        engine = "local"
     judged = judge(result.directory, engine=engine, spark_master=spark_master)
     report_run(result.directory)
     return judged
 
 
 def judge(path: Path, *, engine: str = "auto", spark_master: str | None = None) -> Judged:
-    """Judge a run directory (its verdict.json is written) or a lone history file."""
+    """Judge a run directory (its verdict.json is written) or a lone history file.
+
+    Of a run that was killed, what it had written by then is judged: INVALID or UNKNOWN.
+    """
+    if (path / PARTS).is_dir():
+        recover(path)
     run = run_facts(path)
     verdict = check(
         path, engine=engine, spark_master=spark_master,
@@ -83,6 +96,8 @@ def run_facts(path: Path) -> Mapping[str, Any]:
 def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
     """What kept the run from its end (no recovery, a final read cut short): UNKNOWN."""
     problems = [str(problem) for problem in run.get("problems", ())]
+    if run and not run.get("ended"):
+        problems.append("the run was killed before its end")
     if not problems:
         return []
     return [CheckerVerdict("run", Validity.UNKNOWN, 0, reason="; ".join(problems))]

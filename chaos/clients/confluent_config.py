@@ -5,11 +5,16 @@ Sources: librdkafka CONFIGURATION.md; rdkafka.h, rd_kafka_resp_err_t.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from confluent_kafka import KafkaError
 
 from chaos.clients.wire_link import kafka_name
+
+_SILENT = logging.getLogger("touchstone.librdkafka")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
 
 
 def common_config(bootstrap: str) -> dict[str, Any]:
@@ -25,6 +30,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
         "topic.metadata.refresh.interval.ms": 5_000,
         "allow.auto.create.topics": False,
         "log_level": 0,
+        "logger": _SILENT,  # level 0 still prints fatal errors, into the middle of the progress
     }
 
 
