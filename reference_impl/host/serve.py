@@ -36,6 +36,7 @@ from reference_impl.wire import Malformed
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
 FAILED, USAGE = 1, 2
+LARGEST_BLOCK_KEPT = 31 << 20
 CANNOT_START = (
     BadConfig,
     BadCheckpoint,
@@ -104,6 +105,7 @@ def serve(
     bug: str | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
+    keep_freed_memory()
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
@@ -114,6 +116,16 @@ def serve(
         return _refuse(_sentence(error))
     except KeyboardInterrupt:
         return 0
+
+
+def keep_freed_memory() -> None:
+    """Let the C library reuse the memory of large requests and answers.
+
+    glibc gives blocks of 128 KiB and more back at once, and each page of the next one then costs a
+    fault: more time than all else that is done with it. The largest block that was ever freed, up
+    to 32 MiB, raises that limit (mallopt(3), M_MMAP_THRESHOLD); elsewhere this does nothing.
+    """
+    bytes(LARGEST_BLOCK_KEPT)
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
