@@ -28,6 +28,8 @@ from reference_impl.wire import (
 
 log = logging.getLogger("reference_impl.host")
 SWEEPS_PER_IDLE_PERIOD = 4
+GATHERED_BYTES_MAX = 64 * 1024
+"""Answers are sent together up to here: more would hide that a client does not read."""
 
 
 class Server:
@@ -103,6 +105,8 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._reader = FrameReader(server.max_frame_bytes)
         self._frames: deque[bytearray] = deque()
+        self._answers: list[bytes] = []
+        self._gathered_bytes = 0
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._client_host = ""
@@ -151,13 +155,17 @@ class Connection(asyncio.Protocol):
     def answer(self, data: bytes | None) -> None:
         self._in_flight = False
         self.last_used_s = self._loop.time()
-        if data is not None and self._transport is not None:
-            self._transport.write(data)
+        if data is not None:
+            self._answers.append(data)
+            self._gathered_bytes += len(data)
+            if self._gathered_bytes > GATHERED_BYTES_MAX:
+                self._send_answers()
         self._pump()
 
     def drop(self, reason: str) -> None:
         log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
         self._frames.clear()
+        self._send_answers()
         if self._transport is not None:
             self._transport.close()
 
@@ -178,11 +186,19 @@ class Connection(asyncio.Protocol):
                 self._hand_over(self._frames.popleft())
         finally:
             self._is_pumping = False
+        self._send_answers()
         if self._broken is None and self.is_idle:
             self._look_for_bad_size()
         if self._broken is not None and self.is_idle:
             self.drop(self._broken)
         self._pause_or_resume()
+
+    def _send_answers(self) -> None:
+        """Requests that came together are answered together: to send costs as much as to append."""
+        if self._answers and self._transport is not None:
+            self._transport.write(b"".join(self._answers))
+        self._answers.clear()
+        self._gathered_bytes = 0
 
     def _look_for_bad_size(self) -> None:
         """A size that cannot be may lie behind the frames that were just answered."""
