@@ -166,12 +166,14 @@ class PendingProduce:
             for partition, last_offset in self.appended
             if not self._rules.may_acknowledge(partition, acks, last_offset)
         }
-        if late and not expired:
+        if not late:
+            return self._body
+        if not expired:
             return None
+        names = {(name, index) for name, _, index in late}
+        ids = {(topic_id, index) for _, topic_id, index in late}
         for topic in self._body.responses:
             for answer in topic.partition_responses:
-                names = {(name, index) for name, _, index in late}
-                ids = {(topic_id, index) for _, topic_id, index in late}
                 if (topic.name, answer.index) in names or (topic.topic_id, answer.index) in ids:
                     answer.error_code = ErrorCode.REQUEST_TIMED_OUT
         return self._body

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
 from reference_impl.core.tests.world import World
-from reference_impl.wire import Compression, ErrorCode, Record, RecordBatch, patched
+from reference_impl.wire import ApiKey, Compression, ErrorCode, Record, RecordBatch, patched
 
 
 @pytest.fixture
@@ -160,6 +162,27 @@ def test_acks_all_needs_enough_replicas() -> None:
     assert world.produce("t", "a", acks=-1).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert world.produce("t", "b", acks=1).error_code == 0
     assert world.read_all("t") == ["b"]
+
+
+class NobodyFollows(Rules):
+    """The in-sync replicas never get what was appended."""
+
+    def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
+        return acks != -1
+
+
+def test_acks_all_waits_for_the_replicas_no_longer_than_its_timeout() -> None:
+    world = World(rules=NobodyFollows)
+    world.create_topic("t")
+    number = world.send(ApiKey.PRODUCE, 9, world.produce_body("t", world.batch("a")))
+    world.wait(999)
+    assert world.answer_to(number) is None
+    world.wait(1)
+    answer = world.answer_to(number)
+    assert answer is not None
+    row = answer.responses[0].partition_responses[0]
+    assert (row.error_code, row.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+    assert world.read_all("t") == ["a"]  # nobody said that it is not there
 
 
 def test_internal_topics_are_not_for_clients(world: World) -> None:

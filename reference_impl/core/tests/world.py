@@ -166,29 +166,29 @@ class World:
         **batch: Any,
     ) -> Struct:
         """Append one batch; returns the partition's row of the answer."""
-        of = request_definition(ApiKey.PRODUCE)
         records = raw if raw is not None else self.batch(*values, **batch)
-        body = of.new(
-            acks=acks,
-            timeout_ms=1000,
-            transactional_id=transactional_id,
-            topic_data=[
-                of.struct(
-                    "TopicProduceData",
-                    name=topic,
-                    partition_data=[
-                        of.struct(
-                            "PartitionProduceData",
-                            index=partition,
-                            records=memoryview(bytearray(records)),
-                        )
-                    ],
-                )
-            ],
-        )
+        body = self.produce_body(topic, records, partition, acks, transactional_id)
         answer = self.ask(ApiKey.PRODUCE, version, body)
         row: Struct = answer.responses[0].partition_responses[0]
         return row
+
+    def produce_body(
+        self,
+        topic: str,
+        records: bytes,
+        partition: int = 0,
+        acks: int = -1,
+        transactional_id: str | None = None,
+    ) -> Struct:
+        """A Produce of one partition (version 12 and below: by name)."""
+        of = request_definition(ApiKey.PRODUCE)
+        row = of.struct(
+            "PartitionProduceData", index=partition, records=memoryview(bytearray(records))
+        )
+        topic_row = of.struct("TopicProduceData", name=topic, partition_data=[row])
+        return of.new(
+            acks=acks, timeout_ms=1000, transactional_id=transactional_id, topic_data=[topic_row]
+        )
 
     def batch(self, *values: str, **fields: Any) -> bytes:
         """A batch of values, stamped now."""
