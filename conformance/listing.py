@@ -30,9 +30,18 @@ AREAS = {
     "FETCH": "Fetch",
     "LIST": "ListOffsets, OffsetForLeaderEpoch, DeleteRecords",
     "GRPC": "Classic consumer groups",
+    "GRP8": "Consumer groups of KIP-848",
     "OFFS": "Committed offsets; describing, listing, deleting groups",
+    "SHARE": "Share groups",
+    "LOG": "Retention, compaction, segments, timestamps",
+    "REPL": "Replication, leadership, cluster administration",
+    "KRFT": "KRaft",
+    "SEC": "SASL, ACLs, delegation tokens",
+    "QUOT": "Quotas, telemetry",
+    "STRM": "Streams groups",
+    "GUAR": "Guarantees that clients see",
 }
-"""Area, the first part of a case's id -> what it is about."""
+"""Area, the first part of a case's id -> what it is about; the order of the listing."""
 
 
 @dataclass(frozen=True)
