@@ -38,13 +38,15 @@ class Rules:
     def check_enough_replicas(self, partition: Partition, acks: int) -> None:
         """acks=all is refused before the append when the ISR is too small.
 
-        Source: Partition.java, appendRecordsToLeader; topic config min.insync.replicas.
+        Of a partition with fewer replicas than min.insync.replicas all replicas are enough.
+        Source: Partition.java, appendRecordsToLeader and effectiveMinIsr.
         """
-        if acks == ACKS_ALL and len(partition.state.isr) < partition.config.min_insync_replicas:
+        needed = min(partition.config.min_insync_replicas, len(partition.state.replicas))
+        if acks == ACKS_ALL and len(partition.state.isr) < needed:
             raise Refused(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"The size of the current ISR {list(partition.state.isr)} is insufficient to"
-                f" satisfy the min.isr requirement of {partition.config.min_insync_replicas} for"
+                f" satisfy the min.isr requirement of {needed} for"
                 f" partition {partition.topic}-{partition.index}",
             )
 

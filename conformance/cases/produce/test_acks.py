@@ -69,6 +69,17 @@ def test_acks_other_than_minus1_0_1_are_refused(wire: Wire, version: int, acks: 
     expect(wire.values(topic), [], "records of the partition")
 
 
+@case("PROD-10", "Produce", versions=(3, 13), spec="class Partition, effectiveMinIsr")
+def test_min_insync_replicas_asks_for_no_more_than_all_replicas(wire: Wire, version: int) -> None:
+    """min.insync.replicas beyond the replication factor means all replicas: acks=all is accepted
+    on a topic with one replica, and the record can be read."""
+    # The catalogue expects NOT_ENOUGH_REPLICAS (19); Apache Kafka 4.3.1 caps the limit.
+    topic = wire.create_topic(config={"min.insync.replicas": "2"})
+    answer = wire.produce(topic, batch(b"a").encode(), version, acks=-1)
+    expect((answer.error_code, answer.base_offset), (ErrorCode.NONE, 0), "(error, base offset)")
+    expect(wire.values(topic), [b"a"], "records")
+
+
 @case("PROD-13", "Produce", versions=(3, 13), spec="class Partition, appendRecordsToLeader",
       priority="P1")  # fmt: skip
 def test_too_few_in_sync_replicas_do_not_matter_to_acks_1(wire: Wire, version: int) -> None:

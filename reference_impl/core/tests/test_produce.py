@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -156,12 +157,27 @@ def test_other_acks_are_refused(world: World, acks: int) -> None:
     assert world.read_all("t") == []
 
 
-def test_acks_all_needs_enough_replicas() -> None:
-    world = World()
+class AloneInSync(Rules):
+    """Of three replicas only the leader is in sync."""
+
+    def check_enough_replicas(self, partition: Partition, acks: int) -> None:
+        partition.state = replace(partition.state, replicas=(1, 2, 3))
+        super().check_enough_replicas(partition, acks)
+
+
+def test_acks_all_needs_enough_replicas_in_sync() -> None:
+    world = World(rules=AloneInSync)
     world.create_topic("t", min_insync_replicas="2")
     assert world.produce("t", "a", acks=-1).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert world.produce("t", "b", acks=1).error_code == 0
     assert world.read_all("t") == ["b"]
+
+
+def test_all_replicas_are_enough_if_there_are_fewer_than_the_limit() -> None:
+    world = World()
+    world.create_topic("t", min_insync_replicas="2")
+    assert world.produce("t", "a", acks=-1).error_code == 0
+    assert world.read_all("t") == ["a"]
 
 
 class NobodyFollows(Rules):
