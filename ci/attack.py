@@ -14,6 +14,7 @@ from typing import Any
 
 from chaos.recorder import PARTS, recover
 from linearizability.check import check, confirm_with_porcupine
+from linearizability.importers.formats import imported
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 VERDICT_FILE = "verdict.json"
@@ -61,6 +62,15 @@ def attack(
     judged = judge(result.directory, engine=engine, spark_master=spark_master)
     report_run(result.directory)
     return judged
+
+
+def judge_foreign(
+    path: Path, *, history_format: str, engine: str = "auto", spark_master: str | None = None
+) -> Judged:
+    """Judge what others recorded (linearizability.importers); nothing is written beside it."""
+    with imported(path, history_format) as file:
+        verdict = judge(file, engine=engine, spark_master=spark_master).verdict
+    return Judged(path, replace(verdict, engine=verdict.engine.partition(" ")[0]), {})
 
 
 def judge(path: Path, *, engine: str = "auto", spark_master: str | None = None) -> Judged:

@@ -172,15 +172,26 @@ def chaos_list(
 
 @app.command()
 def check(
-    path: Annotated[Path, typer.Argument(help="A run directory or a history.parquet.")],
+    path: Annotated[
+        Path, typer.Argument(help="A run directory, a history.parquet, a history.edn or .jsonl.")
+    ],
     engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
     spark_master: Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")] = None,
+    history_format: Annotated[
+        str, typer.Option("--format", help="touchstone, jepsen, or auto: by the suffix.")
+    ] = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Judge a recorded history again; no cluster is needed."""
-    from ci.attack import judge, print_verdict
+    """Judge a recorded history again, ours or Jepsen's; no cluster is needed."""
+    from ci.attack import judge, judge_foreign, print_verdict
+    from linearizability.importers.formats import chosen_format
 
-    outcome = judge(path, engine=engine, spark_master=spark_master)
+    if chosen_format(path, history_format) == "jepsen":
+        outcome = judge_foreign(
+            path, history_format="jepsen", engine=engine, spark_master=spark_master
+        )
+    else:
+        outcome = judge(path, engine=engine, spark_master=spark_master)
     print(outcome.verdict.to_json()) if as_json else print_verdict(outcome)
     raise typer.Exit(outcome.exit_status)
 

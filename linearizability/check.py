@@ -19,6 +19,7 @@ from linearizability.confirm import confirm_with_porcupine
 from linearizability.engine import local
 from linearizability.engine.java import find_java
 from linearizability.history import HistoryError
+from linearizability.importers.formats import imported
 from linearizability.verdict import Verdict, merge
 
 if TYPE_CHECKING:
@@ -34,14 +35,22 @@ def check(
     engine: str = "auto",
     spark_master: str | None = None,
     named_by_workload: Sequence[str] = (),
+    history_format: str = "auto",
 ) -> Verdict:
     """The verdict of all checkers on a run directory or a history file.
 
     engine: "local" (polars), "spark", or "auto": Spark for a run directory where Java is found,
-    else local. named_by_workload: checkers that must have judged something. Raises HistoryError
-    if there is no sound history under `path`, or the engine cannot be had.
+    else local. named_by_workload: checkers that must have judged something. history_format:
+    "touchstone", "jepsen", or "auto": by the suffix. Raises HistoryError if there is no sound
+    history under `path`, or the engine cannot be had.
     """
-    path = Path(path)
+    with imported(Path(path), history_format) as file:
+        return _check(file, engine, spark_master, named_by_workload)
+
+
+def _check(
+    path: Path, engine: str, spark_master: str | None, named_by_workload: Sequence[str]
+) -> Verdict:
     engine = chosen_engine(path, engine, spark_master)
     events = history.scan(path)
     if engine == "local":

@@ -76,6 +76,29 @@ def test_check_ends_in_the_status_of_its_verdict(tmp_path: Path) -> None:
         assert json.loads(ended.stdout)["validity"] == said
 
 
+def test_check_judges_a_history_of_jepsen(tmp_path: Path) -> None:
+    event = {"process": 0, "f": "send", "value": [["send", 1, [0, 7]]]}
+    file = tmp_path / "history.txt"
+    file.write_text(
+        json.dumps(event | {"index": 0, "time": 0, "type": "invoke"}) + "\n"
+        + json.dumps(event | {"index": 1, "time": 1, "type": "ok"}) + "\n"
+        + json.dumps({"index": 2, "time": 2, "process": 1, "type": "invoke", "f": "poll"}) + "\n"
+        + json.dumps(
+            {"index": 3, "time": 3, "process": 1, "type": "ok", "f": "poll",
+             "value": [["poll", {"1": [[0, 7], [1, 7]]}]]}
+        ) + "\n"
+    )  # fmt: skip
+    ended = touchstone("check", str(file), "--format", "jepsen", "--json")
+    verdict = json.loads(ended.stdout)
+    assert (ended.returncode, verdict["validity"], verdict["engine"]) == (1, "invalid", "local")
+    (anomaly,) = verdict["checkers"]["duplicates"]["anomalies"]
+    assert anomaly["operations"] == [1, 3]
+    file.write_text("{}")
+    ended = touchstone("check", str(file), "--format", "jepsen")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "line 1: 'process' is missing" in ended.stderr
+
+
 def test_pairs_takes_the_value_after_the_first_equals_sign() -> None:
     assert pairs(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
     with pytest.raises(UsageError, match="key=value"):

@@ -1,0 +1,1 @@
+"""Histories that others wrote, turned into ours."""

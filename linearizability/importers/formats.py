@@ -1,0 +1,36 @@
+"""Which format a history has, and any of them as a file that the engines read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from linearizability import history
+from linearizability.history import HistoryError
+from linearizability.importers import jepsen
+
+FORMATS = ("auto", "touchstone", "jepsen")
+
+
+def chosen_format(path: Path, history_format: str) -> str:
+    """What "auto" means here: "jepsen" by the suffix of a file, else "touchstone"."""
+    if history_format not in FORMATS:
+        raise HistoryError(f"format {history_format!r} is not one of {', '.join(FORMATS)}")
+    if history_format != "auto":
+        return history_format
+    return "jepsen" if jepsen.is_jepsen(path) else "touchstone"
+
+
+@contextmanager
+def imported(path: Path, history_format: str = "auto") -> Iterator[Path]:
+    """The path of a history of ours: `path` itself, or a temporary file made from it."""
+    if chosen_format(path, history_format) == "touchstone":
+        yield path
+        return
+    events = jepsen.read(path)
+    with TemporaryDirectory(prefix="touchstone-") as directory:
+        file = Path(directory) / "history.parquet"
+        history.write(file, events)
+        yield file

@@ -1,0 +1,128 @@
+"""The micro-operations of Jepsen's send, poll and txn, and the keys of assign and subscribe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from linearizability.importers.events import (
+    INT32_MAX,
+    INT64_MAX,
+    Event,
+    Operation,
+    is_integer,
+)
+
+TOPIC = "jepsen"
+Place = tuple[str, int]
+"""(topic, partition)"""
+
+
+@dataclass(frozen=True)
+class Send:
+    """One record sent; offset: None where it is not known."""
+
+    place: Place
+    key: Any
+    value: int
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class Poll:
+    """One record polled."""
+
+    place: Place
+    value: int
+    offset: int
+
+
+def place_of(key: Any, event: Event) -> Place:
+    """An integer (JSON's maps have it as a string) is a partition, a name a topic of its own."""
+    if isinstance(key, str) and key.removeprefix("-").isdecimal():
+        key = int(key)
+    if is_integer(key) and 0 <= key <= INT32_MAX:
+        return TOPIC, key
+    if isinstance(key, str) and key:
+        return key, 0
+    raise event.refuse(f"a key must be an integer from 0 up, or a name, not {key!r:.60}")
+
+
+def micro_operations(operation: Operation) -> list[Send | Poll]:
+    """All records of one operation, in order: as completed, and what was only invoked."""
+    found: list[Send | Poll] = []
+    if operation.completed is not None and operation.completed.value is not None:
+        found += _parsed(operation.completed, invoked=False)
+    named = {(m.place, m.value) for m in found if isinstance(m, Send)}
+    asked = _parsed(operation.invoked, invoked=True)
+    return found + [m for m in asked if (m.place, m.value) not in named]
+
+
+def _parsed(event: Event, *, invoked: bool) -> Iterator[Send | Poll]:
+    for micro in _listed(event):
+        if not isinstance(micro, list) or not micro or micro[0] not in ("send", "poll"):
+            raise event.refuse(
+                f"a micro-operation must be [send, key, value] or [poll …], not {micro!r:.60}"
+            )
+        if micro[0] == "send":
+            if len(micro) != 3:
+                raise event.refuse(f"a send must be [send, key, value], not {micro!r:.60}")
+            yield _send(micro, event)
+        elif not invoked and len(micro) > 1:
+            yield from _polls(micro[1], event)
+
+
+def _listed(event: Event) -> list[Any]:
+    value = [] if event.value is None else event.value
+    if not isinstance(value, list):
+        raise event.refuse(f"the value of '{event.f}' must be a list of micro-operations")
+    return [value] if value and isinstance(value[0], str) else value
+
+
+def _send(micro: list[Any], event: Event) -> Send:
+    key, value, offset = micro[1], micro[2], None
+    if isinstance(value, list):
+        if len(value) != 2:
+            raise event.refuse(f"what was sent must be [offset, value], not {value!r:.60}")
+        offset, value = value
+    if offset is not None:
+        _check("an offset", offset, 0, event)
+    _check("a value", value, -INT64_MAX, event)
+    return Send(place_of(key, event), key, value, offset)
+
+
+def _polls(answer: Any, event: Event) -> Iterator[Poll]:
+    if answer is None:
+        return
+    if not isinstance(answer, dict):
+        raise event.refuse(f"a poll must give a map of keys to records, not {answer!r:.60}")
+    for key, records in answer.items():
+        place = place_of(key, event)
+        for record in records if isinstance(records, list) else [records]:
+            if not isinstance(record, list) or len(record) != 2:
+                raise event.refuse(f"a polled record must be [offset, value], not {record!r:.60}")
+            _check("an offset", record[0], 0, event)
+            _check("a value", record[1], -INT64_MAX, event)
+            yield Poll(place, record[1], record[0])
+
+
+def _check(what: str, number: Any, least: int, event: Event) -> None:
+    if not (is_integer(number) and least <= number <= INT64_MAX):
+        bound = "an integer from 0 up" if least == 0 else "an integer"
+        raise event.refuse(f"{what} must be {bound}, not {number!r:.60}")
+
+
+def keys_of(event: Event) -> list[Place]:
+    """The keys that assign or subscribe lists."""
+    if not isinstance(event.value, list):
+        raise event.refuse(f"the value of '{event.f}' must be a list of keys")
+    return [place_of(key, event) for key in event.value]
+
+
+def rebalanced_keys(event: Event) -> set[Place]:
+    """The keys whose assignment changed during the operation."""
+    log = event.raw.get("rebalance-log") or []
+    if not isinstance(log, list) or not all(isinstance(entry, dict) for entry in log):
+        raise event.refuse("'rebalance-log' must be a list of maps with 'keys'")
+    return {place_of(key, event) for entry in log for key in entry.get("keys") or []}

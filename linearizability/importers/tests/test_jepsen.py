@@ -1,0 +1,226 @@
+"""Jepsen's histories: what becomes of them, and what is refused, by line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from linearizability.history import SCHEMA, HistoryError
+from linearizability.importers import edn, jepsen
+from linearizability.importers.formats import chosen_format, imported
+
+INVOKE = {"index": 0, "time": 5, "process": 0, "type": "invoke", "f": "send"}
+INVOKE_SEND = INVOKE | {"value": [["send", 1, 42]]}
+SEEK: dict[str, Any] = {"seek-to-beginning?": True}
+OK_SEND = INVOKE | {"index": 1, "time": 9, "type": "ok", "value": [["send", 1, [7, 42]]]}
+
+
+def written(directory: Path, *events: dict[str, Any]) -> Path:
+    file = directory / "history.jsonl"
+    file.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return file
+
+
+def operation(
+    index: int, f: str, value: Any, kind: str = "ok", process: int = 0, **more: Any
+) -> list[dict[str, Any]]:
+    """An invocation and its completion; `index` is that of the completion."""
+    event = {"process": process, "f": f, "value": value} | more
+    return [
+        event | {"index": index - 1, "time": index - 1, "type": "invoke"},
+        event | {"index": index, "time": index, "type": kind},
+    ]
+
+
+def sessions(directory: Path, *events: dict[str, Any]) -> list[int]:
+    """Of the records polled, in order."""
+    polls = jepsen.read(written(directory, *events)).filter(pl.col("offset").is_not_null())
+    return polls["session"].to_list()
+
+
+def poll(index: int, *offsets: int, **more: Any) -> list[dict[str, Any]]:
+    return operation(index, "poll", [["poll", {"1": [[n, n] for n in offsets]}]], **more)
+
+
+def test_a_send_becomes_a_committed_transaction_of_one_record(tmp_path: Path) -> None:
+    send, commit, end = jepsen.read(written(tmp_path, INVOKE_SEND, OK_SEND)).rows(named=True)
+    assert (send["f"], send["type"], send["value"], send["offset"]) == ("send", "ok", 42, 7)
+    assert (send["topic"], send["partition"], send["acks"]) == ("jepsen", 1, -1)
+    assert (send["op_id"], send["t_invoke_ns"], send["t_complete_ns"]) == (1, 5, 9)
+    assert (commit["f"], commit["type"], commit["txn"]) == ("commit", "ok", send["txn"])
+    assert (end["f"], end["partition"], end["t_invoke_ns"]) == ("read_all", 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "outcome"),
+    [("ok", "commit", "ok"), ("info", "commit", "info"), ("fail", "abort", "ok")],
+)
+def test_a_completion_is_the_end_of_a_transaction(
+    tmp_path: Path, kind: str, end: str, outcome: str
+) -> None:
+    value = [["send", 1, [7, 42]], ["poll", {"2": [[5, 40]]}]]
+    rows = jepsen.read(written(tmp_path, *operation(1, "txn", value, kind))).rows(named=True)
+    assert [(r["f"], r["type"]) for r in rows[:3]] == [
+        ("send", "ok"),
+        ("poll", kind),
+        (end, outcome),
+    ]
+    assert {row["txn"] for row in rows[:3]} == {1}
+    assert rows[1]["isolation"] == "read_committed"
+
+
+def test_what_was_never_answered_is_unknown(tmp_path: Path) -> None:
+    send, commit, _ = jepsen.read(written(tmp_path, INVOKE_SEND)).rows(named=True)
+    assert (send["type"], send["offset"], send["t_complete_ns"]) == ("info", None, None)
+    assert (commit["f"], commit["type"]) == ("commit", "info")
+
+
+def test_edn_and_json_lines_give_the_same_history(tmp_path: Path) -> None:
+    file = tmp_path / "history.edn"
+    file.write_text(
+        "; a comment\n#jepsen.history.Op{:index 0, :time 5 :process 0 :type :invoke :f :send\n"
+        ' :value [[:send 1 42]], :note "a \\"word\\"", :x #{1 2.5 3/4 nil \\a} #_ (left out)}\n'
+        "{:type :info, :process :nemesis, :f :kill, :index 1 :time 6, :value {n1 :killed}}\n"
+        "{:index 2N :time 9 :process 0 :type :ok :f :send :value [[:send 1 [7 42]]]}\n"
+    )
+    other = written(tmp_path, INVOKE_SEND, OK_SEND | {"index": 2})
+    assert jepsen.read(file).equals(jepsen.read(other))
+    file.write_text(f"[{file.read_text()}]")
+    assert jepsen.read(file).equals(jepsen.read(other))
+
+
+def test_positions_last_from_one_ok_operation_to_the_next(tmp_path: Path) -> None:
+    first, second = sessions(tmp_path, *poll(1, 0), *poll(3, 1))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        operation(3, "crash", None, "info") + operation(5, "assign", [1]),
+        operation(3, "assign", [2]) + operation(5, "assign", [1]),
+        operation(3, "subscribe", [1]) + operation(5, "assign", [1]),
+        operation(3, "assign", [1], "ok", 0, **SEEK) + operation(5, "assign", [1]),
+    ],
+    ids=["crash", "key dropped", "subscribe", "seek"],
+)
+def test_positions_begin_anew(tmp_path: Path, between: list[dict[str, Any]]) -> None:
+    first, second = sessions(tmp_path, *poll(1, 0), *between, *poll(7, 1))
+    assert first != second
+
+
+def test_a_key_that_stays_assigned_keeps_its_position(tmp_path: Path) -> None:
+    first, second = sessions(tmp_path, *poll(1, 0), *operation(3, "assign", [2, 1]), *poll(5, 1))
+    assert first == second
+
+
+def test_a_failed_operation_leaves_positions_as_they_were(tmp_path: Path) -> None:
+    ok, failed, again = sessions(tmp_path, *poll(1, 0), *poll(3, 1, kind="fail"), *poll(5, 1))
+    assert ok == again != failed
+
+
+def test_a_rebalance_within_an_operation_ends_its_positions(tmp_path: Path) -> None:
+    log = {"rebalance-log": [{"keys": [1]}]}
+    subscribed = operation(1, "subscribe", [1])
+    first, second = sessions(tmp_path, *subscribed, *poll(3, 0, 1, **log))
+    assert first != second
+    first, second, third = sessions(tmp_path, *subscribed, *poll(3, 0, 1), *poll(5, 2))
+    assert first == second != third
+
+
+def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
+    events = [*operation(1, "send", [["send", 1, [0, 0]]]), *poll(5, 0, final=True)]
+    (end,) = jepsen.read(written(tmp_path, *events)).filter(f="read_all").rows(named=True)
+    assert end["t_invoke_ns"] == 4
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        ([OK_SEND], "line 1: process 0 completes 'send' .type ok., but nothing was invoked"),
+        ([INVOKE_SEND, INVOKE_SEND | {"index": 1}], "line 2: process 0 invokes although"),
+        ([INVOKE_SEND, OK_SEND | {"index": 0}], "line 2: index 0 follows index 0"),
+        ([INVOKE_SEND, OK_SEND | {"time": 1}], "line 2: time 1 is before time 5 of line 1"),
+        ([INVOKE_SEND, OK_SEND | {"f": "poll"}], "completes 'poll', but line 1 invoked 'send'"),
+        ([INVOKE_SEND | {"type": "done"}], "line 1: 'type' must be one of invoke, ok"),
+        ([INVOKE_SEND | {"process": None}], "line 1: 'process' is missing"),
+        ([INVOKE_SEND | {"process": True}], "line 1: 'process' must be an integer"),
+        ([INVOKE_SEND | {"time": "now"}], "line 1: 'time' must be an integer"),
+        ([INVOKE | {"value": 3}], "line 1: the value of 'send' must be a list"),
+        ([INVOKE | {"value": [["sing"]]}], "line 1: a micro-operation must be"),
+        ([INVOKE | {"value": [["send", 1]]}], "line 1: a send must be"),
+        ([INVOKE | {"value": [["send", 1.5, 2]]}], "line 1: a key must be"),
+        ([INVOKE | {"value": [["send", 1, "x"]]}], "line 1: a value must be an integer"),
+        ([INVOKE_SEND, OK_SEND | {"value": [["send", 1, [-1, 42]]]}], "line 2: an offset must be"),
+        ([*poll(1), INVOKE_SEND | {"index": 3}, OK_SEND | {"index": 4},
+          *operation(12, "send", [["send", 1, 42]])], "line 6: value 42 is sent to key 1 a second"),
+        (operation(1, "poll", [["poll", [1]]]), "line 2: a poll must give a map"),
+        (operation(1, "poll", [["poll", {"1": [[5]]}]]), "line 2: a polled record must be"),
+        (operation(1, "poll", [["poll", {"1": [[None, 5]]}]]), "line 2: an offset must be"),
+        (operation(1, "assign", 3), "line 2: the value of 'assign' must be a list of keys"),
+        (poll(1, 0, **{"rebalance-log": [3]}), "line 2: 'rebalance-log' must be"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)  # fmt: skip
+def test_what_is_no_history_is_refused_with_its_line(
+    tmp_path: Path, events: list[dict[str, Any]], problem: str
+) -> None:
+    with pytest.raises(HistoryError, match=problem):
+        jepsen.read(written(tmp_path, *events))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.jsonl", '{"index": 0}\n[1]\n', "line 1: 'process' is missing"),
+        ("a.jsonl", "[1]\n", "line 1: an event must be a map"),
+        ("a.jsonl", '\n{"index": 0, "ty', "line 2: not a complete JSON object"),
+        ("a.edn", "{:index 0\n:type :ok", "line 1: '{' is not closed"),
+        ("a.edn", '{:index 0\n:type "ok', "line 2: a string is not closed"),
+        ("a.edn", "{:index 0]", "line 1: ']' stands where '}' should close"),
+        ("a.edn", "{:index}", "line 1: a map has a key without a value"),
+        ("a.edn", "}", "line 1: '}' closes nothing"),
+        ("a.edn", "[{:index 0}", "line 1: 'process' is missing"),
+        ("a.edn", "[ ", "the vector of events is not closed"),
+        ("a.edn", "{:index #x", "nothing follows '#x'"),
+    ],
+)
+def test_a_file_that_is_cut_off_or_no_text_is_refused_with_its_line(
+    tmp_path: Path, name: str, text: str, problem: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(HistoryError, match=problem):
+        jepsen.read(tmp_path / name)
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match=r"no\.edn: no such history"):
+        jepsen.read(tmp_path / "no.edn")
+    with pytest.raises(HistoryError, match=r"holds neither history\.edn nor history\.jsonl"):
+        jepsen.read(tmp_path)
+    (tmp_path / "a.edn").write_bytes(b"{\xff")
+    with pytest.raises(HistoryError, match="byte 1 is not UTF-8"):
+        jepsen.read(tmp_path / "a.edn")
+
+
+def test_the_format_is_chosen_by_the_suffix(tmp_path: Path) -> None:
+    assert (
+        chosen_format(Path("a.edn"), "auto") == chosen_format(Path("a.jsonl"), "auto") == "jepsen"
+    )
+    assert chosen_format(Path("a.parquet"), "auto") == chosen_format(tmp_path, "auto")
+    with pytest.raises(HistoryError, match="format 'xml' is not one of auto, touchstone, jepsen"):
+        chosen_format(tmp_path, "xml")
+    with imported(written(tmp_path, INVOKE_SEND, OK_SEND)) as file:
+        assert pl.read_parquet(file).columns == list(SCHEMA)
+    assert not file.exists()
+
+
+def test_edn_has_every_kind_of_value() -> None:
+    text = '{:a [1 -2N 2.5M 1e3] "k" (nil true false sym) 3 #{:b/c}}'
+    assert list(edn.forms(text, "t")) == [
+        (1, {"a": [1, -2, 2.5, 1000.0], "k": [None, True, False, "sym"], 3: ["b/c"]})
+    ]
