@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.tests.world import World
 
 ROUND_MS = 60_000
 """log.flush.offset.checkpoint.interval.ms, default."""
+
+
+def log_of(world: World, topic: str) -> PartitionLog:
+    partition = world.node.broker.replicas.get(topic, 0)
+    assert partition is not None
+    return partition.log
 
 
 def test_records_older_than_flush_ms_are_flushed_without_another_append() -> None:
@@ -15,8 +22,8 @@ def test_records_older_than_flush_ms_are_flushed_without_another_append() -> Non
     world.produce("flushed", "a")
     world.produce("left", "a")
     world.wait(ROUND_MS)
-    assert world.node.broker.replicas.get("flushed", 0).log.recovery_point == 1
-    assert world.node.broker.replicas.get("left", 0).log.recovery_point == 0
+    assert log_of(world, "flushed").recovery_point == 1
+    assert log_of(world, "left").recovery_point == 0
     world.lose_power()
     assert world.read_all("flushed") == ["a"]
 
@@ -35,7 +42,7 @@ def test_a_producer_that_wrote_nothing_for_long_is_forgotten() -> None:
     world = World({"producer.id.expiration.ms": "120000"})
     world.create_topic("t")
     world.produce("t", "a", producer_id=7, producer_epoch=0, base_sequence=0)
-    producers = world.node.broker.replicas.get("t", 0).log.producer_state
+    producers = log_of(world, "t").producer_state
     world.wait(ROUND_MS)
     assert producers.entry(7) is not None
     world.wait(ROUND_MS)
