@@ -9,10 +9,14 @@ from linearizability.checkers.append_order import AppendOrder
 from linearizability.checkers.base import Checker, Needs, Scope
 from linearizability.checkers.duplicates import Duplicates
 from linearizability.checkers.inconsistent_offsets import InconsistentOffsets
+from linearizability.checkers.leader_epochs import LeaderEpochs
 from linearizability.checkers.lost_writes import LostWrites
+from linearizability.checkers.own_uncommitted_reads import OwnUncommittedReads
 from linearizability.checkers.phantom_records import PhantomRecords
 from linearizability.checkers.poll_order import PollOrder
 from linearizability.checkers.poll_skips import PollSkips
+from linearizability.checkers.producer_order import ProducerOrder
+from linearizability.checkers.unseen_writes import UnseenWrites
 
 __all__ = ["CHECKERS", "Checker", "Needs", "Scope", "markdown_table"]
 
@@ -20,13 +24,17 @@ CHECKERS: Mapping[str, Checker] = {
     checker.name: checker
     for checker in (
         LostWrites(),
+        UnseenWrites(),
         Duplicates(),
         InconsistentOffsets(),
         PhantomRecords(),
         AppendOrder(),
+        ProducerOrder(),
         PollOrder(),
         PollSkips(),
         AbortedReads(),
+        OwnUncommittedReads(),
+        LeaderEpochs(),
     )
 }
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from linearizability.history import F
 from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
-from linearizability.ingest import HAS_RECORD, IS_SEND
+from linearizability.ingest import HAS_RECORD, IS_OK, IS_SEND
 
 COLUMNS_READ = (
     "op_id", "record_index", "process", "session", "client", "replica", "group", "txn", "isolation",
@@ -57,6 +57,9 @@ class Needs(Enum):
     TRANSACTIONS = "records sent in transactions"
     READS = "records read, or a partition read whole"
     COMMITTED_READS = "records read under read_committed"
+    READS_IN_TRANSACTIONS = "records read under read_committed inside a transaction"
+    WHOLE_READS = "a partition read whole"
+    BATCH_HEADERS = "records read raw, with the headers of their batches"
 
     @property
     def rows(self) -> pl.Expr:
@@ -70,6 +73,13 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.TRANSACTIONS: IS_SEND & pl.col("txn").is_not_null(),
     Needs.READS: HAS_RECORD | (pl.col("f") == F.READ_ALL.value),
     Needs.COMMITTED_READS: HAS_RECORD & (pl.col("isolation") == READ_COMMITTED),
+    Needs.READS_IN_TRANSACTIONS: HAS_RECORD
+    & (pl.col("isolation") == READ_COMMITTED)
+    & pl.col("txn").is_not_null(),
+    Needs.WHOLE_READS: (pl.col("f") == F.READ_ALL.value) & IS_OK,
+    Needs.BATCH_HEADERS: HAS_RECORD
+    & pl.col("producer_id").is_not_null()
+    & (pl.col("leader_epoch") >= 0),
 }
 
 

@@ -23,6 +23,8 @@ class Consumer:
         self.group = group
         self.isolation = world.rng.choice([COMMITTED, COMMITTED, UNCOMMITTED])
         self.session = 0
+        self.txn: int | None = None
+        """The transaction in which it reads."""
         self.positions: dict[int, int] = {}
         self.committed: dict[int, int] = {}
 
@@ -37,6 +39,7 @@ class Consumer:
     def operation(self) -> Row:
         return self.world.invoke(self.process) | {
             "session": self.session, "group": self.group, "isolation": self.isolation,
+            "txn": self.txn,
         }  # fmt: skip
 
     def fetch(self, records_max: int) -> list[Row]:

@@ -140,15 +140,84 @@ def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
     ]
 
 
+def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
+    """No poll delivered an acknowledged record, though a complete read covered it."""
+    reads = [
+        row for row in rows
+        if row["f"] == F.READ_ALL.value and row["type"] == "ok"
+        and row.get("isolation") == "read_uncommitted"
+    ]  # fmt: skip
+    victims = [
+        row for row in rows
+        if _acked(row) and _outcome(row) in ("plain", "committed")
+        and _start(rows, row["partition"]) <= row["offset"]
+        and any(
+            read["partition"] == row["partition"] and row["offset"] < read["high_watermark"]
+            and row["t_complete_ns"] < read["t_invoke_ns"]
+            for read in reads
+        )
+    ]  # fmt: skip
+    if not victims:
+        return None
+    gone = {id(row) for row in _reads_of(rows, rng.choice(victims))}
+    return [row for row in rows if id(row) not in gone]
+
+
+def read_its_own(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A transaction is given a record that it sent."""
+    sent = {row["value"]: row["txn"] for row in rows if row["f"] == F.SEND.value}
+    victims = [row for row in _data(rows) if sent.get(row["value"]) is not None]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    own = {"isolation": "read_committed", "txn": sent[victim["value"]]}
+    return [*rows, _another_read(victim, **own)]
+
+
+def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Two records that one operation of an idempotent producer sent change places."""
+    once = _sent_once(rows)
+    acked = [r for r in rows if _acked(r) and r["idempotent"] and r["value"] in once]
+    pairs = [(a, b) for a, b in pairwise(acked) if a["op_id"] == b["op_id"]]
+    if not pairs:
+        return None
+    first, second = rng.choice(pairs)
+    places = {first["value"]: second["offset"], second["value"]: first["offset"]}
+    return [
+        row | {"offset": places[row["value"]]}
+        if row.get("value") in places and row.get("offset") is not None
+        else row
+        for row in rows
+    ]
+
+
+def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A record was written in an older leader epoch than the one before it."""
+    raw = [row for row in rows if row.get("leader_epoch") is not None]
+    pairs = [
+        (a, b) for a, b in pairwise(raw)
+        if a["partition"] == b["partition"] and a["leader_epoch"] > 0
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    before, victim = rng.choice(pairs)
+    older = {"leader_epoch": rng.randrange(before["leader_epoch"])}
+    return [_changed(row, victim, older) for row in rows]
+
+
 MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "lost_writes": (lose_a_record,),
+    "unseen_writes": (never_deliver,),
     "duplicates": (store_twice,),
     "inconsistent_offsets": (show_two_faces,),
     "phantom_records": (read_from_nowhere,),
     "append_order": (reorder_appends,),
+    "producer_order": (reorder_a_batch,),
     "poll_order": (go_back,),
     "poll_skips": (skip_a_record,),
     "aborted_reads": (deliver_an_aborted_record,),
+    "own_uncommitted_reads": (read_its_own,),
+    "leader_epochs": (lower_an_epoch,),
 }
 """Checker -> what it must catch."""
 

@@ -64,6 +64,15 @@ class Partition:
                 return offset
         return None
 
+    def is_passed(self, producer_id: int, epoch: int, sequence: int) -> bool:
+        """Whether the producer wrote a later one, or a newer epoch of it did: then the broker
+        refuses this one (KIP-98: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH)."""
+        return producer_id >= 0 and any(
+            entry.producer_id == producer_id
+            and (entry.producer_epoch, entry.sequence) > (epoch, sequence)
+            for entry in self.log
+        )
+
     def replicate(self, rng: Random) -> None:
         if self.high_watermark < len(self.log):
             self.high_watermark = rng.choice(self._ends_of_batches()[1:])

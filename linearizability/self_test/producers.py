@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from linearizability.history import F
+from linearizability.self_test.consumers import COMMITTED, Consumer, poll
 from linearizability.self_test.partition import Entry, Partition
 from linearizability.self_test.world import Actor, Row, Steps, World
 
@@ -122,7 +123,9 @@ def _late(world: World, producer: Producer, partition: Partition, entries: list[
     """A request that was under way when its client gave up."""
     for _ in range(world.rng.randint(1, 100)):
         yield
-    _append(producer, partition, entries)
+    first = entries[0]
+    if not partition.is_passed(first.producer_id, first.producer_epoch, first.sequence):
+        _append(producer, partition, entries)
 
 
 # --- transactions ---------------------------------------------------------------------------------
@@ -138,7 +141,10 @@ def transactional_producer(world: World) -> Actor:
         world.write(world.invoke(producer.process), [_row(producer, F.BEGIN, "ok")])
         touched: dict[int, Partition] = {}
         good = True
+        reader = _own_reader(world, producer)
         for _ in range(rng.randint(1, 4)):
+            if reader is not None:
+                good = (yield from poll(world, reader)) and good
             outcome, _, partition = yield from send(world, producer)
             touched[partition.number] = partition
             good = good and outcome == "ok"
@@ -146,6 +152,17 @@ def transactional_producer(world: World) -> Actor:
         if rng.random() < 0.1:
             producer.process = next(world.processes)
         yield
+
+
+def _own_reader(world: World, producer: Producer) -> Consumer | None:
+    """The consumer of a client that also reads in this transaction; it begins where it likes."""
+    if world.rng.random() < 0.5:
+        return None
+    reader = Consumer(world, None)
+    reader.process, reader.isolation, reader.txn = producer.process, COMMITTED, producer.txn
+    reader.assign(world.rng)
+    reader.session = producer.txn or 0  # unique in the run: positions are set anew
+    return reader
 
 
 def _end(world: World, producer: Producer, touched: list[Partition], good: bool) -> Steps:

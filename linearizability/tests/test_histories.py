@@ -27,8 +27,17 @@ INVALID: dict[str, Expected] = {
         "append_order": ("same-offset", (1, 3)),
     },
     # What it finds.
+    "unseen-write.jsonl": {"unseen_writes": ("unseen-write", (3,))},
+    "unseen-write-without-offset.jsonl": {"unseen_writes": ("unseen-write", (3,))},
+    "reads-its-own-uncommitted-send.jsonl": {
+        "own_uncommitted_reads": ("own-uncommitted-read", (1,)),
+    },
+    "sends-out-of-order.jsonl": {"producer_order": ("sends-reordered", (1,))},
     "failed-send-is-read.jsonl": {"aborted_reads": ("aborted-read", (1, 3))},
-    "lost-write.jsonl": {"lost_writes": ("lost-write", (1, 5))},
+    "lost-write.jsonl": {
+        "lost_writes": ("lost-write", (1, 5)),
+        "unseen_writes": ("unseen-write", (1,)),
+    },
     "duplicate.edn": {"duplicates": ("duplicate", (1, 3))},
     "inconsistent-offset.jsonl": {"inconsistent_offsets": ("inconsistent-offset", (1, 7))},
     "poll-skip.edn": {"poll_skips": ("poll-skip", (5, 9, 11))},

@@ -42,7 +42,7 @@ def END(f: str, txn: int, **more: Any) -> Row:
     return {"f": f, "txn": txn} | more
 
 
-def WHOLE(high_watermark: int, **more: Any) -> Row:
+def WHOLE(high_watermark: int | None, **more: Any) -> Row:
     """The partition was read raw, whole."""
     own = {"f": F.READ_ALL.value, "log_start": 0, "high_watermark": high_watermark, "process": 9}
     return PLACE | own | {"isolation": "read_uncommitted", "client": "raw"} | more

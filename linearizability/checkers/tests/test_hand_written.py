@@ -101,6 +101,46 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0, **TXN), P(1, 0), RAW(1, 0), RAW(None, 1, control="abort", producer_id=8),
         ],
     },
+    "own_uncommitted_reads": {
+        "another transaction": [S(1, 0, **TXN), COMMIT, S(2, 2, txn=2), P(1, 0, txn=2)],
+        "outside of it": [S(1, 0, **TXN), COMMIT, P(1, 0)],
+        "read_uncommitted may": [S(1, 0, **TXN), P(1, 0, **TXN, **RU), P(2, 5, **TXN), S(2, 5)],
+        "on another partition": [S(1, 0, **TXN), P(1, 0, **TXN, partition=1)],
+    },
+    "unseen_writes": {
+        "all was delivered": [S(1, 0), S(2, 1), P(1, 0), P(2, 1), WHOLE(2)],
+        "no complete read": [S(1, 0), S(2, 1), P(1, 0), WHOLE(None, type="info")],
+        "to a raw reader, and a raw read": [S(1, 0), RAW(1, 0), WHOLE(1)],
+        "below the log start": [S(1, 0), WHOLE(3, log_start=1)],
+        "acknowledged after the read began": [WHOLE(None), S(1, 0)],
+        "plain, of unknown place": [S(1, None, type="ok"), WHOLE(None)],
+        "aborted": [S(1, 0, **TXN), ABORT, WHOLE(None)],
+        "of unknown end": [S(1, 0, **TXN), END("commit", 1, type="info"), WHOLE(None)],
+        "unknown": [S(1), WHOLE(None)],
+    },
+    "producer_order": {
+        "in order": [S(1, 0, op_id=0), S(2, 1, op_id=0, record_index=1)],
+        "of unknown place between": [
+            S(1, 0, op_id=0), S(2, op_id=0, record_index=1), S(3, 1, op_id=0, record_index=2),
+        ],
+        "no idempotence": [
+            S(1, 1, op_id=0, idempotent=False), S(2, 0, op_id=0, record_index=1, idempotent=False),
+        ],
+        "sent twice": [S(1, 1, op_id=0), S(2, 0, op_id=0, record_index=1), S(2, 3)],
+        "a new epoch numbers anew": [
+            RAW(1, 0, sequence=5), RAW(2, 1, sequence=0, producer_epoch=1), S(1), S(2),
+        ],
+        "sequences wrap": [RAW(1, 0, sequence=2**31 - 1), RAW(2, 1, sequence=0), S(1)],
+    },
+    "leader_epochs": {
+        "growing": [RAW(n, n, leader_epoch=epoch) for n, epoch in enumerate((0, 0, 4))],
+        "unknown": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=-1)],
+        "other partitions": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=1, partition=1)],
+        "the leader that answered": [P(1, 0, leader_epoch=3), P(2, 1, leader_epoch=2)],
+        "above a replica's high watermark": [
+            RAW(1, 0, leader_epoch=3, replica=1, high_watermark=0), RAW(2, 1, leader_epoch=2),
+        ],
+    },
 }  # fmt: skip
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
@@ -211,6 +251,50 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [S(1, 0, **TXN), ABORT, P(1, 0, type="fail")], [("aborted-read", (0, 2))],
         ),
         "of unknown sends": ([S(1, **TXN), ABORT, P(1, 0)], [("aborted-read", (0, 2))]),
+    },
+    "own_uncommitted_reads": {
+        "then committed": (
+            [S(1, 0, **TXN), P(1, 0, **TXN), COMMIT], [("own-uncommitted-read", (0, 1))],
+        ),
+        "then aborted": (
+            [S(1, **TXN), P(1, 0, **TXN, type="fail"), ABORT], [("own-uncommitted-read", (0, 1))],
+        ),
+    },
+    "unseen_writes": {
+        "the tail": ([S(1, 0), S(2, 1), P(1, 0), WHOLE(None)], [("unseen-write", (1,))]),
+        "of a transaction, of unknown place": (
+            [S(1, None, type="ok", **TXN), COMMIT, WHOLE(None)], [("unseen-write", (0,))],
+        ),
+        "inside what was read": ([S(1, 0), WHOLE(1)], [("unseen-write", (0,))]),
+        "to a failed poll alone": (
+            [S(1, 0), P(1, 0, type="fail"), WHOLE(None)], [("unseen-write", (0,))],
+        ),
+        "to a raw reader alone": (
+            [S(1, 0), RAW(1, 0), WHOLE(1, client="java")], [("unseen-write", (0,))],
+        ),
+    },
+    "producer_order": {
+        "acknowledged": (
+            [S(1, 1, op_id=0), S(2, 0, op_id=0, record_index=1)], [("sends-reordered", (0,))],
+        ),
+        "unknown, then read": (
+            [S(1, op_id=0), S(2, op_id=0, record_index=1), P(2, 0), P(1, 1)],
+            [("sends-reordered", (0,))],
+        ),
+        "by sequence": (
+            [S(1), S(2), RAW(1, 0, sequence=1), RAW(2, 1, sequence=0, op_id=1001)],
+            [("sequence-goes-back", (1000, 1001))],
+        ),
+    },
+    "leader_epochs": {
+        "within a read": (
+            [RAW(1, 0, leader_epoch=2), RAW(2, 3, leader_epoch=1)],
+            [("epoch-goes-back", (1000,))],
+        ),
+        "between reads": (
+            [RAW(1, 0, leader_epoch=2), RAW(None, 1, leader_epoch=1, op_id=7, control="abort")],
+            [("epoch-goes-back", (7, 1000))],
+        ),
     },
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
+from linearizability.checkers.tests.oracles_of_writers import ORACLES_OF_WRITERS
 from linearizability.history import frame
 from linearizability.ingest import resolved
 
@@ -38,6 +39,12 @@ def sends() -> st.SearchStrategy[Row]:
     )  # fmt: skip
 
 
+def sends_of_one_operation() -> st.SearchStrategy[list[Row]]:
+    return st.lists(sends(), min_size=1, max_size=3).map(
+        lambda rows: [row | {"record_index": n} for n, row in enumerate(rows)]
+    )
+
+
 def polls() -> st.SearchStrategy[Row]:
     return st.fixed_dictionaries(
         place() | {
@@ -46,6 +53,8 @@ def polls() -> st.SearchStrategy[Row]:
             "process": st.integers(1, 2), "session": st.integers(0, 1),
             "group": st.sampled_from([None, None, "g"]),
             "log_start": st.sampled_from([None] * 9 + [2]),
+            "txn": st.sampled_from([None, None, 1, 2]),
+            "client": st.sampled_from([None, "confluent"]),
         }
     )  # fmt: skip
 
@@ -56,6 +65,7 @@ def raw_reads() -> st.SearchStrategy[list[Row]]:
         {
             "value": VALUE, "control": st.sampled_from([None, None, "commit", "abort"]),
             "producer_id": st.sampled_from([-1, 7, 7, 8]),
+            "sequence": st.integers(-1, 3), "leader_epoch": st.integers(-1, 2),
         }
     )  # fmt: skip
     shared = st.fixed_dictionaries(
@@ -88,6 +98,7 @@ def others() -> st.SearchStrategy[Row]:
             "log_start": st.sampled_from([None, 0, 1]),
             "high_watermark": st.one_of(st.none(), st.integers(0, 6)),
             "last_stable_offset": st.one_of(st.none(), st.integers(0, 6)),
+            "client": st.sampled_from([None, "raw"]),
         }
     )  # fmt: skip
     return st.one_of(ends, whole)
@@ -95,7 +106,7 @@ def others() -> st.SearchStrategy[Row]:
 
 def operations() -> st.SearchStrategy[list[Row]]:
     return st.one_of(
-        sends().map(lambda row: [row]), polls().map(lambda row: [row]), raw_reads(),
+        sends_of_one_operation(), polls().map(lambda row: [row]), raw_reads(),
         others().map(lambda row: [row]),
     )  # fmt: skip
 
@@ -113,7 +124,7 @@ def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
     events = resolved(frame(rows).lazy()).sort("op_id", "record_index")
     plain = sorted(resolve(rows), key=lambda row: (row["op_id"], row["record_index"]))
     assert events["outcome"].to_list() == [row["outcome"] for row in plain]
-    for name, oracle in ORACLES.items():
+    for name, oracle in {**ORACLES, **ORACLES_OF_WRITERS}.items():
         assert by_kernel(events, name) == oracle(plain), name
 
 
