@@ -21,6 +21,7 @@ from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event
 from reference_impl.core.fetch_sessions import FetchSessions
 from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.log.cleaner import Cleaner
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.parking import Parking
 from reference_impl.core.partition import Partition
@@ -53,6 +54,7 @@ class Broker:
         self.enter(moment)
         self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
         self.logs = LogDirectory(storage, directory)
+        self.cleaner = Cleaner(storage, self.logs)
         self.metadata = MetadataLog(self.logs, self.now_ms)
         self.producer_ids = ProducerIds(self)
         self.replicas = Replicas(self.logs, config.topic_defaults, rules.restores_producer_state)
@@ -152,7 +154,7 @@ class Broker:
                 yield Report(note)
         yield from self.groups.start()
         yield from self.transactions.start()
-        yield from housekeeping.again(self)
+        yield from housekeeping.start(self)
 
     def stop(self) -> None:
         """A clean shutdown: everything on disk, and a mark which says so."""

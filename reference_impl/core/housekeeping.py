@@ -1,7 +1,9 @@
 """What a broker does from time to time without being asked.
 
-Source: LogManager.java (checkpointLogRecoveryOffsets, flushDirtyLogs), UnifiedLog.java
-(removeExpiredProducers; KIP-854). Retention and compaction belong here once they exist.
+Source: LogManager.java (checkpointLogRecoveryOffsets, flushDirtyLogs, cleanupLogs),
+LogCleaner.java (CleanerThread), UnifiedLog.java (removeExpiredProducers; KIP-854). Three timers:
+one for checkpoints, one for retention, one for the cleaner, which also deletes the old segments of
+logs that are compacted and deleted (KIP-71).
 """
 
 from __future__ import annotations
@@ -10,18 +12,41 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Report, SetTimer
+from reference_impl.core.events import TimerKey
+from reference_impl.core.log.retention import delete_old_segments
+from reference_impl.core.partition import Partition
 from reference_impl.core.storage import StorageError
 
 if TYPE_CHECKING:
     from reference_impl.core.broker import Broker
 
 TIMER = "housekeeping"
+_CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cleaner")
+_NEXT_SLICE_MS = 1
+"""Between two slices of cleaning, whoever waits gets his turn."""
 
 
-def again(broker: Broker) -> Iterator[Effect]:
-    """Set the time of the next round."""
-    yield SetTimer(
-        (TIMER,),
+def start(broker: Broker) -> Iterator[Effect]:
+    """Set the time of each first round."""
+    yield _next_checkpoints(broker)
+    yield SetTimer(_RETENTION, broker.config.number("log.initial.task.delay.ms"))
+    if broker.config.flag("log.cleaner.enable"):
+        yield SetTimer(_CLEANER, broker.config.number("log.cleaner.backoff.ms"))
+
+
+def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
+    """One round of what this timer is for."""
+    if key == _RETENTION:
+        yield from _apply_retention(broker)
+    elif key == _CLEANER:
+        yield from _compact(broker)
+    else:
+        yield from _write_checkpoints(broker)
+
+
+def _next_checkpoints(broker: Broker) -> SetTimer:
+    return SetTimer(
+        _CHECKPOINTS,
         min(
             broker.config.number("log.flush.offset.checkpoint.interval.ms"),
             broker.config.number("log.flush.scheduler.interval.ms"),
@@ -29,8 +54,8 @@ def again(broker: Broker) -> Iterator[Effect]:
     )
 
 
-def run(broker: Broker) -> Iterator[Effect]:
-    """One round: flush what is due, forget idle producers, write the checkpoints."""
+def _write_checkpoints(broker: Broker) -> Iterator[Effect]:
+    """Flush what is due, forget idle producers, write the checkpoints."""
     expiration_ms = broker.config.number("producer.id.expiration.ms")
     try:
         for partition in broker.replicas:
@@ -40,4 +65,38 @@ def run(broker: Broker) -> Iterator[Effect]:
         broker.logs.checkpoint()
     except StorageError as error:
         yield Report(f"housekeeping did not finish: {error}")
-    yield from again(broker)
+    yield _next_checkpoints(broker)
+
+
+def _apply_retention(broker: Broker) -> Iterator[Effect]:
+    for partition in broker.replicas:
+        if not partition.config.is_compacted:
+            yield from _delete_old(broker, partition)
+    yield SetTimer(_RETENTION, broker.config.number("log.retention.check.interval.ms"))
+
+
+def _delete_old(broker: Broker, partition: Partition) -> Iterator[Effect]:
+    try:
+        delete_old_segments(partition.log, broker.now_ms)
+    except StorageError as error:
+        yield Report(
+            f"{partition.topic}-{partition.index} keeps segments that should be deleted: {error}"
+        )
+
+
+def _compact(broker: Broker) -> Iterator[Effect]:
+    """Begin to clean a log, or go on with it; wait only when there is nothing to clean."""
+    cleaner = broker.cleaner
+    if not cleaner.is_working:
+        logs = [partition.log for partition in broker.replicas]
+        if not cleaner.begin(logs, broker.now_ms):
+            for partition in broker.replicas:
+                if partition.config.is_compacted:
+                    yield from _delete_old(broker, partition)
+            backoff_ms = broker.config.number("log.cleaner.backoff.ms")
+            yield SetTimer(_CLEANER, max(backoff_ms, _NEXT_SLICE_MS))
+            return
+    trouble = cleaner.work()
+    if trouble is not None:
+        yield Report(trouble)
+    yield SetTimer(_CLEANER, _NEXT_SLICE_MS)

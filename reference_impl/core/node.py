@@ -89,7 +89,7 @@ class Node:
             case TimerFired(key=key) if key[0] == transactions.TIMER:
                 yield from broker.transactions.timer_fired(key)
             case TimerFired(key=key) if key[0] == housekeeping.TIMER:
-                yield from housekeeping.run(broker)
+                yield from housekeeping.fired(broker, key)
             case Stopping():
                 broker.stop()
             case _:

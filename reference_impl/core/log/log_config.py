@@ -68,6 +68,20 @@ class LogConfig:
         return self.internal_segment_bytes or self.segment_bytes
 
     @property
+    def segment_max_ms(self) -> int:
+        """The age at which a segment is closed: a compacted log's records must be cleaned in time
+        (KIP-354; LogConfig.maxSegmentMs).
+        """
+        if self.is_compacted:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
+
+    @property
+    def is_deleted(self) -> bool:
+        """True where old segments go (cleanup.policy; both policies may hold, KIP-71)."""
+        return "delete" in self.cleanup_policy
+
+    @property
     def is_compacted(self) -> bool:
         """True where the newest record of a key is kept for ever (design#compaction)."""
         return "compact" in self.cleanup_policy

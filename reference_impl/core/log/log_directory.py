@@ -1,11 +1,12 @@
 """One data directory (an entry of `log.dirs`): its partitions and the checkpoints that they share.
 
-Source: LogManager.java. Four files beside the partitions' directories:
+Source: LogManager.java. Five files beside the partitions' directories:
 
 - `recovery-point-offset-checkpoint`: up to where each partition is synced; recovery reads only
   what follows;
 - `log-start-offset-checkpoint`: where DeleteRecords has moved the log start to;
 - `replication-offset-checkpoint`: the high watermarks;
+- `cleaner-offset-checkpoint`: up to where each compacted partition is clean;
 - `.kafka_cleanshutdown`: written last by a clean shutdown, removed by the next start.
 """
 
@@ -15,6 +16,7 @@ import uuid
 
 from reference_impl.core.log.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
+    CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
@@ -28,7 +30,7 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.storage import Storage
 
 DELETE_SUFFIX = "-delete"
-_OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE)
+_OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
 
 
 class LogDirectory:
@@ -88,6 +90,15 @@ class LogDirectory:
         self.logs.pop((topic, partition)).delete()
         self._deleted.add((topic, partition))
 
+    def cleaned_to(self, key: TopicPartition) -> int:
+        """Up to where a partition was cleaned; 0 where nobody knows."""
+        return self._offsets[CLEANER_OFFSET_FILE].get(key, 0)
+
+    def note_cleaned(self, key: TopicPartition, offset: int) -> None:
+        """A partition is clean up to here; the next start must know."""
+        self._offsets[CLEANER_OFFSET_FILE][key] = offset
+        self._write(CLEANER_OFFSET_FILE)
+
     def _forget_namesake(self, key: TopicPartition) -> None:
         """A new partition must not be opened with the offsets of a deleted one of the same name."""
         if key in self._deleted or any(key in offsets for offsets in self._offsets.values()):
@@ -95,7 +106,7 @@ class LogDirectory:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Write the three offset files (Kafka: every minute, after a truncation, at shutdown).
+        """Write the offset files (Kafka: every minute, after a truncation, at shutdown).
 
         Partitions that are not open keep the lines which they had.
         """
@@ -110,10 +121,14 @@ class LogDirectory:
                 self._offsets[LOG_START_FILE][key] = log.log_start_offset
             else:
                 self._offsets[LOG_START_FILE].pop(key, None)
-        for name, offsets in self._offsets.items():
-            if self._written.get(name) != offsets:
-                write_offsets(self._storage, f"{self.path}/{name}", offsets)
-                self._written[name] = dict(offsets)
+        for name in self._offsets:
+            self._write(name)
+
+    def _write(self, name: str) -> None:
+        offsets = self._offsets[name]
+        if self._written.get(name) != offsets:
+            write_offsets(self._storage, f"{self.path}/{name}", offsets)
+            self._written[name] = dict(offsets)
 
     def close(self, *, broker_epoch: int = -1) -> None:
         """Close all logs cleanly, and say so last: a crash on the way still means recovery."""

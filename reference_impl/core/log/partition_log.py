@@ -15,6 +15,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 
+from reference_impl.core.log import segment_swap
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.checkpoints import TopicPartition, read_topic_id, write_topic_id
 from reference_impl.core.log.log_config import LogConfig
@@ -69,6 +70,7 @@ class PartitionLog:
         self._now_ms = self._last_flush_ms = opening.now_ms
         self._failure: StorageError | None = None
         self._directory_is_synced = False
+        self.is_closed = False
 
     @classmethod
     def open(
@@ -152,6 +154,11 @@ class PartitionLog:
     def size_bytes(self) -> int:
         """Bytes of all `.log` files (DescribeLogDirs)."""
         return self._segments.size_bytes
+
+    @property
+    def segments(self) -> Segments:
+        """For who deletes or cleans old ones (retention.py, compaction.py)."""
+        return self._segments
 
     @property
     def segment_base_offsets(self) -> list[int]:
@@ -339,6 +346,22 @@ class PartitionLog:
             self.leader_epochs.truncate_from_start(offset)
         return self._log_start_offset
 
+    def replace_segments(self, old: list[Segment], base_offset: int) -> None:
+        """Let the cleaned segment, whose files lie ready, take the place of others
+        (segment_swap.py).
+        """
+        for segment in old:
+            segment.close()
+        bases = [segment.base_offset for segment in old]
+        try:
+            segment_swap.commit(self._storage, self.directory, base_offset, bases)
+            new = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
+        except StorageError as error:
+            # Some files have their new names, some the old ones: the next start completes it.
+            self._failure = error
+            raise
+        self._segments.replace(old, new)
+
     def truncate_to(self, offset: int) -> None:
         """Cut off the batch that holds `offset` and all after it (a follower that diverged,
         KIP-101).
@@ -415,6 +438,7 @@ class PartitionLog:
         """Give all files back; if clean, durable and with a producer snapshot, so that no
         recovery is needed.
         """
+        self.is_closed = True
         if clean and self._failure is None:
             self._segments.active.become_inactive()
             self.flush()
@@ -426,6 +450,7 @@ class PartitionLog:
         """Remove the partition. The rename comes first: a crash half-way leaves no half a
         partition.
         """
+        self.is_closed = True
         self._segments.close()
         parent, _, name = self.directory.rpartition("/")
         topic, partition = name.rsplit("-", 1)

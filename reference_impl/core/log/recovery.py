@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from reference_impl.core.log import segment_swap
 from reference_impl.core.log.batch_scan import CorruptLog, scan_batches, scan_headers
 from reference_impl.core.log.checkpoints import BadCheckpoint
 from reference_impl.core.log.leader_epochs import LeaderEpochs
@@ -91,6 +92,7 @@ def _new_segment(opening: Opening, base_offset: int) -> Segment:
 
 def _open_segments(opening: Opening) -> list[Segment]:
     """The segments in order; files that an interrupted operation left behind are removed."""
+    segment_swap.recover(opening.storage, opening.directory)
     names = opening.storage.list(opening.directory)
     bases = [
         int(name.removesuffix(LOG_SUFFIX))

@@ -74,21 +74,32 @@ class Segment:
     """The batches from `base_offset` up to the base offset of the next segment."""
 
     def __init__(
-        self, storage: Storage, directory: str, base_offset: int, config: LogConfig, now_ms: int
+        self,
+        storage: Storage,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        mark: str = "",
     ) -> None:
+        """`mark` follows the names of files that are not part of the log yet."""
         self.base_offset = base_offset
         self.created_ms = now_ms
         self._storage = storage
         self._directory = directory
-        self.log = storage.open(segment_path(directory, base_offset, LOG_SUFFIX), create=True)
-        index_path = segment_path(directory, base_offset, INDEX_SUFFIX)
-        time_index_path = segment_path(directory, base_offset, TIME_INDEX_SUFFIX)
+        path = segment_path(directory, base_offset, LOG_SUFFIX + mark)
+        self.log = storage.open(path, create=True)
+        index_path = segment_path(directory, base_offset, INDEX_SUFFIX + mark)
+        time_index_path = segment_path(directory, base_offset, TIME_INDEX_SUFFIX + mark)
         self.has_both_indexes = storage.exists(index_path) and storage.exists(time_index_path)
         bytes_max = config.segment_index_bytes
         self.offset_index = OffsetIndex(storage, index_path, base_offset, bytes_max)
         self.time_index = TimeIndex(storage, time_index_path, base_offset, bytes_max)
         self.transaction_index = TransactionIndex(
-            storage, segment_path(directory, base_offset, TRANSACTION_INDEX_SUFFIX), base_offset
+            storage,
+            segment_path(directory, base_offset, TRANSACTION_INDEX_SUFFIX + mark),
+            base_offset,
         )
         self._index_interval_bytes = config.index_interval_bytes
         self._bytes_since_index_entry = 0
@@ -119,7 +130,7 @@ class Segment:
         if self.offset_index.is_full or self.time_index.is_full:
             return True
         newest = max([batch.max_timestamp for batch in batches])
-        return self._waited_ms(now_ms, newest) > config.segment_ms - self._jitter_ms(config)
+        return self._waited_ms(now_ms, newest) > config.segment_max_ms - self._jitter_ms(config)
 
     def _jitter_ms(self, config: LogConfig) -> int:
         """How much earlier to roll, so that not all partitions of a topic roll at once.
@@ -128,7 +139,7 @@ class Segment:
         """
         if config.segment_jitter_ms == 0:
             return 0
-        return crc32(self.log.path.encode()) % min(config.segment_jitter_ms, config.segment_ms)
+        return crc32(self.log.path.encode()) % min(config.segment_jitter_ms, config.segment_max_ms)
 
     def _waited_ms(self, now_ms: int, timestamp: int) -> int:
         """How old the segment is, by the time in its records where they have one (KIP-33)."""

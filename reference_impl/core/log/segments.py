@@ -35,6 +35,20 @@ class Segments:
         """Bytes of all `.log` files."""
         return sum(segment.size for segment in self._segments)
 
+    def __iter__(self) -> Iterator[Segment]:
+        """All segments, oldest first; the list may change meanwhile."""
+        return iter(list(self._segments))
+
+    @property
+    def closed(self) -> list[Segment]:
+        """All but the active one, oldest first."""
+        return self._segments[:-1]
+
+    def replace(self, old: list[Segment], new: Segment) -> None:
+        """Put one segment where others were, which are next to each other."""
+        first = self._segments.index(old[0])
+        self._segments[first : first + len(old)] = [new]
+
     def add(self, segment: Segment) -> None:
         """Begin the next segment."""
         segment.become_active()

@@ -1,0 +1,153 @@
+"""What the cleaner keeps of one batch.
+
+Source: Cleaner.java (shouldRetainRecord, checkBatchRetention), MemoryRecords.java (filterTo,
+filterBatch); KIP-534 (delete horizon). A batch that loses records keeps its base offset, its last
+offset and its sequence, so readers and producers notice nothing. The last batch of a producer stays
+even without records: its sequence is what the next one is checked against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reference_impl.core.log.cleaned_transactions import CleanedTransactions
+from reference_impl.core.log.producer_state import ProducerEntry
+from reference_impl.wire.batch_header import (
+    COMPRESSION_BITS,
+    DELETE_HORIZON_BIT,
+    BatchHeader,
+    Buffer,
+)
+from reference_impl.wire.records import NO_TIMESTAMP, Record, RecordBatch
+
+
+@dataclass
+class LastOfProducer:
+    """Up to where the log must remember a producer; `offset` is None where only a marker is
+    known.
+    """
+
+    epoch: int
+    offset: int | None
+
+    @classmethod
+    def of(cls, entry: ProducerEntry) -> LastOfProducer:
+        """What the producer state says."""
+        offset = entry.batches[-1].last_offset if entry.batches else None
+        return cls(entry.producer_epoch, offset)
+
+    def is_in(self, header: BatchHeader) -> bool:
+        """Whether this is the batch that must not vanish."""
+        if self.offset is not None:
+            return header.last_offset == self.offset
+        return header.is_control and header.producer_epoch == self.epoch
+
+
+@dataclass
+class BatchFilter:
+    """Decides batch by batch, in the order of the log."""
+
+    newest: Mapping[bytes, int]
+    """The newest offset of each key in the section that is cleaned."""
+    end_offset: int
+    """What lies from here on is not judged."""
+    transactions: CleanedTransactions
+    producers: Mapping[int, LastOfProducer]
+    now_ms: int
+    delete_retention_ms: int
+
+    def kept(self, header: BatchHeader, data: Buffer) -> Buffer | None:
+        """The bytes that stay of a batch: all, fewer, or None."""
+        batch = None
+        if header.is_control:
+            batch, _ = RecordBatch.decode(data)
+            is_useless = self.transactions.is_useless_marker(header, batch)
+            drops_all = is_useless and self._horizon_has_passed(header)
+        else:
+            is_useless = drops_all = self.transactions.is_aborted(header)
+        if drops_all:
+            return self._emptied(header)
+        batch = batch or RecordBatch.decode(data)[0]
+        records = [
+            record
+            for offset, record in batch.offsets()
+            if header.is_control or self._stays(header, offset, record)
+        ]
+        if not records:
+            return self._emptied(header)
+        needs_horizon = not header.attributes & DELETE_HORIZON_BIT and (
+            is_useless if header.is_control else any(record.value is None for record in records)
+        )
+        if len(records) == header.records_count and not needs_horizon:
+            return data
+        return _rewritten(
+            batch, records, self.now_ms + self.delete_retention_ms if needs_horizon else None
+        )
+
+    def _horizon_has_passed(self, header: BatchHeader) -> bool:
+        """The horizon lies where the base timestamp was (KIP-534)."""
+        return bool(header.attributes & DELETE_HORIZON_BIT) and header.base_timestamp <= self.now_ms
+
+    def _stays(self, header: BatchHeader, offset: int, record: Record) -> bool:
+        if offset >= self.end_offset:
+            return True
+        if record.key is None:
+            return False
+        if offset < self.newest.get(record.key, -1):
+            return False
+        return record.value is not None or not self._horizon_has_passed(header)
+
+    def _emptied(self, header: BatchHeader) -> bytes | None:
+        """A header without records for the last batch of a producer, nothing for others."""
+        last = self.producers.get(header.producer_id)
+        if not header.has_producer_id or last is None or not last.is_in(header):
+            return None
+        return RecordBatch(
+            [],
+            header.base_offset,
+            header.partition_leader_epoch,
+            header.attributes & ~(COMPRESSION_BITS | DELETE_HORIZON_BIT),
+            header.last_offset_delta,
+            NO_TIMESTAMP,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+        ).encode()
+
+
+def _rewritten(batch: RecordBatch, records: list[Record], horizon_ms: int | None) -> bytes:
+    """The batch with these records only; a new horizon takes the place of the base timestamp, and
+    the records count their times from there.
+    """
+    base, attributes = batch.base_timestamp, batch.attributes
+    if horizon_ms is not None:
+        base, attributes = horizon_ms, attributes | DELETE_HORIZON_BIT
+    moved = batch.base_timestamp - base
+    kept = [
+        Record(
+            record.value,
+            record.key,
+            record.headers,
+            record.offset_delta,
+            record.timestamp_delta + moved,
+            record.attributes,
+        )
+        for record in records
+    ]
+    newest = batch.max_timestamp
+    if not batch.is_log_append_time:
+        newest = max(batch.timestamp_of(record) for record in records)
+    return RecordBatch(
+        kept,
+        batch.base_offset,
+        batch.partition_leader_epoch,
+        attributes,
+        batch.last_offset_delta,
+        base,
+        newest,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+    ).encode()

@@ -1,0 +1,67 @@
+"""Which log is cleaned next, and how far it has come.
+
+Source: LogCleanerManager.java (grabFilthiestCompactedLog, updateCheckpoints), LogCleaner.java. Of
+the logs for which cleaning is due, the one with the largest share of dirty bytes comes first. A log
+whose cleaning fails is left alone until the next start: its files may be damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reference_impl.core.log.checkpoints import TopicPartition
+from reference_impl.core.log.compaction import Cleanable, Interrupted, clean, cleanable
+from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.storage import Storage, StorageError
+from reference_impl.wire.records import CorruptRecord
+
+
+class Cleaner:
+    """Cleans one log at a time, a slice at each `work`."""
+
+    def __init__(self, storage: Storage, directory: LogDirectory) -> None:
+        self._storage = storage
+        self._directory = directory
+        self._uncleanable: set[TopicPartition] = set()
+        self._log: PartitionLog | None = None
+        self._slices: Iterator[int | None] = iter(())
+
+    @property
+    def is_working(self) -> bool:
+        """A log is half cleaned."""
+        return self._log is not None
+
+    def begin(self, logs: Iterable[PartitionLog], now_ms: int) -> bool:
+        """Choose the log that needs it most; False where none does."""
+        due = [each for each in self._candidates(logs, now_ms) if each.is_due]
+        if not due:
+            return False
+        chosen = max(due, key=lambda each: each.ratio)
+        self._log, self._slices = chosen.log, clean(self._storage, chosen, now_ms)
+        return True
+
+    def _candidates(self, logs: Iterable[PartitionLog], now_ms: int) -> Iterator[Cleanable]:
+        for log in logs:
+            usable = log.topic_partition not in self._uncleanable
+            if usable and log.config.is_compacted and log.segments.closed:
+                cleaned_to = self._directory.cleaned_to(log.topic_partition)
+                yield cleanable(log, cleaned_to, now_ms)
+
+    def work(self) -> str | None:
+        """One slice; a sentence for the operator where the log cannot be cleaned."""
+        log = self._log
+        if log is None:
+            return None
+        try:
+            cleaned_to = next(self._slices)
+            if cleaned_to is not None:
+                self._directory.note_cleaned(log.topic_partition, cleaned_to)
+        except (StopIteration, Interrupted):
+            self._log = None
+        except (StorageError, CorruptRecord) as error:
+            self._log = None
+            self._uncleanable.add(log.topic_partition)
+            topic, partition = log.topic_partition
+            return f"{topic}-{partition} is not compacted any more until the next start: {error}"
+        return None

@@ -1,0 +1,68 @@
+"""Which old segments go: those past `retention.ms`, and those that `retention.bytes` has no room
+for.
+
+Source: UnifiedLog.java (deleteOldSegments and what it calls). Only whole segments go, the oldest
+first, and only below the high watermark: what is not committed yet is never deleted. Of the two
+limits the one that is reached first counts. Where all segments are too old, even the active one
+goes, after a new one has begun, so that the log stays where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.segment import Segment
+
+
+def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
+    """Delete what may not stay; returns how many segments went."""
+    before = len(log.segment_base_offsets)
+    if log.config.is_deleted:
+        _delete_oldest(log, _too_old(log, now_ms))
+        _delete_oldest(log, _too_many_bytes(log))
+    elif len(log.segment_base_offsets) > 1:
+        log.segments.delete_below(log.log_start_offset)
+    return max(0, before - len(log.segment_base_offsets))
+
+
+def _too_old(log: PartitionLog, now_ms: int) -> Callable[[Segment], bool]:
+    retention_ms = log.config.retention_ms
+
+    def decide(segment: Segment) -> bool:
+        # Records without a time count from when the segment was opened: a disk in memory has no
+        # time of last change, which Kafka takes.
+        newest = segment.newest[0]
+        return now_ms - (newest if newest >= 0 else segment.created_ms) > retention_ms
+
+    return decide if retention_ms >= 0 else lambda segment: False
+
+
+def _too_many_bytes(log: PartitionLog) -> Callable[[Segment], bool]:
+    left = log.size_bytes - log.config.retention_bytes
+
+    def decide(segment: Segment) -> bool:
+        nonlocal left
+        left -= segment.size
+        return left >= 0
+
+    return decide if log.config.retention_bytes >= 0 else lambda segment: False
+
+
+def _delete_oldest(log: PartitionLog, may_go: Callable[[Segment], bool]) -> None:
+    """Delete segments from the oldest on as long as they may go."""
+    segments = list(log.segments)
+    ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
+    keep_from = None
+    for segment, end in zip(segments, ends, strict=True):
+        is_empty_active = segment is segments[-1] and segment.size == 0
+        if end > log.high_watermark or is_empty_active or not may_go(segment):
+            break
+        keep_from = end
+    if keep_from is None:
+        return
+    if keep_from == log.log_end_offset and segments[-1].size > 0:
+        log.roll()
+    # The log start may be there already, where DeleteRecords has moved it inside a segment.
+    log.delete_records_before(max(keep_from, log.log_start_offset))
+    log.segments.delete_below(keep_from)
