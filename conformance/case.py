@@ -12,9 +12,10 @@ from enum import IntEnum
 from typing import Any, Literal, TypeVar
 
 Priority = Literal["P0", "P1", "P2"]
-Requirement = Literal["restart", "auto-create", "single-broker"]
+Requirement = Literal["restart", "auto-create", "single-broker", "quick-cleanup"]
 """What a case needs beside the API: that the target can be killed and started again; that it
-creates topics on first use; that all partitions live on the one bootstrap broker."""
+creates topics on first use; that all partitions live on the one bootstrap broker; that retention
+and compaction are done every moment, not every few minutes."""
 
 Function = TypeVar("Function", bound=Callable[..., None])
 

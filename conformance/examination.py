@@ -17,6 +17,14 @@ from conformance.wire import Connection, eventually
 from reference_impl.wire import ApiKey, Malformed, request_definition
 
 REMOVED_VERSIONS_FROM = "3.9.1"
+QUICK_CLEANUP = {
+    # Retention and compaction at once; by default every 5 minutes and 15 seconds, after 30.
+    "log.initial.task.delay.ms": "500",
+    "log.retention.check.interval.ms": "500",
+    "log.cleaner.backoff.ms": "200",
+}
+CONFIGURED = ("apache", "reference")
+"""Targets that are started with a configuration; kfake takes none."""
 CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key in ApiKey}
 
 
@@ -31,6 +39,7 @@ class Examined:
     directory: Path | None
     advertised: Mapping[str, tuple[int, int]]
     options: str
+    cleans_up_quickly: bool = False
 
     @staticmethod
     def start(
@@ -40,7 +49,8 @@ class Examined:
         chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
         made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
         try:
-            cluster = chosen.start(directory or made or Path(), nodes=1)
+            config = QUICK_CLEANUP if _is_configured(target) else None
+            cluster = chosen.start(directory or made or Path(), nodes=1, config=config)
         except BaseException:
             if made:
                 shutil.rmtree(made, ignore_errors=True)
@@ -55,7 +65,7 @@ class Examined:
             ) from error
         return Examined(
             target or bootstrap or "", cluster.bootstrap, cluster, Kill in chosen.faults, made,
-            advertised, options + (f" --bug {bug}" if bug else ""),
+            advertised, options + (f" --bug {bug}" if bug else ""), _is_configured(target),
         )  # fmt: skip
 
     def require(self, stated: Case) -> None:
@@ -66,6 +76,8 @@ class Examined:
             raise Unsupported("the case kills and restarts the target; this one is not ours")
         if "single-broker" in stated.requires and self.cluster.nodes > 1:
             raise Unsupported("the case needs a target of one broker")
+        if "quick-cleanup" in stated.requires and not self.cleans_up_quickly:
+            raise Unsupported("the case waits for retention or compaction, minutes on this target")
 
     def kill_and_restart(self) -> None:
         """SIGKILL, then start again on the same data; returns once it answers."""
@@ -87,6 +99,10 @@ class Examined:
         self.cluster.stop()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _is_configured(target: str | None) -> bool:
+    return target is not None and target.partition(":")[0] in CONFIGURED
 
 
 def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
