@@ -173,16 +173,25 @@ def chaos_list(
 @app.command()
 def check(
     path: Annotated[
-        Path, typer.Argument(help="A run directory, a history.parquet, a history.edn or .jsonl.")
-    ],
+        Path | None,
+        typer.Argument(help="A run directory, a history.parquet, a history.edn or .jsonl."),
+    ] = None,
     engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
     spark_master: Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")] = None,
     history_format: Annotated[
         str, typer.Option("--format", help="touchstone, jepsen, or auto: by the suffix.")
     ] = "auto",
     as_json: JsonOption = False,
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Histories of the self-test.")] = 200,
 ) -> None:
     """Judge a recorded history again, ours or Jepsen's; no cluster is needed."""
+    if self_test:
+        raise typer.Exit(_self_test(path, seeds))
+    if path is None:
+        raise UsageError("check: name a run directory or a history file, or ask for --self-test")
     from ci.attack import judge, judge_foreign, print_verdict
     from linearizability.importers.formats import chosen_format
 
@@ -249,6 +258,19 @@ def bugs() -> None:
     from ci.bugs import render_bugs
 
     print(render_bugs())
+
+
+def _self_test(path: Path | None, seeds: int) -> int:
+    """Exit status 0: no false alarm and every planted anomaly caught; 1: not so; 3: idle judges."""
+    from linearizability.self_test.runner import run_self_test
+    from linearizability.verdict import EXIT_STATUS
+
+    if path is not None:
+        raise UsageError(f"check --self-test makes its histories itself; leave out {path}")
+    result = run_self_test(range(seeds))
+    print(result.table())
+    print(f"self-test: {result.validity.value}")
+    return EXIT_STATUS[result.validity]
 
 
 def pairs(config: list[str] | None) -> dict[str, str]:

@@ -99,6 +99,15 @@ def test_check_judges_a_history_of_jepsen(tmp_path: Path) -> None:
     assert "line 1: 'process' is missing" in ended.stderr
 
 
+def test_check_judges_the_judges() -> None:
+    ended = touchstone("check", "--self-test", "--seeds", "5")
+    assert ended.returncode in (0, 3), ended.stdout  # so few may leave a judge idle
+    assert "false alarms" in ended.stdout.splitlines()[0]
+    ended = touchstone("check")
+    assert ended.returncode == 2
+    assert "name a run directory or a history file" in ended.stderr
+
+
 def test_pairs_takes_the_value_after_the_first_equals_sign() -> None:
     assert pairs(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
     with pytest.raises(UsageError, match="key=value"):

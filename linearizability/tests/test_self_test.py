@@ -5,13 +5,17 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
+import polars as pl
 import pytest
 
 from linearizability.check import check_frame
 from linearizability.checkers import CHECKERS
-from linearizability.ingest import resolved
+from linearizability.checkers.base import describe
+from linearizability.checkers.lost_writes import LostWrites
+from linearizability.ingest import IS_SEND, KEY, resolved
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS, stripped, with_outcomes
+from linearizability.self_test.runner import run_self_test
 from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
 
@@ -53,3 +57,36 @@ def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
     events = resolved(joined(planted).lazy()).filter(checker.scope.rows)
     caught = set(checker.anomalies(events.lazy()).collect()["topic"])
     assert {f"model-{number}" for number in range(len(planted))} - caught == set()
+
+
+def test_the_self_test_finds_nothing_wrong_and_says_so_in_a_table() -> None:
+    result = run_self_test(range(30))
+    assert result.validity is Validity.VALID, result.problems
+    assert result.caught == result.planted
+    lines = result.table().splitlines()
+    assert lines[0].startswith("checker ")
+    assert [line.split()[0] for line in lines[1:-1]] == list(CHECKERS)
+    assert lines[-1].startswith("30 seeds")
+
+
+def test_the_self_test_tells_a_false_alarm_and_a_missed_anomaly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = LostWrites.anomalies
+    sends = IS_SEND & (pl.col("value") == 1)
+
+    def alarmed(self: LostWrites, events: pl.LazyFrame) -> pl.LazyFrame:
+        return describe(events.filter(sends), KEY, "lost-write", ["op_id"], pl.lit("wrong"))
+
+    monkeypatch.setattr(LostWrites, "anomalies", alarmed)
+    result = run_self_test([5])
+    assert result.validity is Validity.INVALID
+    assert "false alarm: lost_writes, seed 5: wrong" in result.problems
+    monkeypatch.setattr(LostWrites, "anomalies", lambda *_: kernel(*_).filter(pl.lit(False)))
+    result = run_self_test(range(5))
+    assert result.validity is Validity.INVALID
+    assert any(p.startswith("missed: lost_writes, seed") for p in result.problems)
+
+
+def test_a_self_test_with_idle_judges_is_unknown() -> None:
+    assert run_self_test([]).validity is Validity.UNKNOWN

@@ -1,4 +1,4 @@
-"""More dumb twins (see `oracles`): of what is promised to those who write, and of what they wrote."""
+"""More dumb twins (see `oracles`): of what is promised to writers, and of what they wrote."""
 
 from __future__ import annotations
 

@@ -1,0 +1,130 @@
+"""The self-test: valid histories of the model, and each of them broken in every known way.
+
+    result = run_self_test(range(200))
+    result.validity       # VALID: no false alarm, and every planted anomaly was caught
+    print(result.table())
+
+False alarms are anomalies that any checker reports of a valid history. A planted anomaly is caught
+if the checker that it was planted for reports it; what others report of it is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+
+from linearizability.checkers import CHECKERS
+from linearizability.engine import local
+from linearizability.ingest import resolved
+from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.mutators import MUTATORS, Mutator, stripped, with_outcomes
+from linearizability.self_test.world import Row
+from linearizability.verdict import Validity
+
+SEEDS_AT_ONCE = 100
+"""Histories that are judged in one call: so many fit into little memory."""
+COLUMNS = ("checker", "judged", "false alarms", "planted", "caught", "mutators")
+
+
+@dataclass
+class SelfTest:
+    """What was seen, by checker."""
+
+    seeds: int = 0
+    judged: Counter[str] = field(default_factory=Counter)
+    false_alarms: Counter[str] = field(default_factory=Counter)
+    planted: Counter[str] = field(default_factory=Counter)
+    caught: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    """One sentence for each false alarm and each anomaly that was missed."""
+
+    @property
+    def validity(self) -> Validity:
+        """UNKNOWN: nothing is wrong, but some checker had nothing to judge or nothing to catch."""
+        if self.problems:
+            return Validity.INVALID
+        idle = [
+            n for n in CHECKERS if not self.judged[n] or (n in MUTATORS and not self.planted[n])
+        ]
+        return Validity.UNKNOWN if idle else Validity.VALID
+
+    def table(self) -> str:
+        """One line per checker, then the sum, then what went wrong."""
+        lines: list[tuple[str, ...]] = [COLUMNS]
+        for name in CHECKERS:
+            mutators = ", ".join(mutate.__name__ for mutate in MUTATORS.get(name, ()))
+            counts = (self.judged, self.false_alarms, self.planted, self.caught)
+            lines.append((name, *(str(c[name]) for c in counts), mutators or "none"))
+        counts_of_all = (self.judged, self.false_alarms, self.planted, self.caught)
+        lines.append((f"{self.seeds} seeds", *(str(c.total()) for c in counts_of_all), ""))
+        widths = [max(len(line[n]) for line in lines) for n in range(len(COLUMNS))]
+        text = [
+            "  ".join(
+                cell.rjust(width) if 0 < n < len(COLUMNS) - 1 else cell.ljust(width)
+                for n, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*text, *self.problems])
+
+
+def run_self_test(
+    seeds: Iterable[int], progress: Callable[[int], None] = lambda _seeds: None
+) -> SelfTest:
+    """Judge the histories of these seeds, and what the mutators make of them."""
+    result = SelfTest()
+    for some in _batches(seeds):
+        histories = {seed: valid_rows(seed) for seed in some}
+        _judge_valid(histories, result)
+        _judge_broken(histories, result)
+        result.seeds += len(some)
+        progress(result.seeds)
+    return result
+
+
+def _batches(seeds: Iterable[int]) -> Iterator[list[int]]:
+    rest = iter(seeds)
+    while some := list(islice(rest, SEEDS_AT_ONCE)):
+        yield some
+
+
+def _judge_valid(histories: dict[int, list[Row]], result: SelfTest) -> None:
+    seeds = list(histories)
+    for opinion in local.run(joined(histories.values()).lazy()):
+        result.judged[opinion.name] += opinion.checked
+        result.false_alarms[opinion.name] += opinion.anomaly_count
+        for anomaly in opinion.anomalies[:3]:
+            seed = seeds[int(str(anomaly.scope["topic"]).rpartition("-")[2])]
+            result.problems.append(f"false alarm: {opinion.name}, seed {seed}: {anomaly.message}")
+        if opinion.validity is Validity.UNKNOWN:
+            result.problems.append(f"{opinion.name} did not finish: {opinion.reason}")
+
+
+def _judge_broken(histories: dict[int, list[Row]], result: SelfTest) -> None:
+    planted: dict[str, list[tuple[int, Mutator, list[Row]]]] = defaultdict(list)
+    for seed, history in histories.items():
+        rows = with_outcomes(history)
+        for name, mutators in MUTATORS.items():
+            for mutate in mutators:
+                broken = mutate(rows, Random(f"{seed}:{mutate.__name__}"))
+                if broken is not None:
+                    planted[name].append((seed, mutate, stripped(broken)))
+    for name, mutants in planted.items():
+        caught = _caught(name, [rows for _, _, rows in mutants])
+        result.planted[name] += len(mutants)
+        for number, (seed, mutate, _) in enumerate(mutants):
+            if number in caught:
+                result.caught[name] += 1
+            else:
+                result.problems.append(f"missed: {name}, seed {seed}, {mutate.__name__}")
+
+
+def _caught(name: str, mutants: Sequence[list[Row]]) -> set[int]:
+    """The numbers of those that the checker reports."""
+    checker = CHECKERS[name]
+    events = resolved(joined(mutants).lazy()).filter(checker.scope.rows)
+    topics = checker.anomalies(events.lazy()).collect()["topic"]
+    return {int(topic.rpartition("-")[2]) for topic in topics.unique()}
