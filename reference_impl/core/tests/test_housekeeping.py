@@ -1,49 +1,110 @@
-"""What the broker does from time to time: flush, forget, write checkpoints."""
+"""What the broker does unasked: old segments go, compacted topics are cleaned, nobody waits."""
 
 from __future__ import annotations
 
-from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.tests.world import World
+from reference_impl.core.tests.group_client import Client, committed, new_world
+from reference_impl.core.tests.world import START_MS, World
+from reference_impl.wire import Record, RecordBatch
 
-ROUND_MS = 60_000
-"""log.flush.offset.checkpoint.interval.ms, default."""
-
-
-def log_of(world: World, topic: str) -> PartitionLog:
-    partition = world.node.broker.replicas.get(topic, 0)
-    assert partition is not None
-    return partition.log
-
-
-def test_records_older_than_flush_ms_are_flushed_without_another_append() -> None:
-    world = World()
-    world.create_topic("flushed", flush_ms="1000")
-    world.create_topic("left", flush_ms="600000")
-    world.produce("flushed", "a")
-    world.produce("left", "a")
-    world.wait(ROUND_MS)
-    assert log_of(world, "flushed").recovery_point == 1
-    assert log_of(world, "left").recovery_point == 0
-    world.lose_power()
-    assert world.read_all("flushed") == ["a"]
+QUICK = {
+    "log.initial.task.delay.ms": "100",
+    "log.retention.check.interval.ms": "100",
+    "log.cleaner.backoff.ms": "100",
+}
+ONE_BATCH = "100"
+OFFSETS = "__consumer_offsets"
 
 
-def test_checkpoints_are_written_again_and_again() -> None:
-    world = World()
-    world.create_topic("t", flush_messages="1")
-    for count in (1, 2, 3):
-        world.produce("t", "a")
-        world.wait(ROUND_MS)
-        text = world.storage.read_file("data/recovery-point-offset-checkpoint").decode()
-        assert f"t 0 {count}" in text.splitlines()
+def keyed(world: World, topic: str, key: str, value: str) -> None:
+    batch = RecordBatch([Record(value.encode(), key.encode())], base_timestamp=world.now_ms)
+    assert world.produce(topic, raw=batch.encode()).error_code == 0
 
 
-def test_a_producer_that_wrote_nothing_for_long_is_forgotten() -> None:
-    world = World({"producer.id.expiration.ms": "120000"})
-    world.create_topic("t")
-    world.produce("t", "a", producer_id=7, producer_epoch=0, base_sequence=0)
-    producers = log_of(world, "t").producer_state
-    world.wait(ROUND_MS)
-    assert producers.entry(7) is not None
-    world.wait(ROUND_MS)
-    assert producers.entry(7) is None
+def test_old_segments_go_when_their_time_has_come() -> None:
+    world = World(QUICK)
+    world.create_topic("t", retention_ms="1000", internal_segment_bytes=ONE_BATCH)
+    world.produce("t", "old")
+    world.wait(600)
+    world.produce("t", "young")
+    world.wait(600)
+    assert world.fetch("t", 1).log_start_offset == 1
+    assert world.read_all("t") == []  # offset 0 is out of range
+    world.wait(600)
+    row = world.fetch("t", 2)
+    assert (row.error_code, row.log_start_offset, row.high_watermark) == (0, 2, 2)
+    world.restart()
+    assert world.fetch("t", 2).log_start_offset == 2
+
+
+def test_a_compacted_topic_is_cleaned_and_stays_so_after_a_kill() -> None:
+    world = World(QUICK)
+    world.create_topic(
+        "t",
+        cleanup_policy="compact",
+        min_cleanable_dirty_ratio="0.1",
+        internal_segment_bytes=ONE_BATCH,
+    )
+    for number in range(5):
+        keyed(world, "t", "ab"[number % 2], str(number))
+    world.wait(1000)
+    assert world.read_all("t") == ["2", "3", "4"], "the last one lies in the active segment"
+    assert world.node.broker.logs.cleaned_to(("t", 0)) == 4
+    world.kill()
+    assert world.read_all("t") == ["2", "3", "4"]
+    assert world.node.broker.logs.cleaned_to(("t", 0)) == 4
+    keyed(world, "t", "b", "5")
+    world.wait(1000)
+    assert world.read_all("t") == ["3", "4", "5"]
+
+
+def test_the_cleaner_may_be_switched_off() -> None:
+    world = World({**QUICK, "log.cleaner.enable": "false"})
+    world.create_topic("t", cleanup_policy="compact", internal_segment_bytes=ONE_BATCH)
+    for _ in range(3):
+        keyed(world, "t", "k", "v")
+    world.wait(60_000)
+    assert world.read_all("t") == ["v", "v", "v"]
+
+
+def test_a_topic_that_is_deleted_while_it_is_cleaned_is_forgotten() -> None:
+    world = World(QUICK)
+    world.create_topic("t", cleanup_policy="compact", internal_segment_bytes=ONE_BATCH)
+    for _ in range(5):
+        keyed(world, "t", "k", "v")
+    cleaner, broker = world.node.broker.cleaner, world.node.broker
+    assert cleaner.begin([partition.log for partition in broker.replicas], START_MS)
+    broker.replicas.delete_topic(broker.image.topics["t"])
+    while cleaner.is_working:
+        assert cleaner.work() is None
+
+
+def test_damage_ends_the_cleaning_of_that_log_alone_and_is_told() -> None:
+    world = World(QUICK)
+    for name in ("bad", "good"):
+        world.create_topic(name, cleanup_policy="compact", internal_segment_bytes=ONE_BATCH)
+        for _ in range(4):
+            keyed(world, name, "k", "v")
+    world.storage.corrupt("data/bad-0/" + "0" * 19 + "1.log", 65, b"\xff")
+    world.wait(1000)
+    assert world.read_all("good") == ["v", "v"]
+    assert world.fetch("bad", 3).high_watermark == 4
+    (told,) = world.reports
+    assert told.startswith("bad-0 is not compacted any more until the next start: ")
+
+
+def test_committed_offsets_outlive_the_cleaning_of_their_topic() -> None:
+    world = new_world(**{name.replace(".", "_"): value for name, value in QUICK.items()})
+    for state in world.node.broker.replicas:
+        if state.topic == OFFSETS:
+            state.log.config = type(state.log.config)(
+                cleanup_policy=("compact",), internal_segment_bytes=400
+            )
+    for number in range(30):
+        assert Client(world, 9).commit(number) == 0
+    logs = [p.log for p in world.node.broker.replicas if p.topic == OFFSETS]
+    before = sum(log.size_bytes for log in logs)
+    world.wait(1000)
+    assert sum(log.size_bytes for log in logs) < before / 3
+    assert committed(world) == 29
+    world.kill()
+    assert committed(world) == 29
