@@ -8,7 +8,7 @@ what is at or above the last stable offset, and what is younger than `min.compac
 Cleaning notes the newest offset of each key in the dirty section, then copies all segments before
 its end, leaving out what a newer record replaces.
 
-`clean` is a generator: it works in slices of about 1 MiB and lets the broker do other things
+`clean` is a generator: it works in slices of about 256 KiB and lets the broker do other things
 between them. The log may have changed when it goes on: then it gives up, and is begun again later.
 """
 
@@ -26,7 +26,7 @@ from reference_impl.core.log.segment import RELATIVE_OFFSET_MAX, Appended, Segme
 from reference_impl.core.storage import Buffer, Storage
 from reference_impl.wire.records import BatchHeader, RecordBatch, read_header
 
-SLICE_BYTES = 1 << 20
+SLICE_BYTES = 1 << 18
 KEYS_MAX = 500_000
 """So many keys are held in memory at once; more take another round (Kafka: the dedupe buffer)."""
 
