@@ -90,18 +90,20 @@ def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, f, type of every commit and abort asked for."""
+    """txn, f, type, t_invoke_ns of every commit and abort asked for."""
     return history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])).select(
-        "txn", "f", "type"
+        "txn", "f", "type", "t_invoke_ns"
     )
 
 
 def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, txn_outcome. A transaction that is not in the answer is unknown."""
+    """txn, txn_outcome, commit_asked_ns (when a commit was first invoked; null: never). A
+    transaction that is not in the answer is unknown."""
     asked = ends.filter(pl.col("txn").is_not_null()).group_by("txn").agg(
         commit_asked=(pl.col("f") == F.COMMIT.value).any(),
         commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
         abort_ok=((pl.col("f") == F.ABORT.value) & IS_OK).any(),
+        commit_asked_ns=pl.col("t_invoke_ns").filter(pl.col("f") == F.COMMIT.value).min(),
     )  # fmt: skip
     marked = markers.group_by("txn").agg(
         commit_marked=(pl.col("marker") == "commit").any(),
@@ -116,9 +118,10 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
     aborted = (abort_only & ~pl.col("commit_ok")) | (unmarked & aborted_by_answer)
     return (
         asked.join(marked, on="txn", how="full", coalesce=True)
-        .with_columns(pl.exclude("txn").fill_null(False))
+        .with_columns(pl.exclude("txn", "commit_asked_ns").fill_null(False))
         .select(
             "txn",
+            "commit_asked_ns",
             txn_outcome=pl.when(committed)
             .then(pl.lit(COMMITTED))
             .when(aborted)
@@ -171,11 +174,11 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """Adds `txn_outcome`, null outside transactions and where nothing is known."""
+    """Adds `txn_outcome` and `commit_asked_ns`, null outside transactions and where unknown."""
     found = events.lazy().select("txn").join(
         outcomes, on="txn", how="left", maintain_order="left"
     )  # fmt: skip
-    return events.with_columns(found.collect()["txn_outcome"])
+    return events.hstack(found.select("txn_outcome", "commit_asked_ns").collect())
 
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from linearizability.checkers.aborted_reads import AbortedReads
 from linearizability.checkers.append_order import AppendOrder
 from linearizability.checkers.base import Checker, Needs, Scope
+from linearizability.checkers.dirty_reads import DirtyReads
 from linearizability.checkers.duplicates import Duplicates
+from linearizability.checkers.exactly_once import ExactlyOnce
+from linearizability.checkers.group_delivery import GroupDelivery
 from linearizability.checkers.inconsistent_offsets import InconsistentOffsets
 from linearizability.checkers.leader_epochs import LeaderEpochs
 from linearizability.checkers.lost_writes import LostWrites
@@ -33,7 +36,10 @@ CHECKERS: Mapping[str, Checker] = {
         PollOrder(),
         PollSkips(),
         AbortedReads(),
+        DirtyReads(),
         OwnUncommittedReads(),
+        GroupDelivery(),
+        ExactlyOnce(),
         LeaderEpochs(),
     )
 }

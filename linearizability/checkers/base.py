@@ -4,8 +4,8 @@ A kernel takes events of *any number of whole scopes* (all rows of a partition, 
 call judges a small history, and Spark hands it one piece of a large one. It is a pure function of
 the frame: the engines differ only in who cuts the pieces.
 
-`events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `outcome` (`ingest`);
-`topic_id` is never null.
+`events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `outcome`, `txn_outcome`
+and `commit_asked_ns` (`ingest`); `topic_id` is never null.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
 from linearizability.ingest import HAS_RECORD, IS_OK, IS_SEND
 
 COLUMNS_READ = (
-    "op_id", "record_index", "process", "session", "client", "replica", "group", "txn", "isolation",
-    "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition", "offset",
-    "control", "value", "producer_id", "producer_epoch", "sequence", "leader_epoch",
+    "op_id", "record_index", "process", "session", "client", "replica", "group", "member_id", "txn",
+    "isolation", "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition",
+    "offset", "control", "value", "producer_id", "producer_epoch", "sequence", "leader_epoch",
     "t_invoke_ns", "t_complete_ns", "high_watermark", "last_stable_offset", "log_start",
 )  # fmt: skip
 """The columns that kernels may read: what is shipped to them."""
@@ -58,6 +58,7 @@ class Needs(Enum):
     READS = "records read, or a partition read whole"
     COMMITTED_READS = "records read under read_committed"
     READS_IN_TRANSACTIONS = "records read under read_committed inside a transaction"
+    GROUP_READS = "records read by subscribed members of a group"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
 
@@ -76,6 +77,9 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.READS_IN_TRANSACTIONS: HAS_RECORD
     & (pl.col("isolation") == READ_COMMITTED)
     & pl.col("txn").is_not_null(),
+    Needs.GROUP_READS: HAS_RECORD
+    & pl.col("group").is_not_null()
+    & pl.col("member_id").is_not_null(),
     Needs.WHOLE_READS: (pl.col("f") == F.READ_ALL.value) & IS_OK,
     Needs.BATCH_HEADERS: HAS_RECORD
     & pl.col("producer_id").is_not_null()

@@ -118,12 +118,12 @@ def with_topic_ids(events: DataFrame) -> DataFrame:
 
 
 def outcomes_of_transactions(events: DataFrame, buckets: int) -> DataFrame:
-    """txn, txn_outcome, computed and kept (ingest, steps 1 and 2)."""
+    """txn, txn_outcome, commit_asked_ns, computed and kept (ingest, steps 1 and 2)."""
     from pyspark.sql import functions as sql
 
     has_end = sql.col("f").isin(F.COMMIT.value, F.ABORT.value) & sql.col("txn").isNotNull()
     nothing = sql.lit(None).cast("string")
-    parts = events.where(has_end).select("txn", "f", "type", nothing.alias("marker"))
+    parts = events.where(has_end).select("txn", "f", "type", "t_invoke_ns", nothing.alias("marker"))
     if events.where(sql.col("control").isNotNull()).limit(1).count():
         in_transactions = (sql.col("f") == F.SEND.value) & sql.col("txn").isNotNull()
         rows = events.where(in_transactions | sql.col("producer_id").isNotNull())
@@ -131,14 +131,16 @@ def outcomes_of_transactions(events: DataFrame, buckets: int) -> DataFrame:
             rows.select(*MARKER_COLUMNS), Scope.PARTITION.columns, buckets, _markers,
             {"txn": "bigint", "marker": "string"},
         )  # fmt: skip
-        parts = parts.unionByName(markers.withColumn("f", nothing).withColumn("type", nothing))
-    output = {"txn": "bigint", "txn_outcome": "string"}
+        for column in ("f", "type", "t_invoke_ns"):
+            markers = markers.withColumn(column, sql.lit(None).cast(_SPARK_TYPES[SCHEMA[column]]))
+        parts = parts.unionByName(markers)
+    output = {"txn": "bigint", "txn_outcome": "string", "commit_asked_ns": "bigint"}
     return apply(parts, ["txn"], buckets, _outcomes, output).persist()
 
 
 def with_outcomes(events: DataFrame, outcomes: DataFrame) -> DataFrame:
-    """`txn_outcome` on every row of a transaction. Few transactions are sent to every row, lest
-    the whole history be shuffled once more."""
+    """`txn_outcome` and `commit_asked_ns` on every row of a transaction. Few transactions are sent
+    to every row, lest the whole history be shuffled once more."""
     from pyspark.sql import functions as sql
 
     few = outcomes.count() <= BROADCAST_MAX
@@ -191,7 +193,7 @@ def _markers(piece: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outcomes(piece: pl.DataFrame) -> pl.DataFrame:
-    ends = piece.lazy().filter(pl.col("f").is_not_null()).select("txn", "f", "type")
+    ends = piece.lazy().filter(pl.col("f").is_not_null()).select("txn", "f", "type", "t_invoke_ns")
     markers = piece.lazy().filter(pl.col("marker").is_not_null()).select("txn", "marker")
     return ingest.outcomes_of_transactions(ends, markers).collect()
 

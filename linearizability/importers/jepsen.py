@@ -6,6 +6,7 @@ Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. What their w
   unique per key. An operation is numbered by the index of its completion.
 - `ok` of f=txn is a committed, `fail` an aborted transaction, anything else is unknown; a send
   operation alone likewise. A record's own send is acknowledged where its offset is known.
+- An operation of unknown end of which an ok operation polled a record has committed, so all of it.
 - All polls are read_committed, whatever becomes of the polling operation.
 - Positions are kept from one ok operation of a process to its next; for one key they begin anew
   when assign or subscribe drops the key; for all when the process crashes or seeks to the
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ import polars as pl
 from linearizability.history import SCHEMA, SCHEMA_VERSION, F, HistoryError, Type
 from linearizability.importers import edn, jsonl
 from linearizability.importers.events import (
+    INT32_MAX,
     WITH_KEYS,
     WITH_MICRO_OPERATIONS,
     Event,
@@ -91,6 +94,8 @@ class Import:
         self.rows: list[Row] = []
         self.sessions = Sessions()
         self.members = {o.last.process for o in self.operations if o.invoked.f == "subscribe"}
+        self.shown: set[tuple[Place, int]] = set()
+        """What ok operations polled."""
         self.sent_ns: dict[tuple[Place, int], int] = {}
         """When the operation that sent a value was invoked."""
 
@@ -100,7 +105,12 @@ class Import:
             for sent in micro:
                 if isinstance(sent, Send):
                     self._remember(operation, sent)
-        for operation, micro in parsed:
+                elif operation.type == Type.OK.value:
+                    self.shown.add((sent.place, sent.value))
+        for found, micro in parsed:
+            operation = self._must_have_committed(found, micro)
+            if found.type == Type.INFO.value and not any(isinstance(m, Poll) for m in micro):
+                self._add_unknown_delivery(found)
             if operation.invoked.f in WITH_MICRO_OPERATIONS:
                 self._add_records(operation, micro)
             elif operation.invoked.f in WITH_KEYS:
@@ -110,14 +120,27 @@ class Import:
         places = {m.place for _, micro in parsed for m in micro if isinstance(m, Send | Poll)}
         self._add_end(sorted(places, key=str))
         types = {name: SCHEMA[name] for name in COLUMNS}
-        found = pl.DataFrame(self.rows, schema=types, orient="row").with_columns(
+        frame = pl.DataFrame(self.rows, schema=types, orient="row").with_columns(
             schema_version=pl.lit(SCHEMA_VERSION, dtype=pl.Int16), client=pl.lit(CLIENT)
         )
-        absent = [pl.lit(None, dtype=t).alias(n) for n, t in SCHEMA.items() if n not in found]
-        return found.with_columns(absent).select(list(SCHEMA))
+        absent = [
+            pl.lit(None, dtype=t).alias(n) for n, t in SCHEMA.items() if n not in frame.columns
+        ]
+        return frame.with_columns(absent).select(list(SCHEMA))
 
     def _micro_operations(self, operation: Operation) -> list[Send | Poll]:
         return micro_operations(operation) if operation.invoked.f in WITH_MICRO_OPERATIONS else []
+
+    def _must_have_committed(self, operation: Operation, micro: list[Send | Poll]) -> Operation:
+        """Jepsen's `must-have-committed?`. It ended when its time-out did, or at the end."""
+        sent = [(m.place, m.value) for m in micro if isinstance(m, Send)]
+        if operation.type != Type.INFO.value or self.shown.isdisjoint(sent):
+            return operation
+        end = operation.last if operation.completed else self.events[-1]
+        completed = replace(
+            operation.last, type=Type.OK.value, time_ns=end.time_ns, index=operation.last.index
+        )
+        return Operation(operation.invoked, completed)
 
     def _remember(self, operation: Operation, sent: Send) -> None:
         key = (sent.place, sent.value)
@@ -170,6 +193,17 @@ class Import:
         if not micro:
             self._add(operation, f=F.POLL.value, isolation=READ_COMMITTED, txn=txn)
 
+    def _add_unknown_delivery(self, operation: Operation) -> None:
+        """Nobody knows what it polled: it may have been given records of any key it subscribed."""
+        if operation.invoked.f not in ("poll", "txn"):
+            return
+        for number, (topic, partition) in enumerate(self.sessions.subscribed(operation)):
+            self._add(
+                operation, record_index=INT32_MAX - number, f=F.POLL.value, topic=topic,
+                partition=partition, isolation=READ_COMMITTED,
+                member_id=str(operation.last.process),
+            )  # fmt: skip
+
     def _add_transaction_end(self, operation: Operation, micro: list[Send | Poll]) -> None:
         """Its commit was asked for after all its polls, so after what they found was sent."""
         failed = operation.type == Type.FAIL.value
@@ -218,7 +252,7 @@ class Sessions:
     def __init__(self) -> None:
         self._numbers = 0
         self._current: dict[int | None, dict[Place, int]] = defaultdict(dict)
-        self._subscribed: set[int | None] = set()
+        self._subscribed: dict[int | None, list[Place]] = {}
 
     def next_number(self) -> int:
         self._numbers += 1
@@ -230,15 +264,19 @@ class Sessions:
     def is_subscribed(self, process: int | None) -> bool:
         return process in self._subscribed
 
+    def subscribed(self, operation: Operation) -> list[Place]:
+        """The keys that its process had subscribed to."""
+        return self._subscribed.get(operation.last.process, [])
+
     def assign(self, process: int | None, places: list[Place], *, subscribed: bool) -> None:
         """Positions of keys that stay are kept; those of others are forgotten."""
         held = self._current[process]
         self._current[process] = {p: held[p] for p in places if p in held}
         if subscribed:
-            self._subscribed.add(process)
+            self._subscribed[process] = places
             self.reset(process)
         else:
-            self._subscribed.discard(process)
+            self._subscribed.pop(process, None)
 
     def of_operation(self, process: int | None, *, kept: bool) -> Positions:
         """Positions for the records of one operation; kept: the next one goes on from there."""

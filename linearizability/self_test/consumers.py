@@ -39,7 +39,7 @@ class Consumer:
     def operation(self) -> Row:
         return self.world.invoke(self.process) | {
             "session": self.session, "group": self.group, "isolation": self.isolation,
-            "txn": self.txn,
+            "txn": self.txn, "member_id": str(self.process) if self.group else None,
         }  # fmt: skip
 
     def fetch(self, records_max: int) -> list[Row]:
@@ -126,8 +126,8 @@ def read_everything(world: World, *, raw: bool, isolation: str) -> None:
 
 def _whole(partition: Partition, complete: bool) -> Row:
     row = {"f": F.READ_ALL.value, "topic": TOPIC, "topic_id": "id", "partition": partition.number}
-    if not complete:
-        return row | {"type": "info"}
+    if not complete:  # its answers told the log start all the same
+        return row | {"type": "info", "log_start": partition.start}
     return row | {
         "type": "ok", "log_start": partition.start, "high_watermark": partition.high_watermark,
     }  # fmt: skip

@@ -174,6 +174,65 @@ def read_its_own(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, _another_read(victim, **own)]
 
 
+def read_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A read_committed reader is given a record while its transaction goes on."""
+    begun = {row["txn"]: row["t_complete_ns"] for row in rows if row["f"] == F.BEGIN.value}
+    ended = {row["txn"] for row in rows if row["f"] == F.COMMIT.value}
+    sent = {value: row["txn"] for value, row in _sent_once(rows).items() if row["txn"] in ended}
+    victims = [row for row in _data(rows) if row["value"] in sent]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    early = begun[sent[victim["value"]]]
+    times = {"t_invoke_ns": early, "t_complete_ns": early, "isolation": "read_committed"}
+    return [*rows, _another_read(victim, **times)]
+
+
+def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
+    """No member of a group was given a record that others were given, though they went past it."""
+    durable = {
+        (row["partition"], row["offset"]) for row in rows
+        if _acked(row) and _outcome(row) in ("plain", "committed")
+    }  # fmt: skip
+    of_group = [row for row in _data(rows) if row.get("group") and row["type"] == "ok"]
+    victims = [
+        row for row in of_group
+        if (row["partition"], row["offset"]) in durable
+        and row["offset"] >= _start(rows, row["partition"])
+        and any(_stands_before(r, row) for r in of_group)
+        and any(_stands_before(row, r) for r in of_group)
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    place = (victim["partition"], victim["offset"])
+    return [
+        row for row in rows
+        if not (row.get("group") and (row.get("partition"), row.get("offset")) == place)
+    ]  # fmt: skip
+
+
+def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Two committed transactions of one group were given the same record."""
+    ends = [r["txn"] for r in rows if r["f"] == F.COMMIT.value and r["type"] == "ok"]
+    committed = [
+        txn for txn in dict.fromkeys(ends)
+        if all(_outcome(r) == "committed" for r in rows if r.get("txn") == txn and "acks" in r)
+    ]  # fmt: skip
+    reads = _data(rows)
+    if len(committed) < 2 or not reads:
+        return None
+    member = {"group": "inputs", "member_id": "m", "type": "ok", "isolation": "read_committed"}
+    victim = rng.choice(reads)
+    return [
+        *rows,
+        *(
+            _another_read(victim, **member, txn=txn, op_id=NOT_OURS - n)
+            for n, txn in enumerate(rng.sample(committed, 2))
+        ),
+    ]
+
+
 def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
     """Two records that one operation of an idempotent producer sent change places."""
     once = _sent_once(rows)
@@ -216,7 +275,10 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "poll_order": (go_back,),
     "poll_skips": (skip_a_record,),
     "aborted_reads": (deliver_an_aborted_record,),
+    "dirty_reads": (read_too_early,),
     "own_uncommitted_reads": (read_its_own,),
+    "group_delivery": (skip_in_a_group,),
+    "exactly_once": (consume_twice,),
     "leader_epochs": (lower_an_epoch,),
 }
 """Checker -> what it must catch."""
@@ -303,6 +365,10 @@ def _another_read(read: Row, **changes: object) -> Row:
 
 def _changed(row: Row, victim: Row, changes: Row) -> Row:
     return row | changes if row is victim else row
+
+
+def _stands_before(row: Row, other: Row) -> bool:
+    return bool(row["partition"] == other["partition"] and row["offset"] < other["offset"])
 
 
 def _sessions(rows: list[Row]) -> list[list[Row]]:

@@ -37,7 +37,11 @@ def test_no_history_of_the_model_is_reported() -> None:
     verdict = check_frame(joined(history(seed) for seed in SEEDS))
     assert verdict.anomalies == []
     assert verdict.validity is Validity.VALID, verdict.reason
-    assert all(opinion.checked > 1000 for opinion in verdict.checkers.values())
+    assert all(
+        opinion.checked > 1000
+        for name, opinion in verdict.checkers.items()
+        if name != "exactly_once"  # no group of the model commits its positions in transactions
+    )
 
 
 def test_a_seed_is_a_history() -> None:

@@ -35,6 +35,8 @@ def resolve(rows: list[Row]) -> list[Row]:
     for row in rows:
         row["outcome"] = _send_outcome(rows, row, markers, by_txn) if row["f"] == "send" else None
     for row in rows:
+        ended = row["txn"] is not None
+        row["txn_outcome"] = txn_outcome(rows, row["txn"], by_txn) if ended else None
         if is_data(row):
             row["outcome"] = _poll_outcome(rows, row, markers)
     return rows
@@ -76,10 +78,14 @@ def _send_outcome(
     }  # fmt: skip
     if len(own) == 1:
         return own.pop()
-    ends = [(r["f"], r["type"]) for r in rows if r["txn"] == send["txn"]]
+    return txn_outcome(rows, send["txn"], by_txn)
+
+
+def txn_outcome(rows: list[Row], txn: int, by_txn: Mapping[int, set[str]]) -> str:
+    ends = [(r["f"], r["type"]) for r in rows if r["txn"] == txn]
     commit_asked = any(f == "commit" for f, _ in ends)
     commit_ok, abort_ok = ("commit", "ok") in ends, ("abort", "ok") in ends
-    marked = by_txn.get(send["txn"], set())
+    marked = by_txn.get(txn, set())
     if marked == {"committed"}:
         return "unknown" if abort_ok and not commit_asked else "committed"
     if marked == {"aborted"}:
@@ -295,7 +301,7 @@ def poll_skips(rows: list[Row]) -> Found:
             (offset, value, proofs)
             for (place, offset, value), proofs in log.items()
             if place == row["place"] and before["offset"] < offset < row["offset"]
-            and offset >= log_start(rows, place) and (everything or _visible(proofs))
+            and offset >= log_start(rows, place) and (everything or visible(proofs))
         ]  # fmt: skip
         if between:
             _, _, proofs = min(between, key=lambda entry: entry[:2])
@@ -304,7 +310,7 @@ def poll_skips(rows: list[Row]) -> Found:
     return found
 
 
-def _visible(proofs: list[Row]) -> bool:
+def visible(proofs: list[Row]) -> bool:
     outcomes = {r["outcome"] for r in proofs} - {None}
     outcome = outcomes.pop() if len(outcomes) == 1 else None
     given = any(r["f"] == "poll" and r["isolation"] == "read_committed" for r in proofs)

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
+from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS
 from linearizability.checkers.tests.oracles_of_writers import ORACLES_OF_WRITERS
 from linearizability.history import frame
 from linearizability.ingest import resolved
 
+ALL = {**ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS}
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
 OFFSET = st.integers(0, 5)
 VALUE = st.one_of(st.integers(1, 5), st.none())
@@ -51,7 +53,8 @@ def polls() -> st.SearchStrategy[Row]:
             "f": st.just("poll"), "type": OUTCOME, "value": VALUE,
             "offset": st.one_of(OFFSET, st.none()), "isolation": ISOLATION,
             "process": st.integers(1, 2), "session": st.integers(0, 1),
-            "group": st.sampled_from([None, None, "g"]),
+            "group": st.sampled_from([None, "g"]),
+            "member_id": st.sampled_from(["m"] * 9 + [None]),
             "log_start": st.sampled_from([None] * 9 + [2]),
             "txn": st.sampled_from([None, None, 1, 2]),
             "client": st.sampled_from([None, "confluent"]),
@@ -124,7 +127,7 @@ def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
     events = resolved(frame(rows).lazy()).sort("op_id", "record_index")
     plain = sorted(resolve(rows), key=lambda row: (row["op_id"], row["record_index"]))
     assert events["outcome"].to_list() == [row["outcome"] for row in plain]
-    for name, oracle in {**ORACLES, **ORACLES_OF_WRITERS}.items():
+    for name, oracle in ALL.items():
         assert by_kernel(events, name) == oracle(plain), name
 
 

@@ -1,0 +1,80 @@
+"""A group passes over no record: what its members commit past, one of them was given."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.history import Type
+from linearizability.inferred_log import VISIBLE_COMMITTED, at_or_above_log_start, inferred_log
+from linearizability.ingest import IS_DATA, IS_OK, IS_POLL, KEY
+
+GROUP = [*KEY, "group"]
+MEMBERS_READ = IS_DATA & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
+COUNTED = MEMBERS_READ & IS_OK
+"""An ok poll of a subscribed member commits its positions."""
+UNKNOWN_DELIVERY = (
+    IS_POLL
+    & pl.col("group").is_not_null()
+    & (
+        (pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value))
+        | (pl.col("offset").is_not_null() & pl.col("member_id").is_null())
+    )
+)
+"""A poll that may have delivered anything; or one of a reader of the group whose positions were
+not the group's (it was assigned, not subscribed): then nothing is said of this partition."""
+
+
+class GroupDelivery(Checker):
+    """A visible record between two that successful polls of subscribed members were given, which no
+    poll of any member, successful or not, was given.
+
+    Between two committed positions a group goes forward through the log, whoever its members are; a
+    final read that does not belong to the group proves nothing for it. Visible: plain, committed,
+    or given to some read_committed reader. Source: docs, design#theconsumer (position, committed
+    offsets). Counted: records that successful polls of members were given.
+    """
+
+    name: ClassVar[str] = "group_delivery"
+    title: ClassVar[str] = "a consumer group passes over no visible record"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        reach = (
+            judged(events)
+            .sort("offset", "op_id")
+            .group_by(GROUP)
+            .agg(
+                low=pl.col("offset").first(),
+                low_op=pl.col("op_id").first(),
+                high=pl.col("offset").last(),
+                high_op=pl.col("op_id").last(),
+            )
+        )
+        log = at_or_above_log_start(inferred_log(events), events).filter(
+            VISIBLE_COMMITTED & pl.col("control").is_null() & pl.col("value").is_not_null()
+        )
+        given = events.filter(MEMBERS_READ).select(*GROUP, "offset").unique()
+        found = (
+            log.join(reach, on=KEY)
+            .filter((pl.col("low") < pl.col("offset")) & (pl.col("offset") < pl.col("high")))
+            .join(given, on=[*GROUP, "offset"], how="anti")
+        )
+        message = pl.format(
+            "group {} was given offsets {} and {}, but no member was ever given {} at offset {}",
+            "group", "low", "high", "value", "offset",
+        )  # fmt: skip
+        operations = ["low_op", "high_op", "op_id"]
+        return describe(found, KEY, "group-skip", operations, message)
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(judged(events))
+
+
+def judged(events: pl.LazyFrame) -> pl.LazyFrame:
+    """What successful polls of members were given, where all that the group did is known."""
+    unknown = events.filter(UNKNOWN_DELIVERY).select(GROUP).unique()
+    return events.filter(COUNTED).join(unknown, on=GROUP, how="anti")

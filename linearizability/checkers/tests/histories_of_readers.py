@@ -1,0 +1,89 @@
+"""Histories written by hand for what groups and readers of transactions are promised."""
+
+from __future__ import annotations
+
+from linearizability.checkers.tests.rows import END, P, Row, S
+
+RU = {"isolation": "read_uncommitted"}
+TXN = {"txn": 1}
+MEMBER = {"group": "g", "member_id": "m"}
+COMMIT, ABORT = END("commit", 1), END("abort", 1)
+
+VALID: dict[str, dict[str, list[Row]]] = {
+    "dirty_reads": {
+        "after the commit": [S(1, 0, **TXN), COMMIT, P(1, 0)],
+        "while the commit is answered": [
+            S(1, 0, **TXN), END("commit", 1, t_complete_ns=999), P(1, 0),
+        ],
+        "it began before the commit": [S(1, 0, **TXN), P(1, 0, t_complete_ns=99), COMMIT],
+        "read_uncommitted may": [S(1, 0, **TXN), P(1, 0, **RU), COMMIT, P(1, 0)],
+        "its commit was never asked for": [S(1, 0, **TXN), P(1, 0), ABORT],
+        "sent by two transactions": [S(1, 0, **TXN), S(1, 1, txn=2), P(1, 0), COMMIT],
+    },
+    "group_delivery": {
+        "shared by two members": [
+            S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(2, 1, **MEMBER, process=2),
+            P(3, 2, **MEMBER),
+        ],
+        "given to a failed poll": [
+            S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(2, 1, **MEMBER, type="fail"),
+            P(3, 2, **MEMBER),
+        ],
+        "maybe given to an unknown poll": [
+            S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(None, None, **MEMBER, type="info"),
+            P(3, 2, **MEMBER),
+        ],
+        "aborted": [
+            S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0, **MEMBER), P(3, 3, **MEMBER),
+        ],
+        "before the first": [S(1, 0), S(2, 1), P(2, 1, **MEMBER), P(1, 0)],
+        "not by a member": [
+            S(1, 0), S(2, 1), S(3, 2), P(1, 0, group="g"), P(3, 2, group="g"), P(3, 2, **MEMBER),
+        ],
+    },
+    "exactly_once": {
+        "each once": [
+            P(1, 0, **MEMBER, **TXN), COMMIT, P(2, 1, **MEMBER, txn=2), END("commit", 2),
+        ],
+        "again after an abort": [
+            P(1, 0, **MEMBER, **TXN), ABORT, P(1, 0, **MEMBER, txn=2), END("commit", 2),
+        ],
+        "again after an unknown end": [
+            P(1, 0, **MEMBER, **TXN), END("commit", 1, type="info"), P(1, 0, **MEMBER, txn=2),
+            END("commit", 2),
+        ],
+        "by two groups": [
+            P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, group="h", member_id="m", txn=2),
+            END("commit", 2),
+        ],
+        "twice by one transaction": [
+            P(1, 0, **MEMBER, **TXN), P(1, 0, **MEMBER, **TXN), COMMIT,
+        ],
+    },
+}  # fmt: skip
+
+INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
+    "dirty_reads": {
+        "before a commit": ([S(1, 0, **TXN), P(1, 0), COMMIT], [("dirty-read", (0, 1))]),
+        "before a commit of unknown end": (
+            [S(1, **TXN), P(1, 0, type="fail"), END("commit", 1, type="info")],
+            [("dirty-read", (0, 1))],
+        ),
+    },
+    "group_delivery": {
+        "hidden by a final read": (
+            [S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER), P(2, 1)],
+            [("group-skip", (1, 3, 4))],
+        ),
+        "two members": (
+            [S(1, 0), S(2, 1), S(3, 2), P(3, 2, **MEMBER, process=2), P(1, 0, **MEMBER)],
+            [("group-skip", (1, 3, 4))],
+        ),
+    },
+    "exactly_once": {
+        "two transactions": (
+            [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)],
+            [("consumed-twice", (0, 2))],
+        ),
+    },
+}  # fmt: skip

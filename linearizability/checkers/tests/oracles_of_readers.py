@@ -1,0 +1,97 @@
+"""More dumb twins (see `oracles`): of what groups and readers of transactions are promised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from linearizability.checkers.tests.oracles import (
+    Found,
+    Row,
+    is_data,
+    is_proof,
+    log_start,
+    operations,
+    visible,
+)
+
+
+def dirty_reads(rows: list[Row]) -> Found:
+    reads: dict[Any, list[Row]] = {}
+    writers: dict[Any, Row] = {}
+    for row in rows:
+        if not is_data(row) or row["isolation"] != "read_committed" or row["value"] is None:
+            continue
+        sends = [
+            r for r in rows
+            if r["f"] == "send" and (r["place"], r["value"]) == (row["place"], row["value"])
+        ]  # fmt: skip
+        if len(sends) != 1 or sends[0]["txn"] is None or row["t_complete_ns"] is None:
+            continue
+        commits = [
+            r["t_invoke_ns"] for r in rows if r["f"] == "commit" and r["txn"] == sends[0]["txn"]
+        ]
+        if commits and row["t_complete_ns"] < min(commits):
+            key = (row["place"], row["offset"], row["value"])
+            reads.setdefault(key, []).append(row)
+            writers[key] = sends[0]
+    return {
+        ("dirty-read", operations(*readers, writers[key]), key[0]) for key, readers in reads.items()
+    }
+
+
+def _groups(rows: list[Row]) -> dict[Any, list[Row]]:
+    """(place, group) -> what ok polls of members gave, where all that the group did is known."""
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        of_member = row["group"] is not None and row["member_id"] is not None
+        if is_data(row) and of_member and row["type"] == "ok":
+            found.setdefault((row["place"], row["group"]), []).append(row)
+    for row in rows:
+        if row["f"] == "poll" and row["group"] is not None:
+            empty = row["offset"] is None
+            if (empty and row["type"] == "info") or (not empty and row["member_id"] is None):
+                found.pop((row["place"], row["group"]), None)
+    return found
+
+
+def group_delivery(rows: list[Row]) -> Found:
+    found: Found = set()
+    for (place, group), reads in _groups(rows).items():
+        low = min(reads, key=lambda r: (r["offset"], r["op_id"]))
+        high = max(reads, key=lambda r: (r["offset"], r["op_id"]))
+        given = {
+            r["offset"] for r in rows
+            if is_data(r) and r["place"] == place and r["group"] == group
+            and r["member_id"] is not None
+        }  # fmt: skip
+        log: dict[Any, list[Row]] = {}
+        for row in filter(is_proof, rows):
+            if row["place"] == place and row["control"] is None and row["value"] is not None:
+                log.setdefault((row["offset"], row["value"]), []).append(row)
+        for (offset, _), proofs in log.items():
+            between = low["offset"] < offset < high["offset"] and offset >= log_start(rows, place)
+            if between and offset not in given and visible(proofs):
+                first = min(proofs, key=lambda r: r["op_id"])
+                found.add(("group-skip", operations(low, high, first), place))
+    return found
+
+
+def exactly_once(rows: list[Row]) -> Found:
+    found: Found = set()
+    for (place, _), reads in _groups(rows).items():
+        inputs: dict[Any, list[Row]] = {}
+        for row in reads:
+            if row["txn_outcome"] == "committed":
+                inputs.setdefault((row["offset"], row["value"]), []).append(row)
+        for readers in inputs.values():
+            if len({r["txn"] for r in readers}) > 1:
+                found.add(("consumed-twice", operations(*readers), place))
+    return found
+
+
+ORACLES_OF_READERS: Mapping[str, Callable[[list[Row]], Found]] = {
+    "dirty_reads": dirty_reads,
+    "group_delivery": group_delivery,
+    "exactly_once": exactly_once,
+}
