@@ -378,7 +378,8 @@ class _Run:
     def _join(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
         for thread in self.threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.ident is not None:  # Ctrl-C may fall between its making and its start
+                thread.join(max(0.0, deadline - time.monotonic()))
         for thread in self.threads:
             if thread.is_alive():
                 self.shared.note(f"{thread.name} did not end; its last operation is unknown")
