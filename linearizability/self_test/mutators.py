@@ -130,14 +130,7 @@ def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
     ]  # fmt: skip
     if not pairs:
         return None
-    first, second = rng.choice(pairs)
-    places = {first["value"]: second["offset"], second["value"]: first["offset"]}
-    return [
-        row | {"offset": places[row["value"]]}
-        if row.get("value") in places and row.get("offset") is not None
-        else row
-        for row in rows
-    ]
+    return _with_places_changed(rows, *rng.choice(pairs))
 
 
 def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -240,14 +233,7 @@ def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
     pairs = [(a, b) for a, b in pairwise(acked) if a["op_id"] == b["op_id"]]
     if not pairs:
         return None
-    first, second = rng.choice(pairs)
-    places = {first["value"]: second["offset"], second["value"]: first["offset"]}
-    return [
-        row | {"offset": places[row["value"]]}
-        if row.get("value") in places and row.get("offset") is not None
-        else row
-        for row in rows
-    ]
+    return _with_places_changed(rows, *rng.choice(pairs))
 
 
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -331,6 +317,17 @@ def _reads_of(rows: list[Row], send: Row) -> list[Row]:
         row for row in _data(rows)
         if row["partition"] == send["partition"] and row["value"] == send["value"]
     ]  # fmt: skip
+
+
+def _with_places_changed(rows: list[Row], first: Row, second: Row) -> list[Row]:
+    """Two records change offsets, for senders and readers alike."""
+    places = {first["value"]: second["offset"], second["value"]: first["offset"]}
+    return [
+        row | {"offset": places[row["value"]]}
+        if row.get("value") in places and row.get("offset") is not None
+        else row
+        for row in rows
+    ]
 
 
 def _sent_once(rows: list[Row]) -> dict[int, Row]:

@@ -24,6 +24,8 @@ TIMER = "housekeeping"
 _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cleaner")
 _NEXT_SLICE_MS = 1
 """Between two slices of cleaning, whoever waits gets his turn."""
+LEAST_INTERVAL_MS = 10
+"""Kafka takes an interval of 0; a timer of 0 ms would leave time for nothing else."""
 
 
 def start(broker: Broker) -> Iterator[Effect]:
@@ -47,9 +49,12 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
 def _next_checkpoints(broker: Broker) -> SetTimer:
     return SetTimer(
         _CHECKPOINTS,
-        min(
-            broker.config.number("log.flush.offset.checkpoint.interval.ms"),
-            broker.config.number("log.flush.scheduler.interval.ms"),
+        max(
+            LEAST_INTERVAL_MS,
+            min(
+                broker.config.number("log.flush.offset.checkpoint.interval.ms"),
+                broker.config.number("log.flush.scheduler.interval.ms"),
+            ),
         ),
     )
 

@@ -50,6 +50,17 @@ def partition_for(group_id: str, partitions: int) -> int:
     return (0 if value == -(1 << 31) else abs(value)) % partitions
 
 
+def keeper_of(broker: Broker, topic_name: str, key: str) -> Partition:
+    """The partition of a coordinator's topic that keeps a key; raises Refused if it is not here."""
+    topic = broker.image.topics.get(topic_name)
+    if topic is None:
+        raise Refused(ErrorCode.NOT_COORDINATOR)
+    partition = broker.replicas.get(topic_name, partition_for(key, len(topic.partitions)))
+    if partition is None:
+        raise Refused(ErrorCode.NOT_COORDINATOR)
+    return partition
+
+
 class GroupLog:
     """Appends to, and replays, the partitions of the topic."""
 
@@ -58,14 +69,7 @@ class GroupLog:
 
     def partition_of(self, group_id: str) -> Partition:
         """Where a group is kept; raises Refused while there is no such place."""
-        topic = self._broker.image.topics.get(TOPIC)
-        if topic is None:
-            raise Refused(ErrorCode.NOT_COORDINATOR)
-        index = partition_for(group_id, len(topic.partitions))
-        partition = self._broker.replicas.get(TOPIC, index)
-        if partition is None:
-            raise Refused(ErrorCode.NOT_COORDINATOR)
-        return partition
+        return keeper_of(self._broker, TOPIC, group_id)
 
     def append(
         self, group_id: str, records: Sequence[KeyValue], writer: tuple[int, int] | None = None

@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ErrorCode, Struct
 from reference_impl.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,8 @@ class CommittedOffset:
 
 
 TopicPartition = tuple[str, int]
+Wanted = tuple[TopicImage, Struct, Struct]
+"""The topic, the partition in the request, and its row in the answer."""
 
 
 class Offsets:
@@ -86,3 +93,25 @@ def check_commit(
     if group.state is State.COMPLETING_REBALANCE and not in_transaction:
         # The member knows the new generation, but not yet whether the partition is still its own.
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def commits_of(
+    broker: Broker, wanted: list[Wanted]
+) -> list[tuple[TopicPartition, CommittedOffset]]:
+    """What is asked for, without what has too much metadata: those rows get their error."""
+    commits: list[tuple[TopicPartition, CommittedOffset]] = []
+    longest = broker.config.number("offset.metadata.max.bytes")
+    for image, partition, row in wanted:
+        metadata = partition.committed_metadata or ""
+        if len(metadata.encode()) > longest:
+            row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            continue
+        committed = CommittedOffset(
+            partition.committed_offset,
+            partition.committed_leader_epoch,
+            metadata,
+            broker.now_ms,
+            image.topic_id,
+        )
+        commits.append(((image.name, partition.partition_index), committed))
+    return commits

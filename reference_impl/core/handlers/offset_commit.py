@@ -10,15 +10,13 @@ from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import timers
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition, check_commit
+from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("OffsetCommitResponse")
 TOPIC_IDS_SINCE = 10
-Wanted = tuple[TopicImage, Struct, Struct]
-"""The topic, the partition in the request, and its row in the answer."""
 
 
 def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -72,21 +70,7 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[E
         body.group_id, body.generation_id_or_member_epoch, request.api_version
     )
     check_commit(group, body.member_id, body.group_instance_id, body.generation_id_or_member_epoch)
-    commits: list[tuple[TopicPartition, CommittedOffset]] = []
-    longest = broker.config.number("offset.metadata.max.bytes")
-    for image, partition, row in wanted:
-        metadata = partition.committed_metadata or ""
-        if len(metadata.encode()) > longest:
-            row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            continue
-        committed = CommittedOffset(
-            partition.committed_offset,
-            partition.committed_leader_epoch,
-            metadata,
-            broker.now_ms,
-            image.topic_id,
-        )
-        commits.append(((image.name, partition.partition_index), committed))
+    commits = commits_of(broker, wanted)
     # APPLY: only once it is in the log, it counts.
     broker.groups.commit(body.group_id, commits)
     member = group.members.get(body.member_id)

@@ -6,18 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import ClassicGroup
-from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition, check_commit
+from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("TxnOffsetCommitResponse")
-Wanted = tuple[TopicImage, Struct, Struct]
-"""The topic, the partition in the request, and its row in the answer."""
 
 
 def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -72,21 +69,7 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
         body.generation_id,
         in_transaction=True,
     )
-    commits: list[tuple[TopicPartition, CommittedOffset]] = []
-    longest = broker.config.number("offset.metadata.max.bytes")
-    for image, partition, row in wanted:
-        metadata = partition.committed_metadata or ""
-        if len(metadata.encode()) > longest:
-            row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            continue
-        committed = CommittedOffset(
-            partition.committed_offset,
-            partition.committed_leader_epoch,
-            metadata,
-            broker.now_ms,
-            image.topic_id,
-        )
-        commits.append(((image.name, partition.partition_index), committed))
+    commits = commits_of(broker, wanted)
     # APPLY: it is in the log, but counts only with the marker.
     broker.groups.commit_in_transaction(
         body.group_id, commits, body.producer_id, body.producer_epoch

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from reference_impl.core.groups.group_log import partition_for
+from reference_impl.core.groups.group_log import keeper_of
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
@@ -46,14 +46,7 @@ class TransactionLog:
 
     def partition_of(self, transactional_id: str) -> Partition:
         """Where a transactional id is kept; raises Refused while there is no such place."""
-        topic = self._broker.image.topics.get(TOPIC)
-        if topic is None:
-            raise Refused(ErrorCode.NOT_COORDINATOR)
-        index = partition_for(transactional_id, len(topic.partitions))
-        partition = self._broker.replicas.get(TOPIC, index)
-        if partition is None:
-            raise Refused(ErrorCode.NOT_COORDINATOR)
-        return partition
+        return keeper_of(self._broker, TOPIC, transactional_id)
 
     def append(self, transactional_id: str, transaction: Transaction | None) -> None:
         """Write the state of an id, or (None) its end; raises Refused."""
