@@ -23,7 +23,7 @@ TURNS = 6_000
 
 def run() -> Table:
     """One row per engine; each judges the same file in a process of its own."""
-    table = Table(("engine", "rows", "wall s", "CPU s", "peak MiB of Python", "verdict"))
+    table = Table(("engine", "rows", "wall s", "CPU s of Python", "peak MiB of Python", "verdict"))
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         file = Path(scratch) / "history.parquet"
         rows = write_history(file, ROWS)
