@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from chaos.recorder import PARTS, recover
-from linearizability.check import check, confirm_with_porcupine
+from linearizability.check import check, confirm_with_porcupine, write_verdict
 from linearizability.importers.formats import imported
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
-VERDICT_FILE = "verdict.json"
 RATE = 400.0
 """Records a second that all writers together send at most."""
 
@@ -81,20 +80,24 @@ def judge(path: Path, *, engine: str = "auto", spark_master: str | None = None) 
     if (path / PARTS).is_dir():
         recover(path)
     run = run_facts(path)
-    verdict = check(
-        path, engine=engine, spark_master=spark_master,
-        named_by_workload=tuple(run.get("judged_by", ())),
-    )  # fmt: skip
+    verdict = verdict_of(path, run, engine=engine, spark_master=spark_master)
+    if path.is_dir():
+        write_verdict(path, verdict)
+    return Judged(path, verdict, run)
+
+
+def verdict_of(
+    path: Path, run: Mapping[str, Any], *, engine: str, spark_master: str | None = None,
+    second_opinion: bool = True,
+) -> Verdict:  # fmt: skip
+    """The checkers by one engine, porcupine if wanted, and what kept the run from its end."""
+    named = tuple(run.get("judged_by", ()))
+    verdict = check(path, engine=engine, spark_master=spark_master, named_by_workload=named)
     opinions = list(verdict.checkers.values())
-    if (second := confirm_with_porcupine(path)) is not None:
+    if second_opinion and (second := confirm_with_porcupine(path)) is not None:
         opinions.append(second)
     opinions += problems_of(run)
-    verdict = merge(
-        opinions, engine=verdict.engine, named_by_workload=tuple(run.get("judged_by", ()))
-    )
-    if path.is_dir():
-        (path / VERDICT_FILE).write_text(verdict.to_json())
-    return Judged(path, verdict, run)
+    return merge(opinions, engine=verdict.engine, named_by_workload=named)
 
 
 def run_facts(path: Path) -> Mapping[str, Any]:
@@ -130,8 +133,3 @@ def print_verdict(judged: Judged) -> None:
         print(f"report:    {judged.path / 'report.html'}")
     if command := judged.run.get("reproduce"):
         print(f"reproduce: {command}")
-
-
-def rename(verdict: CheckerVerdict, name: str) -> CheckerVerdict:
-    """The same opinion under another name (two engines in one table)."""
-    return replace(verdict, name=name)

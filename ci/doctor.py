@@ -173,7 +173,6 @@ def chromium() -> tuple[bool, str]:
     return path is not None, path or f"none of {', '.join(BROWSERS)} on PATH"
 
 
-SETUP = "make setup (it says why it could not)"
 GO_LINE = "make setup; if it names Go: install Go >= 1.26"
 
 CHECKS = (

@@ -16,7 +16,6 @@ from conformance.case import Case, Unsupported
 from conformance.wire import Connection, eventually
 from reference_impl.wire import ApiKey, Malformed, request_definition
 
-REMOVED_VERSIONS_FROM = "3.9.1"
 QUICK_CLEANUP = {
     # Retention and compaction at once; by default every 5 minutes and 15 seconds, after 30.
     "log.initial.task.delay.ms": "500",
