@@ -18,7 +18,7 @@ from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.controller.records import new_leadership
 from reference_impl.core.data_directory import DataDirectory
 from reference_impl.core.effects import Effect, Report
-from reference_impl.core.events import Event
+from reference_impl.core.events import Event, Request
 from reference_impl.core.fetch_sessions import FetchSessions
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.log.cleaner import Cleaner
@@ -28,6 +28,7 @@ from reference_impl.core.partition import Partition
 from reference_impl.core.producer_ids import ProducerIds
 from reference_impl.core.replicas import Replicas
 from reference_impl.core.rules import Rules
+from reference_impl.core.security.principals import Principals
 from reference_impl.core.storage import Storage
 from reference_impl.core.transactions.coordinator import TransactionCoordinator
 from reference_impl.wire import Struct
@@ -59,6 +60,7 @@ class Broker:
         self.producer_ids = ProducerIds(self)
         self.replicas = Replicas(self.logs, config.topic_defaults, rules.restores_producer_state)
         self.parking = Parking()
+        self.principals = Principals()
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots")
         )
@@ -83,6 +85,10 @@ class Broker:
     def random_uuid(self) -> UUID:
         """A random UUID (version 4)."""
         return UUID(bytes=self.random_bytes(16), version=4)
+
+    def principal_of(self, request: Request) -> str:
+        """Who asks: `User:NAME`."""
+        return self.principals.of(request.connection)
 
     # --- metadata -----------------------------------------------------------------------------
 

@@ -81,6 +81,7 @@ class Node:
             case RequestArrived(request=request):
                 yield from self._request(request)
             case ConnectionClosed(connection=connection):
+                broker.principals.forget(connection)
                 yield from broker.parking.drop(connection)
             case TimerFired(key=key) if key[0] == parking.TIMER:
                 yield from broker.parking.expire(key)

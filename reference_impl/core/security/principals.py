@@ -1,0 +1,25 @@
+"""Who a connection speaks for. Source: KafkaPrincipal.java; KIP-189 (principal builder)."""
+
+from __future__ import annotations
+
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of whoever has not been authenticated, because the listener does not ask for it."""
+
+
+class Principals:
+    """The principals of the connections that have been authenticated."""
+
+    def __init__(self) -> None:
+        self._by_connection: dict[int, str] = {}
+
+    def of(self, connection: int) -> str:
+        """`User:NAME`, as ACLs and quotas name it."""
+        return self._by_connection.get(connection, ANONYMOUS)
+
+    def authenticated(self, connection: int, principal: str) -> None:
+        """From now on this connection speaks for this principal."""
+        self._by_connection[connection] = principal
+
+    def forget(self, connection: int) -> None:
+        """The connection is gone."""
+        self._by_connection.pop(connection, None)
