@@ -6,7 +6,7 @@ pass, fail and unsupported (the target does not advertise what the case needs).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal, TypeVar
@@ -33,6 +33,7 @@ class Case:
     requires: frozenset[str]
     requirement: str
     function: str
+    config: tuple[tuple[str, str], ...] = ()
 
 
 class Deviation(AssertionError):
@@ -55,11 +56,14 @@ def case(
     spec: str,
     priority: Priority = "P0",
     requires: Iterable[Requirement] = (),
+    config: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a conformance case (nearest the function, below any pytest.mark.parametrize).
 
     id: of the catalogue, "PROD-05".  api: name of the ApiKey, "Produce".  spec: KIP + heading,
-    schema file + field, or Java class; never a section number.
+    schema file + field, or Java class; never a section number.  config: broker settings without
+    which the requirement cannot be seen; the case then runs on a second instance of the target,
+    started with them (conformance/variants.py).
     """
 
     def declare(function: Function) -> Function:
@@ -67,8 +71,9 @@ def case(
         if not requirement:
             raise TypeError(f"{function.__name__}: a case states its requirement as docstring")
         stated = Case(
-            id, api, versions, spec, priority, frozenset(requires), requirement, function.__name__
-        )
+            id, api, versions, spec, priority, frozenset(requires), requirement, function.__name__,
+            tuple(sorted((config or {}).items())),
+        )  # fmt: skip
         setattr(function, "case", stated)  # noqa: B010 - functions have no declared attribute
         return function
 

@@ -86,13 +86,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-        items[:] = kept
+    # Cases with settings of their own come last, those with the same settings together.
+    items[:] = sorted(kept, key=_config_of)
+
+
+def _config_of(item: pytest.Item) -> tuple[tuple[str, str], ...]:
+    stated = case_of(getattr(item, "function", None))
+    return stated.config if stated is not None else ()
 
 
 @pytest.fixture
 def examined(request: pytest.FixtureRequest) -> Examined:
-    """The target under examination."""
-    return request.config.stash[EXAMINED]
+    """The target under examination, with the settings that the case asks for."""
+    return request.config.stash[EXAMINED].for_case(case_of(request.function))
 
 
 @pytest.fixture
@@ -116,6 +122,7 @@ def pytest_runtest_makereport(
     examined = item.config.stash.get(EXAMINED, None)
     if stated is None or examined is None:
         return report
+    examined = examined.running_for(stated)
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, Unsupported):
         report.outcome = "skipped"

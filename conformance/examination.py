@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from chaos.faults import Heal, Kill
@@ -39,16 +40,26 @@ class Examined:
     advertised: Mapping[str, tuple[int, int]]
     options: str
     cleans_up_quickly: bool = False
+    start_with: Callable[[Mapping[str, str]], Examined] | None = None
+    """Starts a second instance with these settings; None where the target takes none."""
+    _variant: tuple[tuple[tuple[str, str], ...], Examined] | None = field(default=None, repr=False)
 
     @staticmethod
     def start(
-        target: str | None, bootstrap: str | None, bug: str | None, directory: Path | None
+        target: str | None,
+        bootstrap: str | None,
+        bug: str | None,
+        directory: Path | None,
+        settings: Mapping[str, str] | None = None,
     ) -> Examined:
-        """Start the target, or find the address; TargetError (one sentence) if that fails."""
+        """Start the target, or find the address; TargetError (one sentence) if that fails.
+
+        settings: broker configuration on top of what the examination needs itself.
+        """
         chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
         made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
         try:
-            config = QUICK_CLEANUP if _is_configured(target) else None
+            config = QUICK_CLEANUP | dict(settings or {}) if _is_configured(target) else None
             cluster = chosen.start(directory or made or Path(), nodes=1, config=config)
         except BaseException:
             if made:
@@ -65,7 +76,33 @@ class Examined:
         return Examined(
             target or bootstrap or "", cluster.bootstrap, cluster, Kill in chosen.faults, made,
             advertised, options + (f" --bug {bug}" if bug else ""), _is_configured(target),
+            partial(_start_second, target, bug) if _is_configured(target) else None,
         )  # fmt: skip
+
+    def for_case(self, stated: Case | None) -> Examined:
+        """Where this case runs: here, or on a second instance with the settings that it asks for.
+
+        One second instance lives at a time; it is stopped when a case asks for another.
+        """
+        if stated is None or not stated.config:
+            return self
+        if self.start_with is None:
+            raise Unsupported("the case needs broker settings of its own; this target takes none")
+        if self._variant is None or self._variant[0] != stated.config:
+            self._stop_variant()
+            self._variant = (stated.config, self.start_with(dict(stated.config)))
+        return self._variant[1]
+
+    def running_for(self, stated: Case | None) -> Examined:
+        """As `for_case`, but starts nothing."""
+        if stated is not None and self._variant is not None and self._variant[0] == stated.config:
+            return self._variant[1]
+        return self
+
+    def _stop_variant(self) -> None:
+        if self._variant is not None:
+            self._variant[1].stop()
+            self._variant = None
 
     def require(self, stated: Case) -> None:
         """Unsupported unless the target can do what the case needs beside its API."""
@@ -95,9 +132,14 @@ class Examined:
         return f"{self.name} at {self.bootstrap} no longer answered ApiVersions"
 
     def stop(self) -> None:
+        self._stop_variant()
         self.cluster.stop()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _start_second(target: str | None, bug: str | None, settings: Mapping[str, str]) -> Examined:
+    return Examined.start(target, None, bug, None, settings)
 
 
 def _is_configured(target: str | None) -> bool:

@@ -153,6 +153,7 @@ class FakeTarget:
     def __init__(self, answers: Mapping[str, Answer]) -> None:
         self.answers = answers
         self.clusters: list[FakeCluster] = []
+        self.configs: list[dict[str, str]] = []
 
     def start(
         self,
@@ -162,6 +163,7 @@ class FakeTarget:
         proxied: bool = False,
     ) -> Cluster:
         self.clusters.append(FakeCluster(FakeKafka(self.answers)))
+        self.configs.append(dict(config or {}))
         return self.clusters[-1]
 
 

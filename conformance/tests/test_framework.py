@@ -212,3 +212,23 @@ def test_an_unreachable_address_is_one_sentence(suite: Suite) -> None:
     lines = [line for line in result.stderr.lines if line]
     assert len(lines) == 1, lines
     assert kafka.bootstrap in lines[0]
+
+
+def test_cases_with_equal_settings_share_a_second_instance(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.examination.CONFIGURED", ("fake",))
+    one, two = (
+        PASSES.replace('one"', 'one", config={"a.key": "1"}').replace("accepted", name)
+        for name in ("good", "better")
+    )
+    result = suite.run(one + PASSES + two, {"Heartbeat": errors_of([0, 0, 0])})
+    result.stdout.fnmatch_lines(["*fake: 3 passed, 0 failed, 0 unsupported*"])
+    assert [config.get("a.key") for config in suite.target.configs] == [None, "1"]
+    assert not any(cluster.alive() for cluster in suite.target.clusters)
+
+
+def test_a_case_with_settings_is_unsupported_where_the_target_takes_none(suite: Suite) -> None:
+    result = suite.run(PASSES.replace('one"', 'one", config={"a.key": "1"}'), {})
+    result.stdout.fnmatch_lines(["*fake: 0 passed, 0 failed, 1 unsupported*"])
+    assert len(suite.target.configs) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from conformance.case import case, expect, expect_that
+from conformance.variants import STRICT
 from conformance.wire import Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -121,3 +122,13 @@ def test_validate_only_grows_nothing(wire: Wire, version: int) -> None:
     topic = wire.create_topic()
     expect(grow(wire, version, topic.name, 3, validate_only=True).error_code, 0, "error")
     expect(len(wire.topic_metadata(topic.name).partitions), 1, "partitions afterwards")
+
+
+@case("ADMIN-24", "DeleteTopics", spec="KIP-322", priority="P1", config=STRICT)
+def test_topics_stay_where_deletion_is_disabled(wire: Wire, version: int) -> None:
+    """With delete.topic.enable=false the error is TOPIC_DELETION_DISABLED (73), before version 3
+    INVALID_REQUEST (42); the topic stays."""
+    topic = wire.create_topic()
+    expected = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
+    expect(delete(wire, version, topic.name)[0].error_code, expected, "error")
+    expect(wire.topic_metadata(topic.name).error_code, ErrorCode.NONE, "error of Metadata")

@@ -1,0 +1,15 @@
+"""Broker settings with which some cases start a second instance of the target.
+
+Each distinct one costs a start of the target, so that cases share them: a new case takes one of
+these, or adds its key to one where that disturbs no other case.
+"""
+
+from __future__ import annotations
+
+STRICT = {
+    "delete.topic.enable": "false",
+    "group.max.size": "2",
+    "group.initial.rebalance.delay.ms": "1500",
+    "max.incremental.fetch.session.cache.slots": "2",
+}
+"""Limits small enough to run into."""
