@@ -1,0 +1,88 @@
+"""Every API and version that is advertised: asked once, and the answer read to its last byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.case import Deviation, case, expect, expect_that
+from conformance.cases.framing.minimal_requests import REQUESTS, Subject, minimal_request
+from conformance.conftest import EXAMINED
+from conformance.wire import Wire, api_key
+from reference_impl.wire import (
+    Malformed,
+    Struct,
+    decode_response,
+    encode_response,
+    request_definition,
+    response_definition,
+)
+
+WITH_NESTED_STRUCTS = ("Metadata", "Fetch", "Produce", "ListOffsets", "FindCoordinator",
+                       "DescribeGroups", "CreateTopics", "DescribeConfigs")  # fmt: skip
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One run per API that the target advertises; without a target one per API known here."""
+    if "api" in metafunc.fixturenames:
+        examined = metafunc.config.stash.get(EXAMINED, None)
+        metafunc.parametrize("api", list(examined.advertised if examined else REQUESTS))
+
+
+def versions_of(wire: Wire, api: str) -> list[int]:
+    """The versions that are advertised and can be spoken here.
+
+    Produce is advertised from v0 on by brokers that serve it from v3 on (KAFKA-18659).
+    """
+    first, last = wire.advertised[api]
+    return [v for v in request_definition(api_key(api)).valid_versions if first <= v <= last]
+
+
+def ask(wire: Wire, subject: Subject, api: str, version: int) -> bytes:
+    """The answer's bytes to a minimal request, on a connection of its own."""
+    connection = wire.connect()
+    connection.send(api, version, minimal_request(api, subject))
+    frame = connection.receive_frame()
+    connection.close()
+    return frame
+
+
+def read(frame: bytes, api: str, version: int) -> tuple[int, Struct]:
+    """The answer, decoded to its last byte; Deviation says what cannot be read."""
+    try:
+        return decode_response(frame, api_key(api), version)
+    except Malformed as error:
+        raise Deviation(f"answer of {api} v{version}", "as its schema says", error) from None
+
+
+@case("WIRE-28", "ApiVersions", spec="KIP-35; message definitions, validVersions, nullableVersions")
+def test_what_is_advertised_is_answered_as_its_schema_says(wire: Wire, api: str) -> None:
+    """Every version that is advertised answers a minimal valid request, and the answer is read by
+    its schema without a byte missing or left over, with nulls only where they may be."""
+    expect_that(api in REQUESTS, "requests that this case can make", f"with {api}", "none for it")
+    subject = Subject(wire)
+    for version in versions_of(wire, api):
+        read(ask(wire, subject, api, version), api, version)
+
+
+@case("WIRE-27", "ApiVersions", spec="KIP-482, Tagged Fields", priority="P1")
+def test_answers_have_tagged_fields_at_every_level(wire: Wire) -> None:
+    """In flexible versions each struct of an answer ends in its tagged fields: what was read is
+    the same after it is written and read again."""
+    for api in [api for api in WITH_NESTED_STRUCTS if api in wire.advertised]:
+        subject = Subject(wire)
+        flexible = response_definition(api_key(api)).flexible_versions
+        for version in [v for v in versions_of(wire, api) if v in flexible]:
+            correlation_id, answer = read(ask(wire, subject, api, version), api, version)
+            again = encode_response(api_key(api), version, correlation_id, answer)[4:]
+            expect(read(again, api, version)[1], answer, f"answer of {api} v{version} read again")
+
+
+@case("WIRE-29", "ApiVersions", spec="KIP-219; message definitions, ThrottleTimeMs", priority="P1")
+def test_nobody_is_throttled_without_quotas(wire: Wire) -> None:
+    """An answer that has throttle_time_ms says 0 while no quota was exceeded."""
+    subject = Subject(wire)
+    for api in [api for api in wire.advertised if api in REQUESTS]:
+        if "throttle_time_ms" in response_definition(api_key(api)).new()._names:
+            for version in versions_of(wire, api)[-1:]:
+                _, answer = read(ask(wire, subject, api, version), api, version)
+                expect(answer.throttle_time_ms, 0, f"throttle_time_ms of {api} v{version}")
