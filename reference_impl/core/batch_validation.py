@@ -61,7 +61,7 @@ def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> V
     _check_records(header, walk, payload, config, now_ms)
     wanted = _CODECS.get(config.compression_type, codec)
     if wanted is not codec:
-        data = _rewritten(data, wanted)
+        data = _rewritten(data, wanted, config.compression_level(wanted))
         header = read_header(data)
         if len(data) > config.max_message_bytes:
             raise _too_large(len(data), config)
@@ -260,11 +260,11 @@ def _timestamp_problem(
     return None
 
 
-def _rewritten(data: memoryview | bytearray, wanted: Compression) -> bytearray:
+def _rewritten(data: memoryview | bytearray, wanted: Compression, level: int | None) -> bytearray:
     """The same records in another compression."""
     batch, _ = RecordBatch.decode(data)
     batch.attributes = batch.attributes & ~7 | wanted
-    return bytearray(batch.encode())
+    return bytearray(batch.encode(level))
 
 
 def _stamped(

@@ -262,9 +262,9 @@ class RecordBatch:
             return self.max_timestamp
         return self.base_timestamp + record.timestamp_delta
 
-    def encode(self) -> bytes:
-        """The bytes of the batch."""
-        payload = compress(self.attributes & 7, encode_records(self.records))
+    def encode(self, level: int | None = None) -> bytes:
+        """The bytes of the batch; `level` is the codec's, None its default."""
+        payload = compress(self.attributes & 7, encode_records(self.records), level)
         last = self.last_offset_delta
         if last is None:
             last = len(self.records) - 1

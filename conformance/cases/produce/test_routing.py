@@ -7,8 +7,9 @@ import uuid
 import pytest
 
 from conformance.case import case, expect
-from conformance.wire import Topic, Wire, batch, part, request
-from reference_impl.wire import ErrorCode, Struct
+from conformance.members import group_connection
+from conformance.wire import Topic, Wire, batch, eventually, part, request
+from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, Struct
 
 
 def to_partitions(topic: Topic, contents: dict[int, bytes], acks: int = -1) -> Struct:
@@ -65,6 +66,22 @@ def test_partitions_of_one_request_succeed_and_fail_alone(wire: Wire, version: i
     expect((wire.values(topic), wire.values(topic, partition=1)), ([b"a"], [b"c"]), "records")
 
 
+@case("PROD-18", "Produce", versions=(3, 13), spec="class KafkaApis, handleProduceRequest",
+      priority="P1")  # fmt: skip
+def test_the_same_partition_twice_is_written_once(wire: Wire, version: int) -> None:
+    """A request that names a partition twice is answered once for it; the later entry counts."""
+    # Kafka collects the entries in a map by partition. No text promises which one counts.
+    topic = wire.create_topic()
+    body = to_partitions(topic, {0: batch(b"first").encode()})
+    body.topic_data[0].partition_data += (
+        to_partitions(topic, {0: batch(b"second").encode()}).topic_data[0].partition_data
+    )
+    answer = wire.bootstrap.call("Produce", version, body)
+    found = [(p.index, p.error_code) for t in answer.responses for p in t.partition_responses]
+    expect(found, [(0, 0)], "(partition, error) of the answers")
+    expect(wire.values(topic), [b"second"], "records")
+
+
 @case("PROD-21", "Produce", versions=(3, 13), spec="class SocketServer, one request a channel",
       priority="P1")  # fmt: skip
 def test_pipelined_batches_are_appended_in_order(wire: Wire, version: int) -> None:
@@ -89,3 +106,38 @@ def test_a_transactional_id_does_not_matter_to_plain_batches(wire: Wire, version
     topic = wire.create_topic()
     answer = wire.produce(topic, batch(b"a").encode(), version, transactional_id=wire.new_name())
     expect((answer.error_code, answer.base_offset), (ErrorCode.NONE, 0), "(error, base offset)")
+
+
+@case(
+    "PROD-22",
+    "Produce",
+    versions=(3, 13),
+    spec="class ReplicaManager, appendRecordsToLeader",
+    priority="P1",
+)
+def test_internal_topics_are_not_for_clients(wire: Wire, version: int) -> None:
+    """Produce to the topic of committed offsets gets INVALID_TOPIC_EXCEPTION (17)."""
+    group_connection(wire, wire.new_name("group"))  # makes the topic
+    offsets = "__consumer_offsets"
+    described = eventually(
+        lambda: wire.topic_metadata(offsets),
+        lambda t: t.error_code == 0 and all(p.error_code == 0 for p in t.partitions),
+        f"{offsets} has leaders",
+    )
+    topic = Topic(offsets, described.topic_id, len(described.partitions))
+    answer = wire.produce(topic, batch(b"a").encode(), version)
+    expect((answer.error_code, answer.base_offset), (ErrorCode.INVALID_TOPIC_EXCEPTION, -1),
+           "(error, base offset)")  # fmt: skip
+
+
+@case("PROD-24", "Produce", versions=(3, 13), spec="class KafkaApis, handleProduceRequest; KIP-98",
+      priority="P1")  # fmt: skip
+def test_a_transactional_batch_needs_a_transactional_id(wire: Wire, version: int) -> None:
+    """A transactional batch in a request without transactional id gets
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), and nothing is appended."""
+    topic = wire.create_topic()
+    made = batch(b"a", attributes=TRANSACTIONAL_BIT, producer_id=7, producer_epoch=0,
+                 base_sequence=0)  # fmt: skip
+    answer = wire.produce(topic, made.encode(), version)
+    expect(answer.error_code, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "error")
+    expect(wire.values(topic), [], "records")

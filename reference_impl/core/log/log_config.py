@@ -16,6 +16,7 @@ from reference_impl.core.topic_configs import (
     TOPIC_CONFIGS,
     check_topic_configs,
 )
+from reference_impl.wire import Compression
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,16 @@ class LogConfig:
     def segment_size_max_bytes(self) -> int:
         """The size at which a segment is closed."""
         return self.internal_segment_bytes or self.segment_bytes
+
+    def compression_level(self, codec: Compression) -> int | None:
+        """How hard to compress, where a batch is stored in another codec than it came in
+        (KIP-390); None for the codecs that know no level.
+        """
+        return {
+            Compression.GZIP: self.compression_gzip_level,
+            Compression.LZ4: self.compression_lz4_level,
+            Compression.ZSTD: self.compression_zstd_level,
+        }.get(codec)
 
     @property
     def segment_max_ms(self) -> int:
