@@ -13,3 +13,11 @@ STRICT = {
     "max.incremental.fetch.session.cache.slots": "2",
 }
 """Limits small enough to run into."""
+
+SHORT_LIVED = {
+    "producer.id.expiration.ms": "1500",
+    "producer.id.expiration.check.interval.ms": "200",
+    "transactional.id.expiration.ms": "1500",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
+}
+"""Producers and transactional ids are forgotten after a moment, by default after a day or a week."""

@@ -54,6 +54,7 @@ _OBEYED = (
     ConfigKey("offsets.topic.num.partitions", _I, "50", 1),
     ConfigKey("offsets.topic.replication.factor", _SHORT, "1", 1),
     ConfigKey("offsets.topic.segment.bytes", _I, "104857600", 1),
+    ConfigKey("producer.id.expiration.check.interval.ms", _I, "600000", 1),
     ConfigKey("producer.id.expiration.ms", _I, "86400000", 1),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
     ConfigKey("transaction.abort.timed.out.transaction.cleanup.interval.ms", _I, "10000", 1),

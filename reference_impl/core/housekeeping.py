@@ -1,9 +1,9 @@
 """What a broker does from time to time without being asked.
 
 Source: LogManager.java (checkpointLogRecoveryOffsets, flushDirtyLogs, cleanupLogs),
-LogCleaner.java (CleanerThread), UnifiedLog.java (removeExpiredProducers; KIP-854). Three timers:
+LogCleaner.java (CleanerThread), UnifiedLog.java (removeExpiredProducers; KIP-854). Four timers:
 one for checkpoints, one for retention, one for the cleaner, which also deletes the old segments of
-logs that are compacted and deleted (KIP-71).
+logs that are compacted and deleted (KIP-71), one for idle producers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TIMER = "housekeeping"
 _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cleaner")
+_PRODUCERS = (TIMER, "producers")
 _NEXT_SLICE_MS = 1
 """Between two slices of cleaning, whoever waits gets his turn."""
 LEAST_INTERVAL_MS = 10
@@ -31,6 +32,7 @@ LEAST_INTERVAL_MS = 10
 def start(broker: Broker) -> Iterator[Effect]:
     """Set the time of each first round."""
     yield _next_checkpoints(broker)
+    yield _next_expiry(broker)
     yield SetTimer(_RETENTION, broker.config.number("log.initial.task.delay.ms"))
     if broker.config.flag("log.cleaner.enable"):
         yield SetTimer(_CLEANER, broker.config.number("log.cleaner.backoff.ms"))
@@ -42,6 +44,8 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
         yield from _apply_retention(broker)
     elif key == _CLEANER:
         yield from _compact(broker)
+    elif key == _PRODUCERS:
+        yield from _forget_idle_producers(broker)
     else:
         yield from _write_checkpoints(broker)
 
@@ -60,17 +64,27 @@ def _next_checkpoints(broker: Broker) -> SetTimer:
 
 
 def _write_checkpoints(broker: Broker) -> Iterator[Effect]:
-    """Flush what is due, forget idle producers, write the checkpoints."""
-    expiration_ms = broker.config.number("producer.id.expiration.ms")
+    """Flush what is due, write the checkpoints."""
     try:
         for partition in broker.replicas:
-            partition.log.producer_state.remove_expired(broker.now_ms, expiration_ms)
             if partition.log.flush_is_due(broker.now_ms):
                 partition.log.flush()
         broker.logs.checkpoint()
     except StorageError as error:
         yield Report(f"housekeeping did not finish: {error}")
     yield _next_checkpoints(broker)
+
+
+def _next_expiry(broker: Broker) -> SetTimer:
+    interval_ms = broker.config.number("producer.id.expiration.check.interval.ms")
+    return SetTimer(_PRODUCERS, interval_ms)
+
+
+def _forget_idle_producers(broker: Broker) -> Iterator[Effect]:
+    expiration_ms = broker.config.number("producer.id.expiration.ms")
+    for partition in broker.replicas:
+        partition.log.producer_state.remove_expired(broker.now_ms, expiration_ms)
+    yield _next_expiry(broker)
 
 
 def _apply_retention(broker: Broker) -> Iterator[Effect]:

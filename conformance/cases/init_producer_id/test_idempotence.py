@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.case import case, expect, expect_that
+from conformance.cases.list_offsets.test_delete_records import delete_records
+from conformance.cases.log.segments import now_ms
 from conformance.examination import Examined
+from conformance.producers import describe_producers, described_producers
+from conformance.variants import SHORT_LIVED
 from conformance.wire import Topic, Wire, batch, eventually
 from reference_impl.wire import ErrorCode, Struct
 
@@ -190,3 +194,82 @@ def test_a_retry_is_known_after_a_restart(wire: Wire, version: int, examined: Ex
     )  # fmt: skip
     expect((answer.error_code, answer.base_offset), (ErrorCode.NONE, first), "(error, base offset)")
     expect(wire.end_offset(producer.topic), 3, "end offset")
+
+
+@case("IDEM-11", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence", priority="P1")
+def test_a_new_epoch_starts_the_sequence_again(wire: Wire, version: int) -> None:
+    """A batch of a newer epoch with sequence 0 is accepted; from then on the sequence counts within
+    that epoch, and the older epoch is fenced."""
+    producer = Producer.new(wire, version)
+    producer.accept(0, 3)
+    expect([producer.accept(0, epoch=4), producer.accept(1, epoch=4)], [3, 4], "base offsets")
+    producer.refuse(OUT_OF_ORDER, 3, epoch=4)
+    producer.refuse(ErrorCode.INVALID_PRODUCER_EPOCH, 3, epoch=0)
+
+
+@case("IDEM-13", "Produce", versions=V2, spec="KIP-98, Idempotent Producer Guarantees; "
+      "KAFKA-5494", priority="P1")  # fmt: skip
+def test_what_follows_a_refused_batch_is_refused(wire: Wire, version: int) -> None:
+    """Of five batches in flight the third is refused (too large): the two behind it get
+    OUT_OF_ORDER_SEQUENCE_NUMBER (45) until it comes again, in order, and then are accepted."""
+    producer = Producer(wire, wire.create_topic(config={"max.message.bytes": "1000"}), version,
+                        init_producer_id(wire).producer_id)  # fmt: skip
+    connection = wire.connect()
+    for sequence in range(5):
+        value = b"x" * 2000 if sequence == 2 else b"%d" % sequence
+        records = batch(value, producer_id=producer.producer_id, producer_epoch=0,
+                        base_sequence=sequence)  # fmt: skip
+        body = wire.produce_request(producer.topic, records.encode())
+        connection.send("Produce", version, body)
+    answers = [connection.receive("Produce", version)[1] for _ in range(5)]
+    errors = [a.responses[0].partition_responses[0].error_code for a in answers]
+    expect(errors, [0, 0, ErrorCode.MESSAGE_TOO_LARGE, OUT_OF_ORDER, OUT_OF_ORDER], "errors")
+    expect([producer.accept(n) for n in (2, 3, 4)], [2, 3, 4], "base offsets in order")
+    expect(wire.values(producer.topic), [b"%d" % n for n in range(5)], "records")
+
+
+@case("IDEM-15", "Produce", versions=V2, spec="KIP-854; producer.id.expiration.ms",
+      priority="P1", config=SHORT_LIVED)  # fmt: skip
+def test_an_idle_producer_is_forgotten(wire: Wire, version: int) -> None:
+    """A producer that has written nothing for producer.id.expiration.ms is no longer known in the
+    partition: it may go on with any sequence, and its records stay."""
+    producer = Producer.new(wire, version)
+    producer.accept(0, 2)
+    eventually(lambda: described_producers(wire, producer.topic), lambda found: not found,
+               "the producer is forgotten")  # fmt: skip
+    expect(producer.accept(17), 2, "base offset of sequence 17")
+    expect(wire.values(producer.topic), [b"0", b"1", b"17"], "records")
+
+
+@case("IDEM-16", "Produce", versions=V2, spec="KIP-360; KAFKA-7190", priority="P1")
+def test_a_producer_outlives_its_records(wire: Wire, version: int) -> None:
+    """After DeleteRecords has removed all records of a producer its next sequence is accepted, and
+    a retry of the last batch is still answered with its first offset."""
+    producer = Producer.new(wire, version)
+    producer.accept(0, 3)
+    deleted = delete_records(wire, producer.topic, 3, wire.version("DeleteRecords"))
+    expect((deleted.error_code, deleted.low_watermark), (0, 3), "DeleteRecords")
+    expect(producer.accept(0, 3), 0, "base offset of the retry")
+    expect(producer.accept(3), 3, "base offset of the next sequence")
+
+
+@case("IDEM-17", "DescribeProducers", spec="KIP-664", priority="P1")
+def test_active_producers_are_described(wire: Wire, version: int) -> None:
+    """DescribeProducers tells id, epoch, last sequence and last timestamp of each producer of a
+    partition, and no transaction start where none is open; nothing is told of an unknown one."""
+    topic = wire.create_topic()
+    at_ms = now_ms() - 5000
+    ids = [init_producer_id(wire).producer_id for _ in range(2)]
+    for producer_id, count in zip(ids, (1, 3), strict=True):
+        records = batch(*[b"r"] * count, producer_id=producer_id, producer_epoch=2, base_sequence=0,
+                        base_timestamp=at_ms, max_timestamp=at_ms)  # fmt: skip
+        expect(wire.produce(topic, records.encode()).error_code, ErrorCode.NONE, "produce error")
+    found = {
+        p.producer_id: (p.producer_epoch, p.last_sequence, p.last_timestamp,
+                        p.current_txn_start_offset)
+        for p in described_producers(wire, topic, version)
+    }  # fmt: skip
+    expect(found, {ids[0]: (2, 0, at_ms, -1), ids[1]: (2, 2, at_ms, -1)},
+           "id: (epoch, last sequence, last timestamp, transaction start)")  # fmt: skip
+    missing = describe_producers(wire, topic, 7, version)
+    expect(missing.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of partition 7")

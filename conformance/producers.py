@@ -1,0 +1,27 @@
+"""What a partition remembers of its producers (DescribeProducers, KIP-664)."""
+
+from __future__ import annotations
+
+from conformance.case import expect
+from conformance.wire import Topic, Wire, part, request
+from reference_impl.wire import ErrorCode, Struct
+
+
+def describe_producers(
+    wire: Wire, topic: Topic, partition: int = 0, version: int | None = None
+) -> Struct:
+    """The answer for one partition, from its leader."""
+    version = wire.version("DescribeProducers") if version is None else version
+    entry = part("DescribeProducers", "TopicRequest", name=topic.name,
+                 partition_indexes=[partition])  # fmt: skip
+    answer = wire.leader(topic, min(partition, topic.partitions - 1)).call(
+        "DescribeProducers", version, request("DescribeProducers", topics=[entry])
+    )
+    return answer.topics[0].partitions[0]  # type: ignore[no-any-return]
+
+
+def described_producers(wire: Wire, topic: Topic, version: int | None = None) -> list[Struct]:
+    """The producers that partition 0 knows."""
+    answer = describe_producers(wire, topic, 0, version)
+    expect(answer.error_code, ErrorCode.NONE, "DescribeProducers error")
+    return list(answer.active_producers)
