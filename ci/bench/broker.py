@@ -1,54 +1,51 @@
-"""Produce and consume over one raw connection: the reference beside Apache Kafka, in turn.
-
-Requests are encoded beforehand and pipelined, so that the broker is what is measured.
-"""
+"""Produce, consume and transactions: the reference beside Apache Kafka, in turn, both warm."""
 
 from __future__ import annotations
 
 import statistics
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.protocols import Target
 from chaos.targets import parse_target
 from chaos.targets.apache import ApacheKafka
 from ci import doctor
+from ci.bench import broker_loads as loads
+from ci.bench.broker_loads import Load, Measured
 from ci.bench.table import Ratio, Table
 from ci.errors import UsageError
 from ci.places import KAFKA_VERSION
 from conformance.examination import advertised_versions
-from conformance.wire import Topic, Wire, batch
+from conformance.wire import Wire
 
-PRODUCE_VERSION, FETCH_VERSION = 9, 12
-DEPTH = 5
 ROUND_S = 2.0
-WARM_UP_S = 3.0
-ROUNDS = 3
-AT_LEAST = 0.5
+ROUNDS = 7
+WARM_UP_S = 1.5
+WARM_UPS = (3, 12)
+"""A JVM compiles what is hot, and becomes faster for a while: at least and at most so many slices
+before the first row, until one is no longer a tenth faster than the best before it."""
 
-
-@dataclass(frozen=True)
-class Load:
-    """One row of the table: batches of one record of `size` bytes."""
-
-    size: int
-    acks: int
-
-    def __str__(self) -> str:
-        return f"produce {self.size:,} B, acks={'all' if self.acks == -1 else self.acks}"
-
-
-LOADS = [Load(size, acks) for size in (100, 1_000, 100_000) for acks in (1, -1)]
+RATE_AT_LEAST = 0.5
+P50_AT_MOST = 1.5
+LOADS: Mapping[str, Load] = {
+    **{
+        f"produce {size:,} B, acks={'all' if acks == -1 else acks} (requests)": loads.produce(
+            size, acks
+        )
+        for size in (100, 1_000, 100_000)
+        for acks in (1, -1)
+    },
+    "consume 1 KB records (MB)": loads.consume(),
+    "produce in transactions (transactions)": loads.transactions,
+}
 
 
 def run() -> Table:
-    """Requests a second and median latency of each; the ratio is reference to Apache."""
+    """Rate and median latency of each load; the ratios are reference to Apache."""
     table = Table(("load", "reference /s", "Apache /s", "ratio", "reference p50 ms",
-                   "Apache p50 ms"))  # fmt: skip
+                   "Apache p50 ms", "ratio"))  # fmt: skip
     if not doctor.found("kafka-jars"):
         raise UsageError("bench: broker compares with Apache Kafka, whose jars are missing")
     apache = ApacheKafka(KAFKA_VERSION, full_speed=True)
@@ -57,22 +54,37 @@ def run() -> Table:
         running(parse_target("reference"), Path(scratch) / "reference") as ours,
         running(apache, Path(scratch) / "apache") as theirs,
     ):
-        _compare(table, ours, theirs)
+        _warm_up(theirs)
+        for name, load in LOADS.items():
+            _compare(table, name, load, ours, theirs)
     return table
 
 
-def _compare(table: Table, ours: Wire, theirs: Wire) -> None:
-    for load in LOADS:
-        produce(theirs, load, WARM_UP_S)
-        rounds = [(produce(ours, load), produce(theirs, load)) for _ in range(ROUNDS)]
-        rate, their_rate = (statistics.median(r[side][0] for r in rounds) for side in (0, 1))
-        p50, their_p50 = (statistics.median(r[side][1] for r in rounds) for side in (0, 1))
-        ratio = statistics.median(mine[0] / other[0] for mine, other in rounds)
-        table.add(load, rate, their_rate, Ratio(ratio, at_least=AT_LEAST), p50, their_p50)
-    fetched = [(consume(ours), consume(theirs)) for _ in range(ROUNDS)]
-    mine, other = (statistics.median(r[side] for r in fetched) for side in (0, 1))
-    ratio = statistics.median(a / b for a, b in fetched)
-    table.add("consume 1 KB records, MB/s", mine, other, Ratio(ratio, at_least=AT_LEAST), "", "")
+def _warm_up(wire: Wire) -> None:
+    best = 0.0
+    for done in range(WARM_UPS[1]):
+        rate = loads.produce(1_000, -1)(wire, WARM_UP_S).rate
+        if done >= WARM_UPS[0] and rate < 1.1 * best:
+            return
+        best = max(best, rate)
+
+
+def _compare(table: Table, name: str, load: Load, ours: Wire, theirs: Wire) -> None:
+    for wire in (ours, theirs):
+        load(wire, WARM_UP_S)
+    rounds = [(load(ours, ROUND_S), load(theirs, ROUND_S)) for _ in range(ROUNDS)]
+    mine, other = (_median([pair[side] for pair in rounds]) for side in (0, 1))
+    rate = statistics.median(a.rate / b.rate for a, b in rounds)
+    wait = statistics.median(a.p50_ms / b.p50_ms for a, b in rounds)
+    table.add(name, mine.rate, other.rate, Ratio(rate, at_least=RATE_AT_LEAST),
+              mine.p50_ms, other.p50_ms, Ratio(wait, at_most=P50_AT_MOST))  # fmt: skip
+    print(f"  {name}: {rate:.2f} of Apache's rate, {wait:.2f} of its latency", flush=True)
+
+
+def _median(slices: list[Measured]) -> Measured:
+    return Measured(
+        statistics.median(s.rate for s in slices), statistics.median(s.p50_ms for s in slices)
+    )
 
 
 @contextmanager
@@ -85,52 +97,3 @@ def running(target: Target, directory: Path) -> Iterator[Wire]:
         wire.close()
     finally:
         cluster.stop()
-
-
-def produce(wire: Wire, load: Load, seconds: float = ROUND_S) -> tuple[float, float]:
-    """(requests a second, median latency in ms), DEPTH requests in flight."""
-    topic = wire.create_topic()
-    body = wire.produce_request(topic, batch(b"x" * load.size).encode(), acks=load.acks)
-    connection = wire.connect()
-    sent_at: list[float] = []
-    latencies: list[float] = []
-    started = time.monotonic()
-    while (now := time.monotonic()) < started + seconds or len(latencies) < len(sent_at):
-        if now < started + seconds and len(sent_at) - len(latencies) < DEPTH:
-            sent_at.append(now)
-            connection.send("Produce", PRODUCE_VERSION, body)
-        else:
-            connection.receive_frame()
-            latencies.append(time.monotonic() - sent_at[len(latencies)])
-    took_s = time.monotonic() - started
-    connection.close()
-    return len(latencies) / took_s, statistics.median(latencies) * 1000
-
-
-def consume(wire: Wire, megabytes: int = 64) -> float:
-    """MB/s of reading a partition of 1 KB records from its beginning."""
-    topic = wire.create_topic()
-    records = batch(*[b"x" * 1000] * 500).encode()
-    for _ in range(megabytes * 2):
-        wire.produce(topic, records, PRODUCE_VERSION, acks=1)
-    return _read(wire, topic) / 1e6
-
-
-def _read(wire: Wire, topic: Topic) -> float:
-    connection = wire.connect()
-    offset = read = 0
-    end = wire.end_offset(topic)
-    started = time.monotonic()
-    while offset < end:
-        body = wire.fetch_request(topic, offset, partition_max_bytes=4 << 20)
-        answer = connection.call("Fetch", FETCH_VERSION, body).responses[0].partitions[0]
-        data = answer.records
-        read += len(data)
-        offset += 500 * (len(data) // _batch_bytes(data))
-    connection.close()
-    return read / (time.monotonic() - started)
-
-
-def _batch_bytes(data: bytes) -> int:
-    """Size of the first batch: all of them are alike."""
-    return 12 + int.from_bytes(bytes(data[8:12]), "big")
