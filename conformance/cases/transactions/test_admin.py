@@ -1,0 +1,148 @@
+"""What an administrator is told of transactions (KIP-664)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from conformance.case import case, expect, expect_that
+from conformance.cases.transactions.markers import state_of
+from conformance.transactions import Producer, wait_until_ended
+from conformance.wire import Wire, eventually
+from reference_impl.wire import ErrorCode, Struct
+
+
+def described(producer: Producer, version: int, name: str | None = None) -> Struct:
+    """DescribeTransactions of one transactional id."""
+    asked = producer.transactional_id if name is None else name
+    answer = producer.connection.call("DescribeTransactions", version, transactional_ids=[asked])
+    expect([t.transactional_id for t in answer.transaction_states], [asked], "ids described")
+    return answer.transaction_states[0]  # type: ignore[no-any-return]
+
+
+def listed(wire: Wire, version: int, **filters: object) -> dict[str, str]:
+    """Transactional id -> state, of those that pass the filters."""
+    answer = wire.call("ListTransactions", version, **filters)
+    expect(answer.error_code, ErrorCode.NONE, "ListTransactions error")
+    return {t.transactional_id: t.transaction_state for t in answer.transaction_states}
+
+
+@case("TXN-51", "DescribeTransactions", spec="KIP-664, DescribeTransactions", priority="P1")
+def test_a_transaction_is_described(wire: Wire, version: int) -> None:
+    """DescribeTransactions tells producer id, epoch, time-out and state; while it is open also when
+    it began and its partitions, and none of these before and after."""
+    before_ms = int(time.time() * 1000)
+    producer, topic = Producer.ready(wire, timeout_ms=54_321), wire.create_topic(2)
+    idle = described(producer, version)
+    expect((idle.error_code, idle.transaction_state, idle.transaction_timeout_ms),
+           (0, "Empty", 54_321), "(error, state, time-out) before")  # fmt: skip
+    expect((idle.producer_id, idle.producer_epoch), (producer.producer_id, producer.epoch),
+           "(producer id, epoch)")  # fmt: skip
+    expect((idle.transaction_start_time_ms, list(idle.topics)), (-1, []), "(start, topics) before")
+    producer.add(topic, 0, 1)
+    ongoing = described(producer, version)
+    expect(ongoing.transaction_state, "Ongoing", "state while it is open")
+    found = [(t.topic, sorted(t.partitions)) for t in ongoing.topics]
+    expect(found, [(topic.name, [0, 1])], "its partitions")
+    started_ms = ongoing.transaction_start_time_ms
+    expect_that(before_ms - 60_000 <= started_ms <= before_ms + 600_000, "start", "about now",
+                started_ms)  # fmt: skip
+    producer.commit()
+    ended = eventually(
+        lambda: described(producer, version),
+        lambda found: found.transaction_state == "CompleteCommit",
+        "the transaction is complete",
+    )
+    expect(list(ended.topics), [], "its partitions afterwards")
+
+
+@case("TXN-51", "DescribeTransactions", spec="KIP-664, DescribeTransactions", priority="P1")
+def test_an_unknown_transactional_id_is_not_found(wire: Wire, version: int) -> None:
+    """An id that does not exist gets TRANSACTIONAL_ID_NOT_FOUND (105)."""
+    producer = Producer.ready(wire)
+    found = described(producer, version, wire.new_name("never"))
+    expect(found.error_code, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "error")
+
+
+@case("TXN-52", "ListTransactions", spec="KIP-664, ListTransactions", priority="P1",
+      requires=["single-broker"])  # fmt: skip
+def test_transactions_are_listed_by_state_and_producer(wire: Wire, version: int) -> None:
+    """ListTransactions without filters lists every transactional id with its state; filters of
+    state and producer id leave those that pass both."""
+    idle, ongoing, topic = Producer.ready(wire), Producer.ready(wire), wire.create_topic()
+    ongoing.add(topic, 0)
+    names = {idle.transactional_id: "Empty", ongoing.transactional_id: "Ongoing"}
+    everything = listed(wire, version)
+    expect({name: everything.get(name) for name in names}, names, "states")
+    running = listed(wire, version, state_filters=["Ongoing"])
+    expect([name in running for name in names], [False, True], "listed as Ongoing")
+    mine = listed(wire, version, producer_id_filters=[idle.producer_id])
+    expect(mine, {idle.transactional_id: "Empty"}, "listed by producer id")
+    none = listed(wire, version, producer_id_filters=[idle.producer_id], state_filters=["Ongoing"])
+    expect(none, {}, "listed by both filters")
+
+
+@case("TXN-52", "ListTransactions", spec="KIP-664, ListTransactions", priority="P1")
+def test_an_unknown_state_is_named(wire: Wire, version: int) -> None:
+    """A state that does not exist is given back in unknown_state_filters, and lists nothing."""
+    wire.version("EndTxn")
+    Producer.ready(wire)
+    answer = wire.call("ListTransactions", version, state_filters=["Bogus"])
+    expect((answer.error_code, list(answer.unknown_state_filters)), (0, ["Bogus"]),
+           "(error, unknown states)")  # fmt: skip
+    expect(list(answer.transaction_states), [], "transactions")
+
+
+@case("TXN-52", "ListTransactions", versions=(1, 2), spec="KIP-994", priority="P1",
+      requires=["single-broker"])  # fmt: skip
+def test_transactions_are_listed_by_duration(wire: Wire, version: int) -> None:
+    """From v1 on a duration filter leaves the transactions that run longer than so many
+    milliseconds; -1 leaves all."""
+    producer, topic = Producer.ready(wire), wire.create_topic()
+    producer.add(topic, 0)
+    name = producer.transactional_id
+    expect(name in listed(wire, version, duration_filter=3_600_000), False, "listed beyond 1 h")
+    expect(name in listed(wire, version, duration_filter=-1), True, "listed without a limit")
+    eventually(lambda: name in listed(wire, version, duration_filter=50), bool,
+               "it is listed as older than 50 ms")  # fmt: skip
+
+
+@case("TXN-52", "ListTransactions", versions=(2, 2), spec="KIP-1152", priority="P1",
+      requires=["single-broker"])  # fmt: skip
+def test_transactions_are_listed_by_pattern(wire: Wire, version: int) -> None:
+    """From v2 on a pattern must match the whole transactional id; null and the empty pattern match
+    all."""
+    first, second = Producer.ready(wire), Producer.ready(wire)
+    name, other = first.transactional_id, second.transactional_id
+    for pattern, expected in (
+        (name, [True, False]), (name[:-1] + ".", [True, other[:-1] == name[:-1]]),
+        (name[:-1], [False, False]), (".*", [True, True]), ("", [True, True]), (None, [True, True]),
+    ):  # fmt: skip
+        found = listed(wire, version, transactional_id_pattern=pattern)
+        expect([name in found, other in found], expected, f"listed by {pattern!r}")
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "*"])
+@case("TXN-52", "ListTransactions", versions=(2, 2), spec="KIP-1152", priority="P1")
+def test_a_broken_pattern_is_refused(wire: Wire, version: int, pattern: str) -> None:
+    """A pattern that is no regular expression gets INVALID_REGULAR_EXPRESSION (128)."""
+    Producer.ready(wire)
+    answer = wire.call("ListTransactions", version, transactional_id_pattern=pattern)
+    expect(answer.error_code, ErrorCode.INVALID_REGULAR_EXPRESSION, "error")
+
+
+@case("IDEM-17", "DescribeProducers", spec="KIP-664", priority="P1")
+def test_an_open_transaction_is_described_by_its_partition(wire: Wire, version: int) -> None:
+    """DescribeProducers tells the offset at which a producer's open transaction began, and -1 once
+    it has ended; then also the epoch of the coordinator that ended it."""
+    producer, topic = Producer.ready(wire), wire.create_topic()
+    producer.add_and_send(topic, b"a")
+    producer.send(topic, b"b")
+    ongoing = state_of(wire, topic, producer, version)
+    expect((ongoing.current_txn_start_offset, ongoing.last_sequence), (0, 1), "(start, sequence)")
+    producer.commit()
+    wait_until_ended(wire, topic)
+    ended = state_of(wire, topic, producer, version)
+    expect(ended.current_txn_start_offset, -1, "start afterwards")
+    expect_that(ended.coordinator_epoch >= 0, "coordinator epoch", ">= 0", ended.coordinator_epoch)

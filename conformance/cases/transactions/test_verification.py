@@ -1,0 +1,93 @@
+"""AddPartitionsToTxn as brokers ask it of each other: several transactions, and verification only
+(KIP-890, part 1)."""
+
+from __future__ import annotations
+
+from conformance.case import case, expect
+from conformance.transactions import Producer, wait_until_ended
+from conformance.wire import Topic, Wire, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+BATCHED = (4, 5)
+SPEC = "KIP-890, AddPartitionsToTxn; AddPartitionsToTxnRequest.json"
+
+
+def of(producer: Producer, topic: Topic, *indexes: int, verify_only: bool = False) -> Struct:
+    """What is asked about one transaction."""
+    entry = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name,
+                 partitions=list(indexes))  # fmt: skip
+    return part(
+        "AddPartitionsToTxn", "AddPartitionsToTxnTransaction",
+        transactional_id=producer.transactional_id, producer_id=producer.producer_id,
+        producer_epoch=producer.epoch, verify_only=verify_only, topics=[entry],
+    )  # fmt: skip
+
+
+def ask(wire: Wire, version: int, *transactions: Struct) -> dict[str, dict[int, int]]:
+    """Transactional id -> partition -> error code, once no coordinator is busy."""
+
+    def once() -> dict[str, dict[int, int]]:
+        answer = wire.call("AddPartitionsToTxn", version, transactions=list(transactions))
+        expect(answer.error_code, ErrorCode.NONE, "error of the request")
+        return {
+            each.transactional_id: {
+                p.partition_index: p.partition_error_code
+                for topic in each.topic_results
+                for p in topic.results_by_partition
+            }
+            for each in answer.results_by_transaction
+        }
+
+    return eventually(  # type: ignore[no-any-return]
+        once,
+        lambda found: all(
+            ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() for codes in found.values()
+        ),
+        "AddPartitionsToTxn is served",
+    )
+
+
+@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1",
+      requires=["single-broker"])  # fmt: skip
+def test_transactions_of_one_request_are_judged_alone(wire: Wire, version: int) -> None:
+    """From v4 on a request may speak of several transactions: each is answered for itself, and
+    what is wrong with one does not keep the others out."""
+    good, fenced, topic = Producer.ready(wire), Producer.ready(wire), wire.create_topic()
+    fenced.epoch += 5
+    found = ask(wire, version, of(good, topic, 0), of(fenced, topic, 0))
+    refused = {0: int(ErrorCode.PRODUCER_FENCED)}
+    expect(found, {good.transactional_id: {0: 0}, fenced.transactional_id: refused}, "errors")
+    good.send(topic, b"a")
+    good.commit()
+    wait_until_ended(wire, topic)
+    expect(wire.end_offset(topic), 2, "end offset: record and marker")
+
+
+@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1",
+      requires=["single-broker"])  # fmt: skip
+def test_verification_adds_nothing(wire: Wire, version: int) -> None:
+    """With verify_only a partition that takes part gets NONE, one that does not
+    TRANSACTION_ABORTABLE (120) also when it is asked again, and a wrong producer id
+    INVALID_PRODUCER_ID_MAPPING (49)."""
+    producer, topic = Producer.ready(wire), wire.create_topic(2)
+    producer.add(topic, 0)
+    wanted = {producer.transactional_id: {0: 0, 1: int(ErrorCode.TRANSACTION_ABORTABLE)}}
+    for _ in range(2):
+        found = ask(wire, version, of(producer, topic, 0, 1, verify_only=True))
+        expect(found, wanted, "errors")
+    producer.producer_id += 999
+    found = ask(wire, version, of(producer, topic, 0, verify_only=True))
+    expect(found[producer.transactional_id], {0: ErrorCode.INVALID_PRODUCER_ID_MAPPING}, "errors")
+
+
+@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1",
+      requires=["single-broker"])  # fmt: skip
+def test_an_unknown_partition_is_not_verified(wire: Wire, version: int) -> None:
+    """With verify_only a partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3), and
+    the others of the transaction OPERATION_NOT_ATTEMPTED (55)."""
+    producer, topic = Producer.ready(wire), wire.create_topic()
+    producer.add(topic, 0)
+    found = ask(wire, version, of(producer, topic, 0, 7, verify_only=True))
+    expect(found[producer.transactional_id],
+           {0: ErrorCode.OPERATION_NOT_ATTEMPTED, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+           "errors")  # fmt: skip
