@@ -203,6 +203,8 @@ class Cluster(Protocol):
     target: str
     version: str
     bootstrap: str
+    listeners: Mapping[str, str]
+    """Listeners that the configuration added (chaos/targets/listeners.py): name -> bootstrap."""
     nodes: int
     focus: tuple[str, int] | None
     """The partition whose leader the role "leader" means; the runner sets it."""

@@ -30,8 +30,9 @@ from chaos.targets import probe, roles
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.java import find_java
 from chaos.targets.layout import Layout
+from chaos.targets.listeners import by_name, with_listeners
 from chaos.targets.probe import NoAnswer
-from chaos.targets.properties import properties_of
+from chaos.targets.properties import as_text, properties_of
 
 DEFAULT_VERSION = "4.3.1"
 VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}
@@ -123,7 +124,8 @@ class ApacheKafka:
             if proxied:
                 links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
                 links.add(layout.links())
-            members = _write(directory, layout, config or {}, self._launcher(java, jars, directory))
+            launcher = self._launcher(java, jars, directory)
+            members, added = _write(directory, layout, config or {}, launcher)
             _format(directory, members, self._tool(java, jars))
         except BaseException as error:
             if links is not None:
@@ -133,7 +135,9 @@ class ApacheKafka:
                 raise TargetError(f"{self.name} cannot be started: {error}") from error
             raise
         bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
-        cluster = ApacheCluster(self.name, self.version, bootstrap, members, self.faults, links)
+        cluster = ApacheCluster(
+            self.name, self.version, bootstrap, members, self.faults, links, added
+        )
         cluster.layout = layout
         cluster.start()
         return cluster
@@ -169,18 +173,20 @@ def _check_toxiproxy() -> None:
 
 def _write(
     directory: Path, layout: Layout, config: Mapping[str, str], launcher: Sequence[str]
-) -> list[LocalNode]:
-    """Configuration, hosts file and command line of every node."""
+) -> tuple[list[LocalNode], dict[str, str]]:
+    """Configuration, hosts file and command line of every node; listeners that are added."""
     (directory / "nodes").mkdir(parents=True, exist_ok=True)
     (directory / "nodes" / "log4j2.properties").write_text(_LOG4J2)
     (directory / "nodes" / "log4j.properties").write_text(_LOG4J1)
-    members = []
+    members, added = [], []
     for number in layout.numbers():
         home = directory / "nodes" / str(number)
         home.mkdir(parents=True, exist_ok=True)
-        settings = properties_of(layout, number, directory / "data" / str(number)) | dict(config)
+        own = properties_of(layout, number, directory / "data" / str(number))
+        settings, listeners = with_listeners(own, config)
+        added.append(listeners)
         properties = home / "server.properties"
-        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        properties.write_text(as_text(settings))
         command = list(launcher)
         if layout.network is not None:
             hosts = home / "hosts"
@@ -188,7 +194,7 @@ def _write(
             command.insert(1, f"-Djdk.net.hosts.file={hosts}")
         command += ["kafka.Kafka", str(properties)]
         members.append(LocalNode(number, command, layout.bound("CLIENT", number), home))
-    return members
+    return members, by_name(added)
 
 
 def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) -> None:

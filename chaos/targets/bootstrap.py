@@ -44,6 +44,7 @@ class BootstrapCluster:
 
     def __init__(self, bootstrap: str, seeds: Sequence[Address], nodes: int) -> None:
         self.bootstrap = bootstrap
+        self.listeners: Mapping[str, str] = {}
         self.nodes = nodes
         self.focus: tuple[str, int] | None = None
         self.rng = Random(0)

@@ -103,10 +103,12 @@ class LocalCluster:
         members: Sequence[LocalNode],
         faults: frozenset[type[Fault]],
         links: Links | None = None,
+        listeners: Mapping[str, str] | None = None,
     ) -> None:
         self.target = target
         self.version = version
         self.bootstrap = bootstrap
+        self.listeners: Mapping[str, str] = dict(listeners or {})
         self.nodes = len(members)
         self.faults = faults
         self.focus: tuple[str, int] | None = None

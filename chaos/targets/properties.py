@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.links import joined
@@ -47,6 +48,12 @@ def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
         **SMALL,
         **QUICK_FAILURE_DETECTION,
     }
+
+
+def as_text(settings: Mapping[str, str]) -> str:
+    """As java.util.Properties reads it: a value of several lines, such as a key in PEM, is one."""
+    escapes = str.maketrans({"\\": "\\\\", "\n": "\\n"})
+    return "".join(f"{key}={value.translate(escapes)}\n" for key, value in settings.items())
 
 
 def _addresses(layout: Layout, node: int) -> dict[str, str]:

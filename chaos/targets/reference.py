@@ -15,6 +15,7 @@ from chaos.ports import NoFreePort, free_ports
 from chaos.protocols import Cluster, TargetError
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.layout import LOOPBACK, client_link
+from chaos.targets.listeners import with_listeners
 
 FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, CutClients, DelayAnswers, Heal})
 STOP_TIMEOUT_S = 10.0
@@ -55,27 +56,27 @@ class Reference:
             raise TargetError(str(error)) from error
         direct = (LOOPBACK, port)
         seen = (LOOPBACK, proxy_port) if proxied else direct
-        member = self._node(directory, direct, seen, config or {})
+        own = {
+            "listeners": f"PLAINTEXT://{joined(direct)}",
+            "advertised.listeners": f"PLAINTEXT://{joined(seen)}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
+            "group.initial.rebalance.delay.ms": "0",  # as on apache: 3 s for each new group else
+        }
+        settings, added = with_listeners(own, config or {})
+        member = self._node(directory, direct, settings)
         try:
             links = _links((LOOPBACK, api_port), direct, seen, directory) if proxied else None
         except (LinkError, OSError) as error:
             raise TargetError(str(error)) from error
         cluster = LocalCluster(
-            self.name, _own_version(), joined(seen), [member], self.faults, links
+            self.name, _own_version(), joined(seen), [member], self.faults, links, added
         )
         cluster.start()
         return cluster
 
-    def _node(
-        self, directory: Path, direct: Address, seen: Address, config: Mapping[str, str]
-    ) -> LocalNode:
-        settings = {
-            "advertised.listeners": f"PLAINTEXT://{joined(seen)}",
-            "group.initial.rebalance.delay.ms": "0",  # as on apache: 3 s for each new group else
-            **config,
-        }
+    def _node(self, directory: Path, direct: Address, settings: Mapping[str, str]) -> LocalNode:
         command = [sys.executable, "-m", "reference_impl.host", "--nodes", "1",
-                   "--port", str(direct[1]), "--data", str(directory / "data" / "1")]  # fmt: skip
+                   "--data", str(directory / "data" / "1")]  # fmt: skip
         for key, value in settings.items():
             command += ["--config", f"{key}={value}"]
         if self.bug:

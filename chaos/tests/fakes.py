@@ -35,6 +35,7 @@ class FakeCluster:
 
     target, version, nodes = "fake", "1", 1
     bootstrap = "nowhere:1"
+    listeners: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.focus: Partition | None = None

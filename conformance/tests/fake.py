@@ -124,6 +124,7 @@ class FakeCluster:
     def __init__(self, kafka: FakeKafka) -> None:
         self.kafka = kafka
         self.bootstrap = kafka.bootstrap
+        self.listeners: Mapping[str, str] = {}
         self.rng = Random(0)
         self.restarts = 0
 
