@@ -9,6 +9,8 @@ from __future__ import annotations
 STRICT = {
     "delete.topic.enable": "false",
     "group.max.size": "2",
+    "group.consumer.max.size": "2",
+    "group.consumer.migration.policy": "disabled",
     "group.initial.rebalance.delay.ms": "1500",
     "max.incremental.fetch.session.cache.slots": "2",
 }
@@ -19,5 +21,11 @@ SHORT_LIVED = {
     "producer.id.expiration.check.interval.ms": "200",
     "transactional.id.expiration.ms": "1500",
     "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
+    "offsets.retention.check.interval.ms": "200",
+    "group.consumer.min.session.timeout.ms": "2000",
+    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "500",
 }
-"""Producers and transactional ids are forgotten after a moment, by default after a day or a week."""
+"""Producers, transactional ids, silent members and offsets are forgotten after a moment, by default
+after a day, a week, or 45 s."""

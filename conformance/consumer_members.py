@@ -1,0 +1,195 @@
+"""A member of a consumer group (KIP-848), every heartbeat of which a case chooses.
+
+Membership, assignment and revocation all travel in ConsumerGroupHeartbeat: the member says what it
+owns, the coordinator answers what it should own. A heartbeat that lacks subscription, rebalance
+timeout or owned partitions leaves those as they were.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.case import expect
+from conformance.members import group_connection
+from conformance.wire import Connection, Topic, Wire, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+LEAVE, LEAVE_FOR_A_MOMENT = -1, -2  # member epochs; the second keeps a static member's place
+Partition = tuple[uuid.UUID, int]
+
+
+@dataclass
+class ConsumerMember:
+    """One member; what it learns (member id, epoch, assignment) it keeps.
+
+    owned: what it tells the coordinator that it owns. A new assignment is taken over at once, so
+    that the next heartbeat acknowledges it.
+    """
+
+    wire: Wire
+    group: str
+    connection: Connection
+    topics: list[Topic]
+    version: int
+    instance_id: str | None = None
+    regex: str | None = None
+    assignor: str | None = None
+    rebalance_timeout_ms: int = 30_000
+    member_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    epoch: int = 0
+    owned: list[Partition] = field(default_factory=list)
+
+    @staticmethod
+    def of(
+        wire: Wire, *topics: Topic, group: str = "", version: int | None = None, **fields: Any
+    ) -> ConsumerMember:
+        """A member that has not joined; of a group of its own unless told."""
+        version = wire.version("ConsumerGroupHeartbeat") if version is None else version
+        group = group or wire.new_name("group")
+        connection = group_connection(wire, group)
+        return ConsumerMember(wire, group, connection, list(topics), version, **fields)
+
+    @staticmethod
+    def stable(wire: Wire, *topics: Topic, **fields: Any) -> ConsumerMember:
+        """The only member of a group, which owns every partition of its topics."""
+        member = ConsumerMember.of(wire, *topics, **fields)
+        member.join()
+        settle(member)
+        return member
+
+    def partner(self, **fields: Any) -> ConsumerMember:
+        """Another member of the same group with the same subscription, which has not joined."""
+        same: dict[str, Any] = {
+            "group": self.group, "version": self.version, "regex": self.regex,
+            "assignor": self.assignor, "rebalance_timeout_ms": self.rebalance_timeout_ms,
+        }  # fmt: skip
+        return ConsumerMember.of(self.wire, *self.topics, **(same | fields))
+
+    def subscription(self) -> dict[str, Any]:
+        """The fields of a full request beside the identity and what is owned."""
+        return {
+            "rebalance_timeout_ms": self.rebalance_timeout_ms,
+            "subscribed_topic_names": [topic.name for topic in self.topics],
+            "subscribed_topic_regex": self.regex,
+            "server_assignor": self.assignor,
+        }
+
+    def try_to_beat(self, **changed: Any) -> Struct:
+        """A heartbeat of nothing but the identity and the changed fields; the answer as it is."""
+        identity: dict[str, Any] = {
+            "group_id": self.group, "member_id": self.member_id, "member_epoch": self.epoch,
+            "instance_id": self.instance_id,
+        }  # fmt: skip
+        return self.connection.call("ConsumerGroupHeartbeat", self.version, **(identity | changed))
+
+    def try_to_join(self, **changed: Any) -> Struct:
+        """The heartbeat of a member that joins; the answer as it is."""
+        first = {"member_epoch": 0, "topic_partitions": []}
+        return self.try_to_beat(**(self.subscription() | first | changed))
+
+    def join(self, **changed: Any) -> Struct:
+        """Join, which must succeed."""
+        self.owned = []
+        return self.learn(self.try_to_join(**changed))
+
+    def beat(self, **changed: Any) -> Struct:
+        """A heartbeat that must succeed, and neither acknowledges nor changes anything."""
+        return self.learn(self.try_to_beat(**changed))
+
+    def acknowledge(self, **changed: Any) -> Struct:
+        """A heartbeat that must succeed and says what is owned."""
+        return self.beat(topic_partitions=owned_field(self.owned), **changed)
+
+    def try_to_leave(self, epoch: int = LEAVE) -> Struct:
+        return self.try_to_beat(member_epoch=epoch)
+
+    def leave(self, epoch: int = LEAVE) -> None:
+        """Leave, which must succeed."""
+        answer = self.try_to_leave(epoch)
+        expect((answer.error_code, answer.member_epoch), (ErrorCode.NONE, epoch),
+               "(error, epoch) of leaving")  # fmt: skip
+        self.owned = []
+
+    def learn(self, answer: Struct) -> Struct:
+        """Remember what an answer says; it must be without error."""
+        expect(answer.error_code, ErrorCode.NONE, f"heartbeat error ({answer.error_message})")
+        self.member_id, self.epoch = answer.member_id, answer.member_epoch
+        if answer.assignment is not None:
+            self.owned = assigned(answer)
+        return answer
+
+    def described(self, version: int | None = None) -> Struct:
+        """ConsumerGroupDescribe of the group, on a connection that serves every group."""
+        version = self.wire.version("ConsumerGroupDescribe") if version is None else version
+        return described(self.connection, self.group, version)
+
+    def describe(self) -> Struct:
+        """ConsumerGroupDescribe of the group, which must be one of the new protocol."""
+        found = self.described()
+        expect(found.error_code, ErrorCode.NONE, f"describe error ({found.error_message})")
+        return found
+
+    def member_ids(self) -> list[str]:
+        """Whom the coordinator counts as members."""
+        return sorted(member.member_id for member in self.describe().members)
+
+
+def described(connection: Connection, group: str, version: int) -> Struct:
+    """ConsumerGroupDescribe of one group."""
+    answer = connection.call("ConsumerGroupDescribe", version, group_ids=[group])
+    expect([g.group_id for g in answer.groups], [group], "groups described")
+    return answer.groups[0]  # type: ignore[no-any-return]
+
+
+def assigned(answer: Struct) -> list[Partition]:
+    """The partitions in the assignment of an answer, in order."""
+    return partitions_in(answer.assignment.topic_partitions)
+
+
+def partitions_in(topics: Iterable[Struct]) -> list[Partition]:
+    return sorted((topic.topic_id, index) for topic in topics for index in topic.partitions)
+
+
+def partitions_of(*topics: Topic) -> list[Partition]:
+    """Every partition of these topics, in order."""
+    return sorted((topic.id, index) for topic in topics for index in range(topic.partitions))
+
+
+def owned_field(owned: Iterable[Partition]) -> list[Struct]:
+    """The field TopicPartitions of a heartbeat."""
+    topics: dict[uuid.UUID, list[int]] = {}
+    for topic_id, partition in sorted(owned):
+        topics.setdefault(topic_id, []).append(partition)
+    return [
+        part("ConsumerGroupHeartbeat", "TopicPartitions", topic_id=topic_id, partitions=partitions)
+        for topic_id, partitions in topics.items()
+    ]
+
+
+def settle(*members: ConsumerMember) -> None:
+    """Heartbeats of all, until together they own every partition they subscribe to, each once,
+    and all are in the same epoch."""
+    wanted = partitions_of(*{topic for member in members for topic in member.topics})
+
+    def one_round() -> tuple[int, list[Partition]]:
+        for member in members:
+            member.acknowledge()
+        owned = sorted(p for member in members for p in member.owned)
+        return len({member.epoch for member in members}), owned
+
+    eventually(one_round, lambda found: found == (1, wanted),
+               "the members share one epoch and every partition")  # fmt: skip
+
+
+def settled_pair(
+    wire: Wire, *topics: Topic, **fields: Any
+) -> tuple[ConsumerMember, ConsumerMember]:
+    """A stable group of two, who share the partitions of these topics."""
+    first = ConsumerMember.stable(wire, *topics, **fields)
+    second = first.partner()
+    second.join()
+    settle(first, second)
+    return first, second
