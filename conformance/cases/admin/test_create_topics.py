@@ -174,3 +174,37 @@ def test_the_metadata_topic_cannot_be_created(wire: Wire, version: int) -> None:
     """__cluster_metadata is KRaft's own: INVALID_REQUEST (42), and it is never created."""
     result = create(wire, version, creatable("__cluster_metadata"))["__cluster_metadata"]
     expect(result.error_code, ErrorCode.INVALID_REQUEST, "error")
+
+
+@case("ADMIN-18", "CreateTopics", versions=ALL, spec="KIP-590", priority="P1")
+def test_every_broker_takes_the_request(wire: Wire, version: int) -> None:
+    """Whichever broker is asked creates the topic: nobody need look for the controller."""
+    for broker in wire.call("Metadata", topics=[]).brokers:
+        name = wire.new_name()
+        connection = wire.connect(address=(broker.host, broker.port))
+        answer = connection.call("CreateTopics", version, topics=[creatable(name)],
+                                 timeout_ms=20_000)  # fmt: skip
+        expect([(t.name, t.error_code) for t in answer.topics], [(name, 0)],
+               f"(topic, error) of broker {broker.node_id}")  # fmt: skip
+        wire.wait_for_topic(name, 1)
+
+
+@case("ADMIN-19", "CreateTopics", versions=(5, 7), spec="KIP-525", priority="P1")
+def test_the_answer_shows_the_configuration_in_force(wire: Wire, version: int) -> None:
+    """The answer (v5+) has every configuration of the new topic once: what the request gave with
+    source 1 (dynamic topic), the others as DescribeConfigs describes them."""
+    name = wire.new_name()
+    given = {"retention_ms": "86400000", "cleanup_policy": "compact"}
+    result = create(wire, version, creatable(name, 1, 1, **given))[name]
+    expect((result.error_code, result.topic_config_error_code), (0, 0), "errors")
+    wire.wait_for_topic(name, 1)
+    described = part("DescribeConfigs", "DescribeConfigsResource", resource_type=2,
+                     resource_name=name, configuration_keys=None)  # fmt: skip
+    in_force = wire.call("DescribeConfigs", resources=[described]).results[0].configs
+    expect(sorted((c.name, c.value, c.config_source, c.is_sensitive, c.read_only)
+                  for c in result.configs),
+           sorted((c.name, c.value, c.config_source, c.is_sensitive, c.read_only)
+                  for c in in_force),
+           "(name, value, source, sensitive, read only) of each configuration")  # fmt: skip
+    dynamic = sorted(c.name for c in result.configs if c.config_source == 1)
+    expect(dynamic, sorted(key.replace("_", ".") for key in given), "configurations of source 1")

@@ -132,3 +132,20 @@ def test_topics_stay_where_deletion_is_disabled(wire: Wire, version: int) -> Non
     expected = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
     expect(delete(wire, version, topic.name)[0].error_code, expected, "error")
     expect(wire.topic_metadata(topic.name).error_code, ErrorCode.NONE, "error of Metadata")
+
+
+@case("ADMIN-31", "CreatePartitions", spec="CreatePartitionsResponse.json, field Results",
+      priority="P1")  # fmt: skip
+def test_every_topic_asked_for_has_a_result(wire: Wire, version: int) -> None:
+    """The answer has one result per topic of the request, accepted and refused ones alike."""
+    growing, shrinking = wire.create_topic(), wire.create_topic(partitions=2)
+    missing = wire.new_name("missing")
+    entries = [
+        part("CreatePartitions", "CreatePartitionsTopic", name=name, count=count, assignments=None)
+        for name, count in ((growing.name, 2), (shrinking.name, 1), (missing, 2))
+    ]
+    answer = wire.call("CreatePartitions", version, topics=entries, timeout_ms=20_000)
+    errors = {growing.name: ErrorCode.NONE, shrinking.name: ErrorCode.INVALID_PARTITIONS,
+              missing: UNKNOWN}  # fmt: skip
+    expect({r.name: r.error_code for r in answer.results}, errors, "errors")
+    expect(len(answer.results), len(entries), "number of results")

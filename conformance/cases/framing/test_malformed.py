@@ -6,12 +6,12 @@ import struct
 
 import pytest
 
-from conformance.case import case, expect_that
+from conformance.case import Unsupported, case, expect, expect_that
 from conformance.cases.framing.test_requests import still_serves
 from conformance.wire import Connection, ConnectionClosed, Wire, request
 from reference_impl.wire import encode_request, request_definition
 
-METADATA = 3
+PRODUCE, FETCH, METADATA = 0, 1, 3
 
 
 def expect_closed(connection: Connection, what: str) -> None:
@@ -46,6 +46,24 @@ def test_an_unsupported_version_closes_the_connection(wire: Wire) -> None:
     connection = wire.connect()
     connection.send_bytes(frame(header(METADATA, 99) + b"\0\0\0\0\0\0"))
     expect_closed(connection, "Metadata v99")
+    still_serves(wire)
+
+
+@case("WIRE-10", "Fetch", spec="KIP-896; KAFKA-18659", priority="P1")
+def test_versions_that_kafka_4_removed_close_the_connection(wire: Wire) -> None:
+    """A broker that no longer serves Fetch below v4 serves Produce from v3 on: Produce v0 to v2 and
+    Fetch below its first version are not answered, the connection ends. Produce is advertised from
+    v0 on all the same, since librdkafka takes a higher one for a broker too old to compress."""
+    first, _ = wire.advertised["Fetch"]
+    if first < 4:
+        raise Unsupported(f"Fetch v{first} is served: this is a Kafka from before 4.0")
+    expect(wire.advertised["Produce"][0], 0, "first version of Produce that is advertised")
+    removed = [(PRODUCE, version) for version in range(3)]
+    removed += [(FETCH, version) for version in range(first)]
+    for api_key, version in removed:
+        connection = wire.connect()
+        connection.send_bytes(frame(header(api_key, version) + b"\0" * 40))
+        expect_closed(connection, f"api key {api_key} v{version}, removed")
     still_serves(wire)
 
 
@@ -149,6 +167,17 @@ def test_unknown_tags_are_ignored(wire: Wire, version: int) -> None:
     connection.send_bytes(frame(body[:-1] + tags))
     answered, answer = connection.receive("Metadata", version)
     expect_that(answered == 11 and answer.topics == [], "answer", "id 11, no topics", answer)
+
+
+@case("WIRE-20", "Metadata", versions=(9, 13), spec="class ByteUtils, readUnsignedVarint",
+      priority="P1")  # fmt: skip
+def test_a_varint_without_an_end_closes_the_connection(wire: Wire, version: int) -> None:
+    """An array length whose unsigned varint goes on after its fifth byte ends the connection."""
+    connection = wire.connect()
+    endless = b"\x80" * 9 + b"\x01"
+    connection.send_bytes(frame(header(METADATA, version) + b"\0" + endless + b"\0\0\0\0"))
+    expect_closed(connection, "varint of ten bytes")
+    still_serves(wire)
 
 
 @pytest.mark.parametrize("hello", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01"],

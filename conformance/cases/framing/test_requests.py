@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from contextlib import suppress
 
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.wire import Wire, batch, eventually, request
+from conformance.wire import ConnectionClosed, Wire, batch, eventually, request
 from reference_impl.wire import decode_response, encode_request
 
 METADATA, API_VERSIONS, FETCH = 3, 18, 1
@@ -99,6 +101,22 @@ def test_surplus_bytes_behind_a_body_are_ignored(wire: Wire, version: int) -> No
     longer = frame[4:] + b"surplus"
     connection.send_bytes(len(longer).to_bytes(4, "big") + longer)
     expect(connection.receive("Metadata", version)[0], 9, "correlation id")
+
+
+@case("WIRE-23", "Metadata", spec="class Selector, pollSelectionKeys", priority="P1")
+def test_a_client_that_only_stops_sending_is_let_go(wire: Wire, version: int) -> None:
+    """A client that closes its sending half behind a request is answered or not, and its
+    connection then ends at the broker, too: fifty of them leave nothing behind."""
+    connections = [wire.connect() for _ in range(50)]
+    for connection in connections:
+        connection.send("Metadata", version, request("Metadata", topics=[]))
+        connection.socket.shutdown(socket.SHUT_WR)
+    for connection in connections:
+        with suppress(ConnectionClosed):
+            connection.receive("Metadata", version)
+        expect_that(connection.is_closed_by_peer(), "connection whose client stopped sending",
+                    "closed by the broker", "open")  # fmt: skip
+    still_serves(wire)
 
 
 def still_serves(wire: Wire) -> None:

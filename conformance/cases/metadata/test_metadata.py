@@ -8,6 +8,7 @@ import uuid
 import pytest
 
 from conformance.case import case, expect, expect_that
+from conformance.members import coordinator
 from conformance.wire import Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -159,6 +160,33 @@ def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
     expect(found.error_code, ErrorCode.UNKNOWN_TOPIC_ID, "error")
 
 
+@case("META-13", "Metadata", versions=(10, 11), spec="class KafkaApis, handleTopicMetadataRequest",
+      priority="P1")  # fmt: skip
+def test_topic_ids_cannot_be_asked_for_before_version_12(wire: Wire, version: int) -> None:
+    """v10 and v11 have the fields for it, but a request with an id or without a name gets
+    INVALID_REQUEST (42) for each of its topics."""
+    topic = wire.create_topic()
+    by_id = part("Metadata", "MetadataRequestTopic", topic_id=topic.id, name=topic.name)
+    nameless = part("Metadata", "MetadataRequestTopic", topic_id=topic.id, name=None)
+    for wanted in (by_id, nameless):
+        answer = wire.call("Metadata", version, topics=[wanted, *named(topic.name)],
+                           allow_auto_topic_creation=False)  # fmt: skip
+        expect([t.error_code for t in answer.topics], [ErrorCode.INVALID_REQUEST] * 2, "errors")
+
+
+@case("META-14", "Metadata", versions=(1, 13), spec="class Topic, isInternal", priority="P1")
+def test_internal_topics_are_marked(wire: Wire, version: int) -> None:
+    """The topics in which Kafka keeps offsets and transactions are internal, others are not."""
+    for key_type in (0, 1):
+        coordinator(wire, wire.new_name(), key_type)
+    found = {}
+    for name in ("__consumer_offsets", "__transaction_state", wire.create_topic().name):
+        answer = eventually(lambda name=name: wire.topic_metadata(name, version),  # type: ignore[misc]
+                            lambda t: t.error_code == 0, f"{name} is described")  # fmt: skip
+        found[name] = answer.is_internal
+    expect(list(found.values()), [True, True, False], f"is_internal of {', '.join(found)}")
+
+
 @case("META-15", "Metadata", versions=(1, 13), spec="class KafkaApis, handleTopicMetadataRequest",
       priority="P1")  # fmt: skip
 def test_a_topic_named_twice_comes_once(wire: Wire, version: int) -> None:
@@ -178,6 +206,31 @@ def test_authorized_operations_come_only_if_asked_for(wire: Wire, version: int) 
                       include_topic_authorized_operations=True).topics[0]  # fmt: skip
     expect_that(asked.topic_authorized_operations != NOT_ASKED, "operations, asked for",
                 "a bit field", asked.topic_authorized_operations)  # fmt: skip
+
+
+@case("META-18", "Metadata", versions=(4, 13), spec="class MetadataCache", priority="P1")
+def test_a_topic_once_visible_stays_visible(wire: Wire, version: int) -> None:
+    """A topic that CreateTopics has made is soon in Metadata, and from then on in every answer of
+    the same broker."""
+    name = wire.new_name()
+    topic = part("CreateTopics", "CreatableTopic", name=name, num_partitions=2,
+                 replication_factor=1)  # fmt: skip
+    wire.call("CreateTopics", topics=[topic], timeout_ms=20_000)
+    eventually(lambda: wire.topic_metadata(name, version), lambda t: t.error_code == 0,
+               f"{name} is visible")  # fmt: skip
+    later = [wire.topic_metadata(name, version) for _ in range(50)]
+    expect([(t.error_code, len(t.partitions)) for t in later], [(0, 2)] * 50,
+           "(error, partitions) of fifty answers after the first")  # fmt: skip
+
+
+@case("META-21", "Metadata", versions=(13, 13), spec="KIP-1102", priority="P1")
+def test_nobody_need_bootstrap_again(wire: Wire, version: int) -> None:
+    """The error of the whole answer (v13+), which may ask a client to bootstrap again, is NONE
+    while the broker knows its cluster, whatever is wrong with a topic."""
+    answer = wire.call("Metadata", version, topics=named(wire.new_name("missing")),
+                       allow_auto_topic_creation=False)  # fmt: skip
+    expect(answer.error_code, ErrorCode.NONE, "error of the whole answer")
+    expect(answer.topics[0].error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of the topic")
 
 
 @case("META-22", "DescribeCluster", spec="KIP-700", priority="P1")

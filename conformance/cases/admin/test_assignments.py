@@ -1,0 +1,96 @@
+"""CreateTopics and CreatePartitions with replicas chosen by the client."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.case import case, expect
+from conformance.cases.admin.test_create_topics import create, expect_refused
+from conformance.wire import Wire, part
+from reference_impl.wire import ErrorCode, Struct
+
+ALL = (2, 7)
+NOBODY = 2**31 - 1
+VALIDATE = "ReplicationControlManager.validateManualPartitionAssignment"
+
+
+def a_broker(wire: Wire) -> int:
+    """The id of a broker of the target."""
+    return int(wire.call("Metadata", topics=[]).brokers[0].node_id)
+
+
+def assigned(
+    name: str, replicas: dict[int, list[int]], partitions: int = -1, factor: int = -1
+) -> Struct:
+    """A topic with these replicas by partition."""
+    rows = [
+        part("CreateTopics", "CreatableReplicaAssignment", partition_index=index, broker_ids=ids)
+        for index, ids in replicas.items()
+    ]
+    return part("CreateTopics", "CreatableTopic", name=name, num_partitions=partitions,
+                replication_factor=factor, assignments=rows)  # fmt: skip
+
+
+@case("ADMIN-13", "CreateTopics", versions=ALL, spec="ReplicationControlManager.createTopic",
+      priority="P1")  # fmt: skip
+def test_an_assignment_says_partitions_and_factor_itself(wire: Wire, version: int) -> None:
+    """A topic with an assignment is created as assigned, its partitions and replication factor
+    being -1; given beside it, either gets INVALID_REQUEST (42)."""
+    broker = a_broker(wire)
+    name = wire.new_name()
+    replicas = {0: [broker], 1: [broker]}
+    expect(create(wire, version, assigned(name, replicas))[name].error_code, 0, "error")
+    wire.wait_for_topic(name, 2)
+    found = wire.topic_metadata(name).partitions
+    expect({p.partition_index: p.replica_nodes for p in found}, replicas, "replicas by partition")
+    for partitions, factor in ((2, -1), (-1, 1), (2, 1)):
+        topic = assigned(wire.new_name(), replicas, partitions, factor)
+        expect_refused(wire, version, topic, ErrorCode.INVALID_REQUEST)
+
+
+def gap(broker: int) -> dict[int, list[int]]:
+    return {0: [broker], 2: [broker]}
+
+
+def twice(broker: int) -> dict[int, list[int]]:
+    return {0: [broker, broker]}
+
+
+def unknown(broker: int) -> dict[int, list[int]]:
+    return {0: [NOBODY]}
+
+
+def uneven(broker: int) -> dict[int, list[int]]:
+    return {0: [broker], 1: []}
+
+
+@pytest.mark.parametrize("wrong", [gap, twice, unknown, uneven], ids=lambda f: f.__name__)
+@case("ADMIN-14", "CreateTopics", versions=ALL, spec=VALIDATE, priority="P1")
+def test_an_impossible_assignment_is_refused(wire: Wire, version: int, wrong: object) -> None:
+    """Partition numbers with a gap, a broker twice in a partition, a broker that does not exist,
+    or partitions with different numbers of replicas get INVALID_REPLICA_ASSIGNMENT (39)."""
+    replicas = wrong(a_broker(wire))  # type: ignore[operator]
+    expect_refused(wire, version, assigned(wire.new_name(), replicas),
+                   ErrorCode.INVALID_REPLICA_ASSIGNMENT)  # fmt: skip
+
+
+@case("ADMIN-29", "CreatePartitions", spec="ReplicationControlManager.createPartitions",
+      priority="P1")  # fmt: skip
+def test_new_partitions_need_an_assignment_each(wire: Wire, version: int) -> None:
+    """From one partition to three with an assignment for one new partition only, or for brokers
+    that do not exist: INVALID_REPLICA_ASSIGNMENT (39), and nothing grows. With one each it does."""
+    topic, broker = wire.create_topic(), a_broker(wire)
+
+    def grow(*replicas: list[int]) -> int:
+        rows = [part("CreatePartitions", "CreatePartitionsAssignment", broker_ids=ids)
+                for ids in replicas]  # fmt: skip
+        entry = part("CreatePartitions", "CreatePartitionsTopic", name=topic.name, count=3,
+                     assignments=rows)  # fmt: skip
+        answer = wire.call("CreatePartitions", version, topics=[entry], timeout_ms=20_000)
+        return int(answer.results[0].error_code)
+
+    for wrong in ([[broker]], [[broker]] * 3, [[broker], [NOBODY]], [[broker], []]):
+        expect(grow(*wrong), ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"error of {wrong}")
+    expect(len(wire.topic_metadata(topic.name).partitions), 1, "partitions afterwards")
+    expect(grow([broker], [broker]), ErrorCode.NONE, "error with an assignment each")
+    wire.wait_for_topic(topic.name, 3)

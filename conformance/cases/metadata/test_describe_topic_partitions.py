@@ -1,0 +1,69 @@
+"""DescribeTopicPartitions: topics in pages (KIP-966)."""
+
+from __future__ import annotations
+
+from conformance.case import case, expect, expect_that
+from conformance.wire import Wire, part
+from reference_impl.wire import ErrorCode, Struct
+
+SPEC = "KIP-966, DescribeTopicPartitions"
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def describe(
+    wire: Wire, version: int, names: list[str], *, limit: int = 2000, cursor: Struct | None = None
+) -> Struct:
+    """A page of these topics; `cursor` is what the page before ended with."""
+    if cursor is not None:
+        cursor = part("DescribeTopicPartitions", "Cursor", topic_name=cursor.topic_name,
+                      partition_index=cursor.partition_index)  # fmt: skip
+    return wire.call(
+        "DescribeTopicPartitions", version,
+        topics=[part("DescribeTopicPartitions", "TopicRequest", name=name) for name in names],
+        response_partition_limit=limit, cursor=cursor,
+    )  # fmt: skip
+
+
+@case("META-25", "DescribeTopicPartitions", spec=SPEC, priority="P1")
+def test_an_unknown_topic_is_refused_beside_the_others(wire: Wire, version: int) -> None:
+    """A topic that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3) and has no partitions; one
+    that exists is described in the same answer, as Metadata describes it."""
+    topic, missing = wire.create_topic(partitions=2), wire.new_name("missing")
+    answer = describe(wire, version, [missing, topic.name])
+    found = {t.name: t for t in answer.topics}
+    expect(sorted(found), sorted([missing, topic.name]), "topics")
+    expect((found[missing].error_code, found[missing].partitions), (UNKNOWN, []),
+           "(error, partitions) of the missing one")  # fmt: skip
+    described = found[topic.name]
+    expect((described.error_code, described.topic_id, described.is_internal),
+           (0, topic.id, False), "(error, id, internal)")  # fmt: skip
+    expect([(p.partition_index, p.leader_id, p.isr_nodes) for p in described.partitions],
+           [(p.partition_index, p.leader_id, p.isr_nodes)
+            for p in sorted(wire.topic_metadata(topic.name).partitions,
+                            key=lambda p: p.partition_index)],
+           "(partition, leader, in-sync replicas)")  # fmt: skip
+    expect(answer.next_cursor, None, "cursor behind the last page")
+
+
+@case("META-26", "DescribeTopicPartitions", spec=SPEC, priority="P1")
+def test_pages_follow_each_other_without_gaps(wire: Wire, version: int) -> None:
+    """With room for one partition in a page, a cursor names what comes next; following it shows
+    every partition of every topic once, in the order of names and numbers."""
+    topics = [wire.create_topic(partitions=3), wire.create_topic(partitions=2)]
+    names = sorted(topic.name for topic in topics)
+    wanted = [
+        (t.name, p) for t in sorted(topics, key=lambda t: t.name) for p in range(t.partitions)
+    ]
+    seen: list[tuple[str, int]] = []
+    cursor = None
+    for _ in wanted:
+        page = describe(wire, version, names, limit=1, cursor=cursor)
+        found = [(t.name, p.partition_index) for t in page.topics for p in t.partitions]
+        expect_that(len(found) <= 1, "partitions in a page", "at most 1", found)
+        seen += found
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+        expect((cursor.topic_name, cursor.partition_index), wanted[len(seen)], "cursor")
+    expect(seen, wanted, "(topic, partition) of all pages")
+    expect(cursor, None, "cursor behind the last page")
