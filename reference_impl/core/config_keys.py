@@ -23,7 +23,12 @@ class ConfigType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+    """Never told to anybody: DescribeConfigs answers null for its value (KIP-226)."""
 
+
+_TEXTS = (ConfigType.STRING, ConfigType.CLASS, ConfigType.PASSWORD)
 
 _RANGES = {
     ConfigType.SHORT: (-(2**15), 2**15 - 1),
@@ -59,7 +64,7 @@ class ConfigKey:
             for item in split_list(text):
                 if self.one_of is not None and item not in self.one_of:
                     raise self._bad(text, f"it must be a list of {' and '.join(self.one_of)}")
-        elif self.type is ConfigType.STRING:
+        elif self.type in _TEXTS:
             if self.one_of is not None and text not in self.one_of:
                 raise self._bad(text, f"it must be one of {', '.join(self.one_of)}")
         else:

@@ -2,72 +2,25 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import pytest
 
 from conformance.case import case, expect, expect_that
+from conformance.cases.configs.configs import (
+    Operation,
+    Source,
+    Type,
+    alter,
+    change,
+    describe,
+    setting,
+    wait_for,
+)
 from conformance.wire import Wire, eventually, part
-from reference_impl.wire import ErrorCode, Struct
+from reference_impl.wire import ErrorCode
 
-TOPIC = 2
-DYNAMIC_TOPIC_CONFIG = 1
 DESCRIBE = "KIP-133; DescribeConfigsResponse.json"
 ALTER = "KIP-339"
 DAY_MS = "86400000"
-
-
-class Operation(IntEnum):
-    """AlterConfigOp.OpType."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-def describe(
-    wire: Wire, name: str, keys: list[str] | None = None, version: int | None = None
-) -> Struct:
-    """DescribeConfigs of one resource: its entry."""
-    resource = part("DescribeConfigs", "DescribeConfigsResource", resource_type=TOPIC,
-                    resource_name=name, configuration_keys=keys)  # fmt: skip
-    answer = wire.call("DescribeConfigs", version, resources=[resource])
-    expect([(r.resource_type, r.resource_name) for r in answer.results], [(TOPIC, name)],
-           "resources in the answer")  # fmt: skip
-    return answer.results[0]  # type: ignore[no-any-return]
-
-
-def setting(wire: Wire, topic: str, key: str) -> tuple[str | None, int]:
-    """One configuration of a topic: (value, source)."""
-    found = describe(wire, topic, [key])
-    expect((found.error_code, [c.name for c in found.configs]), (0, [key]), "(error, keys)")
-    return found.configs[0].value, found.configs[0].config_source
-
-
-def change(key: str, value: str | None, operation: Operation = Operation.SET) -> Struct:
-    return part("IncrementalAlterConfigs", "AlterableConfig", name=key, value=value,
-                config_operation=int(operation))  # fmt: skip
-
-
-def alter(
-    wire: Wire, version: int, changes: dict[str, list[Struct]], *, validate_only: bool = False
-) -> dict[str, int]:
-    """IncrementalAlterConfigs of topics: name -> error code."""
-    resources = [
-        part("IncrementalAlterConfigs", "AlterConfigsResource", resource_type=TOPIC,
-             resource_name=topic, configs=configs)
-        for topic, configs in changes.items()
-    ]  # fmt: skip
-    answer = wire.call("IncrementalAlterConfigs", version, resources=resources,
-                       validate_only=validate_only)  # fmt: skip
-    return {r.resource_name: r.error_code for r in answer.responses}
-
-
-def wait_for(wire: Wire, topic: str, key: str, value: str) -> None:
-    """Wait until the broker has heard of a change that the controller accepted."""
-    eventually(lambda: setting(wire, topic, key)[0], lambda found: found == value,
-               f"{key} of {topic} becomes {value}")  # fmt: skip
 
 
 @case("CONF-01", "DescribeConfigs", spec=DESCRIBE + "; KIP-226")
@@ -81,10 +34,10 @@ def test_all_configurations_of_a_topic_are_described(wire: Wire, version: int) -
     expect(len(configs), len(found.configs), "distinct names")
     for key in ("cleanup.policy", "retention.bytes", "segment.bytes", "max.message.bytes"):
         expect_that(key in configs, "keys described", key, sorted(configs))
-        expect_that(configs[key].config_source != DYNAMIC_TOPIC_CONFIG, f"source of {key}",
+        expect_that(configs[key].config_source != Source.DYNAMIC_TOPIC, f"source of {key}",
                     "not 1", configs[key].config_source)  # fmt: skip
     given = configs["retention.ms"]
-    expect((given.value, given.config_source), (DAY_MS, DYNAMIC_TOPIC_CONFIG), "(value, source)")
+    expect((given.value, given.config_source), (DAY_MS, Source.DYNAMIC_TOPIC), "(value, source)")
     expect((given.read_only, given.is_sensitive), (False, False), "(read only, sensitive)")
     expect(configs["cleanup.policy"].value, "delete", "default of cleanup.policy")
 
@@ -111,6 +64,41 @@ def test_a_topic_that_cannot_be_described_is_refused(wire: Wire, version: int) -
            "(error, configurations) of an invalid name")  # fmt: skip
 
 
+@case("CONF-04", "DescribeConfigs", spec="KIP-226, synonyms; KIP-569", priority="P1")
+def test_synonyms_types_and_documentation_are_told_if_asked_for(wire: Wire, version: int) -> None:
+    """With include_synonyms every value that would be in force if those before it were not is
+    told, the one in force first, then the broker's; without, none. From v3 on each configuration
+    has its type, and a text with include_documentation, null without."""
+    topic = wire.create_topic(config={"retention.bytes": "1000000"}).name
+    types = {"retention.bytes": Type.LONG, "cleanup.policy": Type.LIST, "preallocate": Type.BOOLEAN,
+             "compression.type": Type.STRING, "segment.bytes": Type.INT,
+             "min.cleanable.dirty.ratio": Type.DOUBLE}  # fmt: skip
+    keys = list(types)
+    full = describe(wire, topic, keys, version, include_synonyms=True, include_documentation=True)
+    plain = describe(wire, topic, keys, version)
+    told = {c.name: c for c in full.configs}
+    expect(sorted(told), sorted(keys), "keys")
+    given = told["retention.bytes"]
+    expect([(s.name, s.value, s.source) for s in given.synonyms][:1],
+           [("retention.bytes", "1000000", Source.DYNAMIC_TOPIC)], "first synonym")  # fmt: skip
+    expect([(s.name, s.source) for s in given.synonyms][-1],
+           ("log.retention.bytes", Source.DEFAULT), "last synonym")  # fmt: skip
+    for found in full.configs:
+        sources = [s.source for s in found.synonyms]
+        expect(sources, sorted(sources), f"sources of {found.name}, the strongest first")
+        expect((found.value, found.config_source),
+               (found.synonyms[0].value, found.synonyms[0].source),
+               f"(value, source) of {found.name}")  # fmt: skip
+        if version >= 3:
+            expect(found.config_type, types[found.name], f"type of {found.name}")
+            expect_that(bool(found.documentation), f"documentation of {found.name}", "a text",
+                        found.documentation)  # fmt: skip
+    expect([c.synonyms for c in plain.configs], [[]] * len(keys), "synonyms, not asked for")
+    if version >= 3:
+        expect([c.documentation for c in plain.configs], [None] * len(keys),
+               "documentation, not asked for")  # fmt: skip
+
+
 @case("CONF-07", "IncrementalAlterConfigs", spec=ALTER)
 def test_a_configuration_is_set(wire: Wire, version: int) -> None:
     """A configuration that was SET is described with its new value and source 1 (dynamic topic);
@@ -118,8 +106,8 @@ def test_a_configuration_is_set(wire: Wire, version: int) -> None:
     topic = wire.create_topic(config={"max.message.bytes": "2000"}).name
     expect(alter(wire, version, {topic: [change("retention.ms", DAY_MS)]}), {topic: 0}, "errors")
     wait_for(wire, topic, "retention.ms", DAY_MS)
-    expect(setting(wire, topic, "retention.ms"), (DAY_MS, DYNAMIC_TOPIC_CONFIG), "(value, source)")
-    expect(setting(wire, topic, "max.message.bytes"), ("2000", DYNAMIC_TOPIC_CONFIG), "the other")
+    expect(setting(wire, topic, "retention.ms"), (DAY_MS, Source.DYNAMIC_TOPIC), "(value, source)")
+    expect(setting(wire, topic, "max.message.bytes"), ("2000", Source.DYNAMIC_TOPIC), "the other")
 
 
 @case("CONF-08", "IncrementalAlterConfigs", spec=ALTER)
@@ -154,6 +142,24 @@ def test_only_a_list_is_appended_to(wire: Wire, version: int) -> None:
     topic = wire.create_topic().name
     errors = alter(wire, version, {topic: [change("retention.ms", "1", Operation.APPEND)]})
     expect(errors, {topic: ErrorCode.INVALID_CONFIG}, "errors")
+
+
+@case("CONF-11", "IncrementalAlterConfigs", spec="class ConfigAdminManager", priority="P1")
+def test_what_is_named_twice_is_not_changed(wire: Wire, version: int) -> None:
+    """A key twice in one resource, or a resource twice in one request, gets INVALID_REQUEST (42),
+    the resource for each time; nothing of it is changed, others are."""
+    topic, other = wire.create_topic().name, wire.create_topic().name
+    before = setting(wire, topic, "retention.ms")
+    once, again = change("retention.ms", DAY_MS), change("retention.ms", "1000000")
+    errors = alter(wire, version, {topic: [once, again], other: [once]})
+    expect(errors, {topic: ErrorCode.INVALID_REQUEST, other: 0}, "errors of a key named twice")
+    twice = [part("IncrementalAlterConfigs", "AlterConfigsResource", resource_type=2,
+                  resource_name=topic, configs=[row]) for row in (once, again)]  # fmt: skip
+    answer = wire.call("IncrementalAlterConfigs", version, resources=twice)
+    expect([r.error_code for r in answer.responses], [ErrorCode.INVALID_REQUEST] * 2,
+           "errors of a topic named twice")  # fmt: skip
+    wait_for(wire, other, "retention.ms", DAY_MS)
+    expect(setting(wire, topic, "retention.ms"), before, "(value, source) afterwards")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,93 @@
+"""What the cases of configurations share: describe a resource, alter some, wait for the change."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from conformance.case import expect
+from conformance.wire import Wire, eventually, part
+from reference_impl.wire import Struct
+
+TOPIC, BROKER = 2, 4
+"""ConfigResource.Type."""
+
+
+class Source(IntEnum):
+    """Where a value comes from (DescribeConfigsResponse.ConfigSource)."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class Type(IntEnum):
+    """DescribeConfigsResponse.ConfigType (KIP-569)."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Operation(IntEnum):
+    """AlterConfigOp.OpType."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+def describe(
+    wire: Wire, name: str, keys: list[str] | None = None, version: int | None = None, *,
+    resource_type: int = TOPIC, **options: bool,
+) -> Struct:  # fmt: skip
+    """DescribeConfigs of one resource: its entry."""
+    resource = part("DescribeConfigs", "DescribeConfigsResource", resource_type=resource_type,
+                    resource_name=name, configuration_keys=keys)  # fmt: skip
+    answer = wire.call("DescribeConfigs", version, resources=[resource], **options)
+    expect([(r.resource_type, r.resource_name) for r in answer.results],
+           [(resource_type, name)], "resources in the answer")  # fmt: skip
+    return answer.results[0]  # type: ignore[no-any-return]
+
+
+def setting(wire: Wire, name: str, key: str, resource_type: int = TOPIC) -> tuple[str | None, int]:
+    """One configuration of a resource: (value, source)."""
+    found = describe(wire, name, [key], resource_type=resource_type)
+    expect((found.error_code, [c.name for c in found.configs]), (0, [key]), "(error, keys)")
+    return found.configs[0].value, found.configs[0].config_source
+
+
+def change(key: str, value: str | None, operation: Operation = Operation.SET) -> Struct:
+    return part("IncrementalAlterConfigs", "AlterableConfig", name=key, value=value,
+                config_operation=int(operation))  # fmt: skip
+
+
+def alter(
+    wire: Wire, version: int | None, changes: dict[str, list[Struct]], *,
+    resource_type: int = TOPIC, validate_only: bool = False,
+) -> dict[str, int]:  # fmt: skip
+    """IncrementalAlterConfigs of resources of one type: name -> error code."""
+    resources = [
+        part("IncrementalAlterConfigs", "AlterConfigsResource", resource_type=resource_type,
+             resource_name=name, configs=configs)
+        for name, configs in changes.items()
+    ]  # fmt: skip
+    answer = wire.call("IncrementalAlterConfigs", version, resources=resources,
+                       validate_only=validate_only)  # fmt: skip
+    return {r.resource_name: r.error_code for r in answer.responses}
+
+
+def wait_for(wire: Wire, topic: str, key: str, value: str) -> None:
+    """Wait until the broker has heard of a change that the controller accepted."""
+    eventually(lambda: setting(wire, topic, key)[0], lambda found: found == value,
+               f"{key} of {topic} becomes {value}")  # fmt: skip

@@ -1,0 +1,141 @@
+"""Configurations of brokers: as started, changed while they run, and kept secret (KIP-226)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from conformance.case import case, expect, expect_that
+from conformance.cases.configs.configs import (
+    BROKER,
+    Operation,
+    Source,
+    Type,
+    alter,
+    change,
+    describe,
+    setting,
+)
+from conformance.variants import STRICT
+from conformance.wire import Wire, eventually
+from reference_impl.wire import ErrorCode, Struct
+
+ALL_BROKERS = ""
+KEY, TOPIC_KEY = "log.segment.delete.delay.ms", "file.delete.delay.ms"
+"""A key that may be changed while a broker runs, and the topic's key of which it is the default."""
+READ_ONLY = "num.partitions"
+NOBODY = str(2**31 - 1)
+
+
+def a_broker(wire: Wire) -> str:
+    """The id of the broker that is asked, as the name of its resource."""
+    brokers = wire.call("Metadata", topics=[]).brokers
+    asked = [b for b in brokers if (b.host, b.port) == wire.addresses[0]]
+    return str((asked or brokers)[0].node_id)
+
+
+@case("CONF-05", "DescribeConfigs", spec="class ConfigHelper; KIP-226", priority="P1")
+def test_a_broker_describes_itself_alone(wire: Wire, version: int) -> None:
+    """A broker asked by its own id describes its configuration: what it was started with has
+    source 4 (static), the rest 5 (default). Another id, or a name that is no number, gets
+    INVALID_REQUEST (42)."""
+    broker = a_broker(wire)
+    found = describe(wire, broker, None, version, resource_type=BROKER)
+    expect(found.error_code, ErrorCode.NONE, "error")
+    configs = {c.name: c for c in found.configs}
+    expect(len(configs), len(found.configs), "distinct names")
+    listeners = configs["listeners"]
+    expect(listeners.config_source, Source.STATIC_BROKER, "source of listeners")
+    expect(configs[READ_ONLY].read_only, True, f"{READ_ONLY} is read only")
+    expect(configs[KEY].read_only, False, f"{KEY} is read only")
+    for name in (NOBODY, "broker"):
+        other = describe(wire, name, None, version, resource_type=BROKER)
+        expect((other.error_code, other.configs), (ErrorCode.INVALID_REQUEST, []),
+               f"(error, configurations) of {name}")  # fmt: skip
+
+
+@case("CONF-06", "DescribeConfigs", spec="KIP-226; class ConfigHelper", priority="P1",
+      config=STRICT)  # fmt: skip
+def test_a_secret_is_never_told(wire: Wire, version: int) -> None:
+    """A password with which the broker was started is described as sensitive, and its value is
+    null, as is that of each synonym."""
+    found = describe(wire, a_broker(wire), None, version, resource_type=BROKER,
+                     include_synonyms=True)  # fmt: skip
+    secret = next(c for c in found.configs if c.name == "ssl.key.password")
+    expect(secret.config_source, Source.STATIC_BROKER, "source of ssl.key.password")
+    for config in found.configs:
+        if (
+            config.name == secret.name
+            or config.is_sensitive
+            or (version >= 3 and config.config_type == Type.PASSWORD)
+        ):
+            told = [config.value, *(s.value for s in config.synonyms)]
+            expect((config.is_sensitive, set(told)), (True, {None}),
+                   f"(sensitive, values) of {config.name}")  # fmt: skip
+
+
+@contextmanager
+def altered(wire: Wire, version: int, key: str, values: dict[str, str]) -> Iterator[None]:
+    """Set a key of brokers by resource name, and take it back."""
+    for name, value in values.items():
+        errors = alter(wire, version, {name: [change(key, value)]}, resource_type=BROKER)
+        expect(errors, {name: 0}, "errors")
+    try:
+        yield
+    finally:
+        for name in values:
+            removal = change(key, None, Operation.DELETE)
+            alter(wire, version, {name: [removal]}, resource_type=BROKER)
+
+
+@case("CONF-16", "IncrementalAlterConfigs", spec="KIP-226, order of precedence", priority="P1",
+      config=STRICT)  # fmt: skip
+def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version: int) -> None:
+    """A value for all brokers (resource name "") is in force with source 3 until one of this
+    broker, source 2, is set; topics that set nothing have it, too; without both the default is in
+    force again."""
+    broker, topic = a_broker(wire), wire.create_topic().name
+    before = setting(wire, broker, KEY, BROKER), setting(wire, topic, TOPIC_KEY)
+
+    def shown() -> tuple[tuple[str | None, int], tuple[str | None, int]]:
+        return setting(wire, broker, KEY, BROKER), setting(wire, topic, TOPIC_KEY)
+
+    with altered(wire, version, KEY, {ALL_BROKERS: "70001"}):
+        expected = ("70001", Source.DYNAMIC_DEFAULT_BROKER)
+        eventually(shown, lambda found: found == (expected, expected), "(broker, topic), for all")
+        with altered(wire, version, KEY, {broker: "70002"}):
+            expected = ("70002", Source.DYNAMIC_BROKER)
+            eventually(shown, lambda found: found == (expected, expected), "(broker, topic), own")
+            synonyms = describe(wire, broker, [KEY], resource_type=BROKER, include_synonyms=True)
+            expect([(s.value, s.source) for s in synonyms.configs[0].synonyms][:2],
+                   [("70002", Source.DYNAMIC_BROKER), ("70001", Source.DYNAMIC_DEFAULT_BROKER)],
+                   "synonyms, the strongest first")  # fmt: skip
+        only_default = describe(wire, ALL_BROKERS, None, resource_type=BROKER).configs
+        expect([(c.value, c.config_source) for c in only_default if c.name == KEY],
+               [("70001", Source.DYNAMIC_DEFAULT_BROKER)], "described for all brokers")  # fmt: skip
+    eventually(shown, lambda found: found == before, "(broker, topic) afterwards")
+
+
+@case("CONF-16", "IncrementalAlterConfigs", spec="class DynamicBrokerConfig, validateConfigs",
+      priority="P1", config=STRICT)  # fmt: skip
+def test_what_needs_a_restart_is_not_altered(wire: Wire, version: int) -> None:
+    """A key that is read only, a value that cannot be, a key of one broker set for all, and
+    another broker's id get INVALID_REQUEST (42), and nothing is altered."""
+    broker = a_broker(wire)
+    before = described(wire, broker)
+    for name, key, value in (
+        (broker, READ_ONLY, "7"), (ALL_BROKERS, READ_ONLY, "7"), (broker, KEY, "soon"),
+        (ALL_BROKERS, "listeners", "PLAINTEXT://127.0.0.1:1"), (NOBODY, KEY, "70003"),
+    ):  # fmt: skip
+        errors = alter(wire, version, {name: [change(key, value)]}, resource_type=BROKER)
+        expect(errors, {name: ErrorCode.INVALID_REQUEST}, f"errors of {key}={value}")
+    with altered(wire, version, KEY, {broker: "70004"}):
+        # A change made after them is there: by then theirs would be, too.
+        eventually(lambda: setting(wire, broker, KEY, BROKER)[0], lambda v: v == "70004", KEY)
+    eventually(lambda: described(wire, broker), lambda found: found == before, "configuration")
+
+
+def described(wire: Wire, broker: str) -> list[tuple[str, str | None, int]]:
+    found: Struct = describe(wire, broker, None, resource_type=BROKER)
+    expect_that(len(found.configs) > 0, "configurations", "some", found)
+    return sorted((c.name, c.value, c.config_source) for c in found.configs)
