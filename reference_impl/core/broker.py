@@ -55,6 +55,7 @@ class Broker:
         self.enter(moment)
         self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
         self.logs = LogDirectory(storage, directory)
+        self.sends_from_files = storage.sends_from_files
         self.cleaner = Cleaner(storage, self.logs)
         self.metadata = MetadataLog(self.logs, self.now_ms)
         self.producer_ids = ProducerIds(self)

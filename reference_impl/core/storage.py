@@ -57,6 +57,9 @@ class File(Protocol):
 class Storage(Protocol):
     """A tree of files and directories. Every method may raise StorageError."""
 
+    sends_from_files: bool
+    """Whether a host may send what lies in a file without reading it (sendfile(2))."""
+
     def open(self, path: str, *, create: bool = False) -> File:
         """The file at `path`; with `create`, an empty one if there is none."""
 
@@ -141,6 +144,8 @@ class MemoryStorage:
     renames and cuts are durable at once and in order; the bytes of a file are durable up to its
     last `sync`.
     """
+
+    sends_from_files = False
 
     def __init__(self, capacity_bytes: int | None = None) -> None:
         self.capacity_bytes = capacity_bytes

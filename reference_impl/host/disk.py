@@ -95,6 +95,11 @@ class DiskFile:
             with _speaking(self.path):
                 raise error
 
+    def duplicate(self) -> int:
+        """A descriptor of the caller's own, good even when the file is deleted meanwhile."""
+        with _speaking(self.path):
+            return os.dup(self._disk.descriptor(self))
+
     def size(self) -> int:
         """The size in bytes, without asking the file system."""
         return self._size
@@ -117,6 +122,8 @@ class DiskFile:
 
 class Disk:
     """Storage over the operating system's files."""
+
+    sends_from_files = True
 
     def __init__(self, descriptors_max: int | None = None) -> None:
         self._descriptors_max = descriptors_max or _descriptor_limit()

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from reference_impl.core.effects import (
@@ -32,9 +32,10 @@ from reference_impl.core.events import (
     TimerFired,
     TimerKey,
 )
+from reference_impl.core.log.segment import Slice
 from reference_impl.core.node import Node
 from reference_impl.core.storage import StorageError
-from reference_impl.wire import encode_response
+from reference_impl.wire import ApiKey, encode_response_parts
 
 log = logging.getLogger("reference_impl.host")
 
@@ -44,6 +45,9 @@ class Answerable(Protocol):
 
     def answer(self, data: bytes | None) -> None:
         """Send the answer to the request in flight (None: there is none), and go on."""
+
+    def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
+        """The same, where parts of the answer lie in files."""
 
     def drop(self, reason: str) -> None:
         """Close, and say why in the log."""
@@ -106,9 +110,11 @@ class NodeHost:
             return  # it was closed while its request waited
         request = effect.request
         version = request.api_version if effect.version is None else effect.version
-        connection.answer(
-            encode_response(request.api_key, version, request.correlation_id, effect.body)
-        )
+        parts = encode_response_parts(request.api_key, version, request.correlation_id, effect.body)
+        if request.api_key == ApiKey.FETCH and any(isinstance(part, Slice) for part in parts):
+            connection.answer_from_files(parts)
+        else:
+            connection.answer(b"".join(parts))
 
     def _release(self, effect: Release) -> None:
         connection = self.connections.get(effect.request.connection)

@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from itertools import count
 from typing import cast
 
 from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.events import Request
+from reference_impl.core.log.segment import Slice
+from reference_impl.core.storage import StorageError
 from reference_impl.host.node import NodeHost
+from reference_impl.host.sendfile import send_parts
 from reference_impl.wire import (
     API_NAMES,
     ApiKey,
@@ -115,6 +119,7 @@ class Connection(asyncio.Protocol):
         self._is_pumping = False
         self._is_paused = False
         self._broken: str | None = None
+        self._sending: asyncio.Task[None] | None = None
         self.last_used_s = self._loop.time()
 
     @property
@@ -161,6 +166,24 @@ class Connection(asyncio.Protocol):
             if self._gathered_bytes > GATHERED_BYTES_MAX:
                 self._send_answers()
         self._pump()
+
+    def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
+        """The request stays in flight until the last part is sent: nothing may come between."""
+        self._send_answers()
+        if self._transport is not None:
+            self._sending = self._loop.create_task(self._send_from_files(self._transport, parts))
+
+    async def _send_from_files(
+        self, transport: asyncio.Transport, parts: Sequence[bytes | Slice]
+    ) -> None:
+        try:
+            await send_parts(self._loop, transport, parts)
+        except (OSError, RuntimeError, StorageError) as error:  # RuntimeError: it closes already
+            # A part of the answer may be sent: the client cannot find the next one any more.
+            log.warning("connection %d from %s closed: %s", self.id, self._client_host, error)
+            self.abandon()
+        else:
+            self.answer(None)
 
     def drop(self, reason: str) -> None:
         log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)

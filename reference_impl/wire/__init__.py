@@ -26,6 +26,7 @@ from reference_impl.wire.frames import (
     encode_request,
     encode_request_header,
     encode_response,
+    encode_response_parts,
     request_header_version,
     response_header_version,
 )
@@ -121,6 +122,7 @@ __all__ = [
     "encode_request",
     "encode_request_header",
     "encode_response",
+    "encode_response_parts",
     "encode_versioned",
     "end_txn_marker",
     "error_name",

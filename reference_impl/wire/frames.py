@@ -232,9 +232,26 @@ def encode_response(
     kafka_version: str | None = None,
 ) -> bytes:
     """A response with its size and header, ready to send."""
+    return b"".join(
+        encode_response_parts(api_key, api_version, correlation_id, body, kafka_version)
+    )
+
+
+def encode_response_parts(
+    api_key: int,
+    api_version: int,
+    correlation_id: int,
+    body: Struct,
+    kafka_version: str | None = None,
+) -> list[Any]:
+    """The same in parts, for a sender that has `records` elsewhere.
+
+    A field of type records may then hold any object with a length, which comes out as the part that
+    it is: how many bytes the sender will put there (a slice of a file).
+    """
     parts = _of_api("response", api_key, api_version, kafka_version).encode_parts(body, api_version)
     tags = b"\0" if response_header_version(api_key, api_version) else b""
-    return _framed([_CORRELATION_ID.pack(correlation_id) + tags, *parts])
+    return _with_size([_CORRELATION_ID.pack(correlation_id) + tags, *parts])
 
 
 def decode_response_header(
@@ -289,4 +306,8 @@ def _definition(kind: str, api_key: int, api_version: int, kafka_version: str | 
 
 
 def _framed(parts: list[Any]) -> bytes:
-    return b"".join([_SIZE.pack(sum(map(len, parts))), *parts])
+    return b"".join(_with_size(parts))
+
+
+def _with_size(parts: list[Any]) -> list[Any]:
+    return [_SIZE.pack(sum(map(len, parts))), *parts]

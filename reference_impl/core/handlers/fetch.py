@@ -14,6 +14,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.fetch_sessions import FetchContext, Row, Wanted
 from reference_impl.core.log.partition_log import OffsetOutOfRange
+from reference_impl.core.log.segment import Slice
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
@@ -25,6 +26,9 @@ READ_COMMITTED = 1
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNDEFINED_EPOCH = -1
 ZSTD_SINCE = 10
+SENT_FROM_FILE_BYTES = 8 << 20
+"""From this size on it costs a third less processor time to send from the file than to read first,
+and no memory; below, asyncio's bookkeeping costs more than the copy (measured over loopback)."""
 
 
 def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -136,6 +140,7 @@ class PendingFetch:
             # KIP-74: the first batch of all comes whole, however small the limits, so that a
             # consumer gets past it.
             at_least_one=reading.bytes_read == 0,
+            from_file=self._broker.sends_from_files,
         )
         if isolation == READ_COMMITTED and row.records:
             row.aborted_transactions = self._aborted(partition, params.fetch_offset, row.records)
@@ -143,12 +148,15 @@ class PendingFetch:
         reading.bytes_left = max(0, reading.bytes_left - len(row.records))
         return row
 
-    def _aborted(self, partition: Partition, from_offset: int, records: bytes) -> list[Struct]:
+    def _aborted(
+        self, partition: Partition, from_offset: int, records: bytes | Slice
+    ) -> list[Struct]:
         """What the reader must leave out of what it gets (KIP-98)."""
-        *_, (last, _, _) = batches(records)
-        aborted = self._broker.rules.aborted_transactions(
-            partition, from_offset, last.last_offset + 1
-        )
+        rules, end = self._broker.rules, partition.log.last_stable_offset
+        if not rules.aborted_transactions(partition, from_offset, end):
+            return []  # nearly always: then nobody need know where the slice ends
+        *_, (last, _, _) = batches(records.read() if isinstance(records, Slice) else records)
+        aborted = rules.aborted_transactions(partition, from_offset, last.last_offset + 1)
         return [
             RESPONSE.struct(
                 "AbortedTransaction", producer_id=each.producer_id, first_offset=each.first_offset
@@ -158,16 +166,29 @@ class PendingFetch:
 
 
 def read(
-    partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
-) -> bytes:
-    """Whole batches, from the one that contains `offset`, below `end`; raises Refused."""
+    partition: Partition,
+    offset: int,
+    max_bytes: int,
+    end: int,
+    *,
+    at_least_one: bool,
+    from_file: bool = False,
+) -> bytes | Slice:
+    """Whole batches, from the one that contains `offset`, below `end`; raises Refused.
+
+    from_file: where they are many, only where they lie; the host sends them from there.
+    """
     try:
-        result = partition.log.read(offset, max_bytes, end, at_least_one=at_least_one)
+        found = partition.log.locate(offset, max_bytes, end, at_least_one=at_least_one)
+        if found is None:
+            return b""
+        if from_file and found.size >= SENT_FROM_FILE_BYTES:
+            return found
+        return found.read()
     except OffsetOutOfRange as error:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from None
     except StorageError as error:
         raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-    return result.records
 
 
 def check_reader(request: Request, partition: Partition) -> None:

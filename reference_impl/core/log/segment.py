@@ -59,6 +59,9 @@ class Slice:
     size: int
     first_offset: int
 
+    def __len__(self) -> int:
+        return self.size
+
     def read(self) -> bytes:
         """The bytes of the batches."""
         return self.file.read(self.position, self.size)
