@@ -28,6 +28,7 @@ from reference_impl.core.partition import Partition
 from reference_impl.core.producer_ids import ProducerIds
 from reference_impl.core.replicas import Replicas
 from reference_impl.core.rules import Rules
+from reference_impl.core.security.access import Access
 from reference_impl.core.security.principals import Principals
 from reference_impl.core.storage import Storage
 from reference_impl.core.transactions.coordinator import TransactionCoordinator
@@ -62,6 +63,7 @@ class Broker:
         self.replicas = Replicas(self.logs, config.topic_defaults, rules.restores_producer_state)
         self.parking = Parking()
         self.principals = Principals()
+        self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots")
         )

@@ -26,8 +26,13 @@ from reference_impl.core.topic_configs import TOPIC_CONFIGS, defaults_from
 _B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 _SHORT, _LIST = ConfigType.SHORT, ConfigType.LIST
 
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+"""Kafka's own authorizer, which keeps ACLs in the metadata log (KIP-801)."""
+
 _OBEYED = (
     ConfigKey("advertised.listeners", _LIST, None),
+    ConfigKey("allow.everyone.if.no.acl.found", _B, "false"),
+    ConfigKey("authorizer.class.name", _S, "", one_of=("", STANDARD_AUTHORIZER)),
     ConfigKey("auto.create.topics.enable", _B, "true"),
     ConfigKey("broker.rack", _S, None),
     ConfigKey("connections.max.idle.ms", _L, "600000"),
@@ -57,6 +62,7 @@ _OBEYED = (
     ConfigKey("producer.id.expiration.check.interval.ms", _I, "600000", 1),
     ConfigKey("producer.id.expiration.ms", _I, "86400000", 1),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
+    ConfigKey("super.users", _S, ""),
     ConfigKey("transaction.abort.timed.out.transaction.cleanup.interval.ms", _I, "10000", 1),
     ConfigKey("transaction.max.timeout.ms", _I, "900000", 1),
     ConfigKey("transaction.partition.verification.enable", _B, "true"),
@@ -116,6 +122,7 @@ IGNORED = (
     ConfigKey("replica.lag.time.max.ms", _L, "30000"),
     ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
     ConfigKey("socket.send.buffer.bytes", _I, "102400"),
+    ConfigKey("ssl.key.password", ConfigType.PASSWORD, None),
     ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
 )
 
@@ -142,6 +149,7 @@ class BrokerConfig:
         check_all(BROKER_CONFIGS, given, "broker")
         config = cls(dict(given))
         config.check_listeners()
+        config.check_super_users()
         return config
 
     def text(self, name: str) -> str:
@@ -165,6 +173,21 @@ class BrokerConfig:
     def topic_defaults(self) -> dict[str, str]:
         """What a topic has where it overrides nothing."""
         return defaults_from(self.given)
+
+    @property
+    def super_users(self) -> frozenset[str]:
+        """Who may do everything, whatever the ACLs say: User:NAME, separated by semicolons."""
+        users = (user.strip() for user in self.text("super.users").split(";"))
+        return frozenset(user for user in users if user)
+
+    def check_super_users(self) -> None:
+        """Raise BadConfig for a super user that is no principal."""
+        for user in sorted(self.super_users):
+            kind, separator, name = user.partition(":")
+            if not (kind and separator and name):
+                raise BadConfig(
+                    f"super.users: {user} is no principal; write each as User:NAME, separated by ;"
+                )
 
     def listener(self) -> Endpoint:
         """Where to listen. An empty host means all interfaces."""

@@ -1,8 +1,9 @@
 """The cluster as the metadata log describes it: replay the records, and this is what they say.
 
 Source: KIP-631; the record definitions TopicRecord, PartitionRecord, PartitionChangeRecord,
-ConfigRecord, RemoveTopicRecord, ProducerIdsRecord; Java classes TopicsImage, PartitionRegistration
-(merge). Nothing here decides anything: the controller writes records, every broker applies them.
+ConfigRecord, RemoveTopicRecord, ProducerIdsRecord, AccessControlEntryRecord; Java classes
+TopicsImage, PartitionRegistration (merge). Nothing here decides anything: the controller writes
+records, every broker applies them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from reference_impl.core.security.acls import Acl, Acls
 from reference_impl.wire import Struct
 
 TOPIC_RESOURCE = 2
@@ -41,12 +43,13 @@ class TopicImage:
 
 
 class MetadataImage:
-    """All topics, and the next free producer id."""
+    """All topics, the next free producer id, and who may do what."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[UUID, TopicImage] = {}
         self.next_producer_id = 0
+        self.acls = Acls()
 
     def apply(self, record: Struct) -> None:
         """Take one record of the metadata log into account, whatever order things came in."""
@@ -97,6 +100,12 @@ class MetadataImage:
         topic = self.topics_by_id.pop(record.topic_id)
         del self.topics[topic.name]
 
+    def _access_control_entry(self, record: Struct) -> None:
+        self.acls.add(record.id, Acl.from_record(record))
+
+    def _remove_access_control_entry(self, record: Struct) -> None:
+        self.acls.remove(record.id)
+
     def _producer_ids(self, record: Struct) -> None:
         self.next_producer_id = record.next_producer_id
 
@@ -108,4 +117,6 @@ _ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
     "ConfigRecord": MetadataImage._config,
     "RemoveTopicRecord": MetadataImage._remove_topic,
     "ProducerIdsRecord": MetadataImage._producer_ids,
+    "AccessControlEntryRecord": MetadataImage._access_control_entry,
+    "RemoveAccessControlEntryRecord": MetadataImage._remove_access_control_entry,
 }

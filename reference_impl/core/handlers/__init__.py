@@ -9,11 +9,14 @@ from reference_impl.core.api import Api
 from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
 from reference_impl.core.handlers.api_versions import handle_api_versions
+from reference_impl.core.handlers.create_acls import handle_create_acls
 from reference_impl.core.handlers.create_partitions import handle_create_partitions
 from reference_impl.core.handlers.create_topics import handle_create_topics
+from reference_impl.core.handlers.delete_acls import handle_delete_acls
 from reference_impl.core.handlers.delete_groups import handle_delete_groups
 from reference_impl.core.handlers.delete_records import handle_delete_records
 from reference_impl.core.handlers.delete_topics import handle_delete_topics
+from reference_impl.core.handlers.describe_acls import handle_describe_acls
 from reference_impl.core.handlers.describe_cluster import handle_describe_cluster
 from reference_impl.core.handlers.describe_configs import handle_describe_configs
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
@@ -67,6 +70,9 @@ HANDLERS: dict[int, Api] = {
     ApiKey.END_TXN: Api(handle_end_txn, 0, 5),
     ApiKey.WRITE_TXN_MARKERS: Api(handle_write_txn_markers, 1, 2),
     ApiKey.TXN_OFFSET_COMMIT: Api(handle_txn_offset_commit, 0, 5),
+    ApiKey.DESCRIBE_ACLS: Api(handle_describe_acls, 1, 3),
+    ApiKey.CREATE_ACLS: Api(handle_create_acls, 1, 3),
+    ApiKey.DELETE_ACLS: Api(handle_delete_acls, 1, 3),
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
     ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),

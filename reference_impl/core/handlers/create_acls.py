@@ -1,0 +1,59 @@
+"""CreateAcls (API key 30). Spec: CreateAclsRequest.json; KIP-140, KIP-290 (prefixes, v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import CloseConnection, Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.acl_changes import check_enabled, checked_acl, create_acls
+from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.wire import Struct, definition
+
+RESPONSE = definition("CreateAclsResponse")
+
+
+def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Add entries; each gets its own answer, and those that are well formed are added."""
+    creations = request.body.creations
+    # VALIDATE the request
+    if any(0 in codes_of(wanted) for wanted in creations):
+        yield CloseConnection(request.connection, "CreateAcls with a type UNKNOWN (0)")
+        return
+    try:
+        broker.access.require(request, ALTER_CLUSTER)
+        check_enabled(broker)
+    except Refused as refused:
+        yield Respond(request, RESPONSE.new(results=[result(refused) for _ in creations]))
+        return
+    rows, acls = [], []
+    for wanted in creations:
+        try:
+            # VALIDATE the entry
+            acls.append(checked_acl(wanted))
+            rows.append(RESPONSE.struct("AclCreationResult"))
+        except Refused as refused:
+            rows.append(result(refused))
+    # DEDUPLICATE and APPLY
+    create_acls(broker, acls)
+    # RESPOND
+    yield Respond(request, RESPONSE.new(results=rows))
+
+
+def codes_of(wanted: Struct) -> tuple[int, ...]:
+    """Everything that is named by a code (CreateAclsRequest.java, validate)."""
+    return (
+        wanted.resource_type,
+        wanted.resource_pattern_type,
+        wanted.operation,
+        wanted.permission_type,
+    )
+
+
+def result(refused: Refused) -> Struct:
+    """An entry that was not added, and why."""
+    return RESPONSE.struct(
+        "AclCreationResult", error_code=refused.code, error_message=refused.message
+    )

@@ -1,0 +1,76 @@
+"""DeleteAcls (API key 31). Spec: DeleteAclsRequest.json; KIP-140, KIP-290 (v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import CloseConnection, Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.handlers.describe_acls import codes_of
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.acl_changes import check_enabled, delete_acls, found
+from reference_impl.core.security.acls import Acl, AclFilter
+from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.wire import Struct, definition
+
+RESPONSE = definition("DeleteAclsResponse")
+
+
+def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Delete every entry that one of the filters means; each filter is told which those were."""
+    filters = request.body.filters
+    # VALIDATE the request
+    if any(0 in codes_of(wanted) for wanted in filters):
+        yield CloseConnection(request.connection, "DeleteAcls with a type UNKNOWN (0)")
+        return
+    try:
+        broker.access.require(request, ALTER_CLUSTER)
+        check_enabled(broker)
+    except Refused as refused:
+        yield Respond(request, RESPONSE.new(filter_results=[result(refused) for _ in filters]))
+        return
+    rows: list[Struct] = []
+    ids: list[UUID] = []
+    for wanted in filters:
+        try:
+            # VALIDATE the filter
+            matching = found(broker, AclFilter.from_request(wanted))
+        except Refused as refused:
+            rows.append(result(refused))
+            continue
+        ids += matching
+        rows.append(
+            RESPONSE.struct(
+                "DeleteAclsFilterResult",
+                error_message=None,
+                matching_acls=[deleted(acl) for acl in matching.values()],
+            )
+        )
+    # DEDUPLICATE and APPLY
+    delete_acls(broker, ids)
+    # RESPOND
+    yield Respond(request, RESPONSE.new(filter_results=rows))
+
+
+def deleted(acl: Acl) -> Struct:
+    """An entry that is gone."""
+    return RESPONSE.struct(
+        "DeleteAclsMatchingAcl",
+        error_message=None,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
+
+
+def result(refused: Refused) -> Struct:
+    """A filter that deletes nothing, and why."""
+    return RESPONSE.struct(
+        "DeleteAclsFilterResult", error_code=refused.code, error_message=refused.message
+    )

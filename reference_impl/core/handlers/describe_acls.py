@@ -1,0 +1,71 @@
+"""DescribeAcls (API key 29). Spec: DescribeAclsRequest.json; KIP-140, KIP-290 (v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import CloseConnection, Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.acl_changes import check_enabled
+from reference_impl.core.security.acls import Acl, AclFilter
+from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.wire import Struct, definition
+from reference_impl.wire.acls import PatternType, ResourceType
+
+RESPONSE = definition("DescribeAclsResponse")
+
+
+def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Tell the entries that a filter means, by resource."""
+    # VALIDATE
+    if 0 in codes_of(request.body):
+        yield CloseConnection(request.connection, "DescribeAcls with a type UNKNOWN (0)")
+        return
+    try:
+        broker.access.require(request, DESCRIBE_CLUSTER)
+        check_enabled(broker)
+    except Refused as refused:
+        yield Respond(request, RESPONSE.new(error_code=refused.code, error_message=refused.message))
+        return
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    wanted = AclFilter.from_request(request.body)
+    resources: dict[tuple[ResourceType, str, PatternType], list[Struct]] = {}
+    for acl in broker.image.acls.by_id.values():
+        if wanted.matches(acl):
+            key = (acl.resource_type, acl.resource_name, acl.pattern_type)
+            resources.setdefault(key, []).append(described(acl))
+    # RESPOND
+    rows = [
+        RESPONSE.struct(
+            "DescribeAclsResource",
+            resource_type=resource_type,
+            resource_name=name,
+            pattern_type=pattern_type,
+            acls=acls,
+        )
+        for (resource_type, name, pattern_type), acls in resources.items()
+    ]
+    yield Respond(request, RESPONSE.new(resources=rows))
+
+
+def codes_of(wanted: Struct) -> tuple[int, ...]:
+    """Everything that is named by a code, of one filter (DescribeAclsRequest.java)."""
+    return (
+        wanted.resource_type_filter,
+        wanted.pattern_type_filter,
+        wanted.operation,
+        wanted.permission_type,
+    )
+
+
+def described(acl: Acl) -> Struct:
+    """What an entry says beside its resource."""
+    return RESPONSE.struct(
+        "AclDescription",
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )

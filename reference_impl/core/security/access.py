@@ -1,0 +1,106 @@
+"""The questions that handlers ask before they do anything: may this request do that?
+
+    broker.access.may(request, WRITE_TOPIC, name)         yes or no
+    broker.access.require(request, READ_GROUP, group_id)  raises Refused with the error for that
+
+Without `authorizer.class.name` everybody may do everything, and asking costs next to nothing.
+Source: AuthHelper.scala.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.acls import Acls
+from reference_impl.core.security.authorizer import Authorizer
+from reference_impl.core.security.permissions import ERRORS, Permission
+from reference_impl.core.security.principals import Principals
+from reference_impl.wire.acls import CLUSTER_NAME, AclOperation, ResourceType
+
+OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+}
+"""What can be done to each type of resource (AclEntry.supportedOperations)."""
+
+
+class Access:
+    """Asks the authorizer on behalf of a request."""
+
+    def __init__(self, config: BrokerConfig, acls: Acls, principals: Principals) -> None:
+        self.authorizer = authorizer_of(config, acls)
+        self._principals = principals
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether there is an authorizer at all."""
+        return self.authorizer is not None
+
+    def may(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> bool:
+        """Whether the request may do this to the resource of this name."""
+        if self.authorizer is None:
+            return True
+        return self.authorizer.allows(
+            *self._client(request), permission.operation, permission.resource_type, name
+        )
+
+    def may_somewhere(self, request: Request, permission: Permission) -> bool:
+        """Whether the request may do this to any resource of the type."""
+        if self.authorizer is None:
+            return True
+        return self.authorizer.allows_somewhere(
+            *self._client(request), permission.operation, permission.resource_type
+        )
+
+    def require(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> None:
+        """Raise Refused unless the request may do this."""
+        if not self.may(request, permission, name):
+            raise Refused(ERRORS[permission.resource_type], "Authorization failed.")
+
+    def operations(
+        self, request: Request, resource_type: ResourceType, name: str = CLUSTER_NAME
+    ) -> int:
+        """Everything that the request may do to a resource, as the bit field of KIP-430."""
+        return sum(
+            1 << operation
+            for operation in OPERATIONS[resource_type]
+            if self.may(request, Permission(operation, resource_type), name)
+        )
+
+    def _client(self, request: Request) -> tuple[str, str]:
+        # Java writes an address as name/address; ACLs have the address alone.
+        return self._principals.of(request.connection), request.client_host.rpartition("/")[2]
+
+
+def authorizer_of(config: BrokerConfig, acls: Acls) -> Authorizer | None:
+    """The authorizer that a broker is configured with."""
+    if not config.text("authorizer.class.name"):
+        return None
+    return Authorizer(
+        acls, config.super_users, config.flag("allow.everyone.if.no.acl.found")
+    )  # fmt: skip

@@ -1,0 +1,142 @@
+"""Which permission each API asks for: the table of authorization.
+
+A permission is an operation on a type of resource; the handler says on which resource. What is
+refused gets the error of the resource's type (ERRORS), in the place that the API has for it: a
+topic's row, a group's row, or the whole answer. Nothing else is told of a resource that one may
+not DESCRIBE, not even whether it exists: lists of everything leave it out.
+
+Source: KafkaApis.scala, ControllerApis.scala (Kafka 4.3); AclEntry.authorizationError; KIP-11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference_impl.wire import ApiKey, ErrorCode
+from reference_impl.wire.acls import AclOperation, ResourceType
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What somebody must be allowed to do."""
+
+    operation: AclOperation
+    resource_type: ResourceType
+
+
+ERRORS: dict[ResourceType, ErrorCode] = {
+    ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+"""How a refusal is called."""
+
+_OF, _TOPIC, _GROUP = AclOperation, ResourceType.TOPIC, ResourceType.GROUP
+_CLUSTER, _TRANSACTIONAL_ID = ResourceType.CLUSTER, ResourceType.TRANSACTIONAL_ID
+
+ALTER_TOPIC = Permission(_OF.ALTER, _TOPIC)
+ALTER_CONFIGS_OF_TOPIC = Permission(_OF.ALTER_CONFIGS, _TOPIC)
+CREATE_TOPIC = Permission(_OF.CREATE, _TOPIC)
+DELETE_TOPIC = Permission(_OF.DELETE, _TOPIC)
+DESCRIBE_TOPIC = Permission(_OF.DESCRIBE, _TOPIC)
+DESCRIBE_CONFIGS_OF_TOPIC = Permission(_OF.DESCRIBE_CONFIGS, _TOPIC)
+READ_TOPIC = Permission(_OF.READ, _TOPIC)
+WRITE_TOPIC = Permission(_OF.WRITE, _TOPIC)
+
+ALTER_CONFIGS_OF_GROUP = Permission(_OF.ALTER_CONFIGS, _GROUP)
+DELETE_GROUP = Permission(_OF.DELETE, _GROUP)
+DESCRIBE_GROUP = Permission(_OF.DESCRIBE, _GROUP)
+DESCRIBE_CONFIGS_OF_GROUP = Permission(_OF.DESCRIBE_CONFIGS, _GROUP)
+READ_GROUP = Permission(_OF.READ, _GROUP)
+
+ALTER_CLUSTER = Permission(_OF.ALTER, _CLUSTER)
+ALTER_CONFIGS_OF_CLUSTER = Permission(_OF.ALTER_CONFIGS, _CLUSTER)
+CLUSTER_ACTION = Permission(_OF.CLUSTER_ACTION, _CLUSTER)
+CREATE_IN_CLUSTER = Permission(_OF.CREATE, _CLUSTER)
+DELETE_IN_CLUSTER = Permission(_OF.DELETE, _CLUSTER)
+DESCRIBE_CLUSTER = Permission(_OF.DESCRIBE, _CLUSTER)
+DESCRIBE_CONFIGS_OF_CLUSTER = Permission(_OF.DESCRIBE_CONFIGS, _CLUSTER)
+IDEMPOTENT_WRITE = Permission(_OF.IDEMPOTENT_WRITE, _CLUSTER)
+
+DESCRIBE_TRANSACTIONAL_ID = Permission(_OF.DESCRIBE, _TRANSACTIONAL_ID)
+WRITE_TRANSACTIONAL_ID = Permission(_OF.WRITE, _TRANSACTIONAL_ID)
+
+PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
+    # Clients that write. The transactional id only where the batches are transactional.
+    ApiKey.PRODUCE: (WRITE_TOPIC, WRITE_TRANSACTIONAL_ID),
+    # With a transactional id, its WRITE. Without one, IDEMPOTENT_WRITE or, since KIP-679, WRITE of
+    # any topic whatever: who may produce at all may do so idempotently.
+    ApiKey.INIT_PRODUCER_ID: (WRITE_TRANSACTIONAL_ID, IDEMPOTENT_WRITE, WRITE_TOPIC),
+    # Up to version 3 from clients; since 4 from brokers.
+    ApiKey.ADD_PARTITIONS_TO_TXN: (WRITE_TRANSACTIONAL_ID, WRITE_TOPIC, CLUSTER_ACTION),
+    ApiKey.ADD_OFFSETS_TO_TXN: (WRITE_TRANSACTIONAL_ID, READ_GROUP),
+    ApiKey.TXN_OFFSET_COMMIT: (WRITE_TRANSACTIONAL_ID, READ_GROUP, READ_TOPIC),
+    ApiKey.END_TXN: (WRITE_TRANSACTIONAL_ID,),
+    # Clients that read. CLUSTER_ACTION is for followers.
+    ApiKey.FETCH: (READ_TOPIC, CLUSTER_ACTION),
+    ApiKey.LIST_OFFSETS: (DESCRIBE_TOPIC,),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (CLUSTER_ACTION, DESCRIBE_TOPIC),
+    # What there is. A topic that the request would make needs a CREATE.
+    ApiKey.METADATA: (DESCRIBE_TOPIC, CREATE_IN_CLUSTER, CREATE_TOPIC, DESCRIBE_CLUSTER),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (DESCRIBE_TOPIC,),
+    # Without DESCRIBE of the cluster it is described too, but with no authorized operations.
+    ApiKey.DESCRIBE_CLUSTER: (DESCRIBE_CLUSTER,),
+    ApiKey.API_VERSIONS: (),
+    # Groups. A member reads for the group; offsets are read and written for topics, too.
+    ApiKey.FIND_COORDINATOR: (DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, CLUSTER_ACTION),
+    ApiKey.JOIN_GROUP: (READ_GROUP,),
+    ApiKey.SYNC_GROUP: (READ_GROUP,),
+    ApiKey.HEARTBEAT: (READ_GROUP,),
+    ApiKey.LEAVE_GROUP: (READ_GROUP,),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (READ_GROUP, DESCRIBE_TOPIC),
+    ApiKey.OFFSET_COMMIT: (READ_GROUP, READ_TOPIC),
+    ApiKey.OFFSET_FETCH: (DESCRIBE_GROUP, DESCRIBE_TOPIC),
+    ApiKey.OFFSET_DELETE: (DELETE_GROUP, READ_TOPIC),
+    ApiKey.DELETE_GROUPS: (DELETE_GROUP,),
+    ApiKey.DESCRIBE_GROUPS: (DESCRIBE_GROUP,),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (DESCRIBE_GROUP, DESCRIBE_TOPIC),
+    # Of the cluster: all groups. Otherwise those which one may describe.
+    ApiKey.LIST_GROUPS: (DESCRIBE_CLUSTER, DESCRIBE_GROUP),
+    # Transactions and producers, seen from outside.
+    ApiKey.DESCRIBE_TRANSACTIONS: (DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC),
+    ApiKey.LIST_TRANSACTIONS: (DESCRIBE_TRANSACTIONAL_ID,),
+    ApiKey.DESCRIBE_PRODUCERS: (READ_TOPIC,),
+    # One of the two: an administrator ends hanging transactions, a coordinator all others.
+    ApiKey.WRITE_TXN_MARKERS: (ALTER_CLUSTER, CLUSTER_ACTION),
+    # Topics. CREATE and DELETE of the cluster are those of every topic.
+    ApiKey.CREATE_TOPICS: (CREATE_IN_CLUSTER, CREATE_TOPIC, DESCRIBE_CONFIGS_OF_TOPIC),
+    ApiKey.DELETE_TOPICS: (DELETE_IN_CLUSTER, DESCRIBE_TOPIC, DELETE_TOPIC),
+    ApiKey.CREATE_PARTITIONS: (ALTER_TOPIC,),
+    ApiKey.DELETE_RECORDS: (DELETE_TOPIC,),
+    ApiKey.ELECT_LEADERS: (ALTER_CLUSTER,),
+    ApiKey.DESCRIBE_LOG_DIRS: (DESCRIBE_CLUSTER,),
+    # Configurations: those of brokers belong to the cluster.
+    ApiKey.DESCRIBE_CONFIGS: (
+        DESCRIBE_CONFIGS_OF_CLUSTER,
+        DESCRIBE_CONFIGS_OF_TOPIC,
+        DESCRIBE_CONFIGS_OF_GROUP,
+    ),
+    ApiKey.ALTER_CONFIGS: (
+        ALTER_CONFIGS_OF_CLUSTER,
+        ALTER_CONFIGS_OF_TOPIC,
+        ALTER_CONFIGS_OF_GROUP,
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (
+        ALTER_CONFIGS_OF_CLUSTER,
+        ALTER_CONFIGS_OF_TOPIC,
+        ALTER_CONFIGS_OF_GROUP,
+    ),
+    ApiKey.LIST_CONFIG_RESOURCES: (DESCRIBE_CONFIGS_OF_CLUSTER,),
+    # Security itself.
+    ApiKey.SASL_HANDSHAKE: (),
+    ApiKey.SASL_AUTHENTICATE: (),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (DESCRIBE_CLUSTER,),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (ALTER_CLUSTER,),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (DESCRIBE_CONFIGS_OF_CLUSTER,),
+    ApiKey.ALTER_CLIENT_QUOTAS: (ALTER_CONFIGS_OF_CLUSTER,),
+    ApiKey.DESCRIBE_ACLS: (DESCRIBE_CLUSTER,),
+    ApiKey.CREATE_ACLS: (ALTER_CLUSTER,),
+    ApiKey.DELETE_ACLS: (ALTER_CLUSTER,),
+}
+"""What each API asks for; a test holds the handlers that are served to it."""
