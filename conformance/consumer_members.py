@@ -170,18 +170,19 @@ def owned_field(owned: Iterable[Partition]) -> list[Struct]:
 
 
 def settle(*members: ConsumerMember) -> None:
-    """Heartbeats of all, until together they own every partition they subscribe to, each once,
-    and all are in the same epoch."""
+    """Heartbeats of all, until the group is stable and together they own every partition of what
+    they subscribe to, each once."""
     wanted = partitions_of(*{topic for member in members for topic in member.topics})
 
-    def one_round() -> tuple[int, list[Partition]]:
+    def one_round() -> tuple[str, bool, list[Partition]]:
         for member in members:
             member.acknowledge()
-        owned = sorted(p for member in members for p in member.owned)
-        return len({member.epoch for member in members}), owned
+        found = members[0].describe()
+        reached = all(member.epoch == found.group_epoch for member in members)
+        return found.group_state, reached, sorted(p for member in members for p in member.owned)
 
-    eventually(one_round, lambda found: found == (1, wanted),
-               "the members share one epoch and every partition")  # fmt: skip
+    eventually(one_round, lambda found: found == ("Stable", True, wanted),
+               "(state, all members in the group's epoch, partitions owned)")  # fmt: skip
 
 
 def settled_pair(
