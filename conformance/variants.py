@@ -30,3 +30,6 @@ SHORT_LIVED = {
 }
 """Producers, transactional ids, silent members and offsets are forgotten after a moment, by default
 after a day, a week, or 45 s."""
+
+CLASSIC_ONLY = {"group.coordinator.rebalance.protocols": "classic"}
+"""Without the new protocol of consumer groups."""

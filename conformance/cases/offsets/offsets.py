@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from conformance.case import expect
 from conformance.members import group_connection
@@ -47,15 +48,16 @@ def commit(
     return {p.partition_index: p.error_code for p in answer.topics[0].partitions}
 
 
-def position(group: str, topics: Mapping[Topic, Sequence[int]] | None) -> Struct:
-    """The entry of one group in OffsetFetch v8+; topics None: all of them."""
+def position(group: str, topics: Mapping[Topic, Sequence[int]] | None, **member: Any) -> Struct:
+    """The entry of one group in OffsetFetch v8+; topics None: all of them. member: member_id and
+    member_epoch, from v9 on."""
     entries = [
         part("OffsetFetch", "OffsetFetchRequestTopics", name=topic.name, topic_id=topic.id,
              partition_indexes=list(partitions))
         for topic, partitions in (topics or {}).items()
     ]  # fmt: skip
     return part("OffsetFetch", "OffsetFetchRequestGroup", group_id=group,
-                topics=None if topics is None else entries)  # fmt: skip
+                topics=None if topics is None else entries, **member)  # fmt: skip
 
 
 def fetch_offsets(
