@@ -9,6 +9,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_GROUP, WRITE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.transaction import CLASSIC
 from reference_impl.wire import ErrorCode, definition
 
@@ -22,6 +23,8 @@ def handle_add_offsets_to_txn(broker: Broker, request: Request) -> Iterator[Effe
     code = ErrorCode.NONE
     try:
         # VALIDATE
+        broker.access.require(request, WRITE_TRANSACTIONAL_ID, body.transactional_id)
+        broker.access.require(request, READ_GROUP, body.group_id)
         broker.groups.ensure_topic()
         partition = broker.groups.log.partition_of(body.group_id)
         # DEDUPLICATE: a group that takes part already changes nothing (coordinator).

@@ -10,6 +10,12 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    CLUSTER_ACTION,
+    WRITE_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
+from reference_impl.core.topic_names import is_internal
 from reference_impl.core.transactions.transaction import CLASSIC, EPOCH_PER_TRANSACTION
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -23,6 +29,10 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
     body = request.body
     # [Modified in v4: KIP-890]
     if request.api_version >= SEVERAL_SINCE:
+        if not broker.access.may(request, CLUSTER_ACTION):
+            code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            yield Respond(request, RESPONSE.new(error_code=code))
+            return
         answer = RESPONSE.new()
         for asked in body.transactions:
             rows = answered(asked.topics, one_transaction(broker, request, asked))
@@ -36,7 +46,7 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
         # RESPOND
         yield Respond(request, answer)
         return
-    codes = added(
+    codes = denied_among(broker, request) or added(
         broker,
         request,
         body.v3_and_below_transactional_id,
@@ -96,18 +106,43 @@ def added(
     return dict.fromkeys(keys, code)
 
 
+def denied_among(broker: Broker, request: Request) -> Codes:
+    """A code for each partition if the client may not add one of them; nothing if it may.
+
+    Up to version 3 clients ask, and they take no part in the broker's own topics.
+    """
+    body, access = request.body, broker.access
+    keys = partitions_of(body.v3_and_below_topics)
+    if not access.may(request, WRITE_TRANSACTIONAL_ID, body.v3_and_below_transactional_id):
+        return dict.fromkeys(keys, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    denied = {
+        key: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        for key in keys
+        if is_internal(key[0]) or not access.may(request, WRITE_TOPIC, key[0])
+    }
+    return all_or_none(keys, {**unknown_in(broker, keys), **denied}) if denied else {}
+
+
 def unknown_among(broker: Broker, topics: list[Struct]) -> Codes:
     """A code for each partition if one of them does not exist; nothing if all do."""
     keys = partitions_of(topics)
-    unknown = {key for key in keys if broker.replicas.get(*key) is None}
-    if not unknown:
-        return {}
+    return all_or_none(keys, unknown_in(broker, keys))
+
+
+def unknown_in(broker: Broker, keys: list[PartitionKey]) -> Codes:
+    """The partitions that do not exist."""
     return {
         key: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if key in unknown
-        else ErrorCode.OPERATION_NOT_ATTEMPTED
         for key in keys
+        if broker.replicas.get(*key) is None
     }
+
+
+def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
+    """If some partitions are refused the others are not attempted."""
+    if not refused:
+        return {}
+    return {key: refused.get(key, ErrorCode.OPERATION_NOT_ATTEMPTED) for key in keys}
 
 
 def verified(broker: Broker, asked: Struct) -> Codes:

@@ -10,6 +10,7 @@ from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import ALTER_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("CreatePartitionsResponse")
@@ -35,6 +36,7 @@ def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> No
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    broker.access.require(request, ALTER_TOPIC, wanted.name)
     topic = broker.image.topics.get(wanted.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -9,6 +9,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DELETE_GROUP
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("DeleteGroupsResponse")
@@ -21,6 +22,7 @@ def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
         row = RESPONSE.struct("DeletableGroupResult", group_id=group_id)
         rows.append(row)
         try:
+            broker.access.require(request, DELETE_GROUP, group_id)
             delete(broker, group_id)
         except Refused as refused:
             row.error_code = refused.code

@@ -9,6 +9,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DELETE_TOPIC
 from reference_impl.core.topic_names import is_internal
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
@@ -29,7 +30,7 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
             )
             answer.partitions.append(row)
             try:
-                row.low_watermark = delete_one(broker, topic.name, wanted)
+                row.low_watermark = delete_one(broker, request, topic.name, wanted)
             except Refused as refused:
                 row.low_watermark, row.error_code = -1, refused.code
     broker.logs.checkpoint()  # or a crash would bring the records back
@@ -37,9 +38,10 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, body)
 
 
-def delete_one(broker: Broker, topic: str, wanted: Struct) -> int:
+def delete_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> int:
     """One partition; its new log start offset. Raises Refused."""
     # VALIDATE
+    broker.access.require(request, DELETE_TOPIC, topic)
     partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
     if is_internal(topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)

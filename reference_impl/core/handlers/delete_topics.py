@@ -12,6 +12,12 @@ from reference_impl.core.controller.topic_changes import delete_topic
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    DELETE_IN_CLUSTER,
+    DELETE_TOPIC,
+    DESCRIBE_TOPIC,
+    Permission,
+)
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
 
@@ -36,6 +42,8 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
             delete_topic(broker, topic)
         except Refused as refused:
             answer.error_code, answer.error_message = refused.code, refused.message
+            if refused.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                answer.name = name_to_tell(broker, request, wanted)
         body.responses.append(answer)
     # RESPOND
     yield Respond(request, body)
@@ -69,6 +77,9 @@ def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> Top
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name or id.")
     topic = broker.image.topic_of(wanted.name, wanted.topic_id)
+    if not by_id:
+        # Whether there is such a topic is told to those who may know.
+        require_in(broker, request, DESCRIBE_TOPIC, wanted.name)
     if topic is None:
         raise Refused(
             ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -76,4 +87,21 @@ def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> Top
             if by_id
             else "This server does not host this topic-partition.",
         )
+    require_in(broker, request, DELETE_TOPIC, topic.name)
     return topic
+
+
+def name_to_tell(broker: Broker, request: Request, wanted: Struct) -> str | None:
+    """The name that was asked for, or, where that was an id, its name if the client may know it."""
+    topic = broker.image.topics_by_id.get(wanted.topic_id)
+    if wanted.name is None and topic is not None:
+        known = broker.access.may(request, DESCRIBE_TOPIC, topic.name)
+        return topic.name if known else None
+    name: str | None = wanted.name
+    return name
+
+
+def require_in(broker: Broker, request: Request, permission: Permission, name: str) -> None:
+    """Raise Refused unless the topic, or everything in the cluster, may be deleted."""
+    if not broker.access.may(request, DELETE_IN_CLUSTER):
+        broker.access.require(request, permission, name)

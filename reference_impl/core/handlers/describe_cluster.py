@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.handlers.operations import CLUSTER_OPERATIONS
+from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, definition
+from reference_impl.wire.acls import ResourceType
 
 RESPONSE = definition("DescribeClusterResponse")
 BROKERS, CONTROLLERS = 1, 2
@@ -46,5 +47,9 @@ def handle_describe_cluster(broker: Broker, request: Request) -> Iterator[Effect
         )
     ]
     if body.include_cluster_authorized_operations:
-        answer.cluster_authorized_operations = CLUSTER_OPERATIONS
+        answer.cluster_authorized_operations = (
+            broker.access.operations(request, ResourceType.CLUSTER)
+            if broker.access.may(request, DESCRIBE_CLUSTER)
+            else 0
+        )
     yield Respond(request, answer)

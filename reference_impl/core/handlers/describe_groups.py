@@ -10,9 +10,10 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import ClassicGroup, Member
 from reference_impl.core.groups.states import State
-from reference_impl.core.handlers.operations import GROUP_OPERATIONS
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DESCRIBE_GROUP
 from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.acls import ResourceType
 
 RESPONSE = definition("DescribeGroupsResponse")
 NOT_FOUND_SINCE = 6
@@ -24,6 +25,7 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
     rows = []
     for group_id in request.body.groups:
         try:
+            broker.access.require(request, DESCRIBE_GROUP, group_id)
             group = broker.groups.group(group_id)
         except Refused as refused:
             rows.append(
@@ -31,8 +33,10 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
             )
             continue
         row = unknown(request, group_id) if group is None else described(group)
-        if request.body.include_authorized_operations:
-            row.authorized_operations = GROUP_OPERATIONS
+        if request.body.include_authorized_operations and row.error_code == ErrorCode.NONE:
+            row.authorized_operations = broker.access.operations(
+                request, ResourceType.GROUP, group_id
+            )
         rows.append(row)
     # RESPOND
     yield Respond(request, RESPONSE.new(groups=rows))

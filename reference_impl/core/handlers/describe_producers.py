@@ -9,6 +9,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.log.producer_state import ProducerEntry
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_TOPIC
 from reference_impl.wire import Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
 
@@ -21,16 +22,17 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
     # RESPOND
     answer = RESPONSE.new()
     for topic in request.body.topics:
-        rows = [described(broker, topic.name, index) for index in topic.partition_indexes]
+        rows = [described(broker, request, topic.name, index) for index in topic.partition_indexes]
         answer.topics.append(RESPONSE.struct("TopicResponse", name=topic.name, partitions=rows))
     yield Respond(request, answer)
 
 
-def described(broker: Broker, topic: str, index: int) -> Struct:
+def described(broker: Broker, request: Request, topic: str, index: int) -> Struct:
     """One partition, or why it cannot be described."""
     row = RESPONSE.struct("PartitionResponse", partition_index=index)
     # VALIDATE
     try:
+        broker.access.require(request, READ_TOPIC, topic)
         partition = broker.led_partition(topic, ZERO_UUID, index)
     except Refused as refused:
         row.error_code, row.error_message = refused.code, refused.message

@@ -9,6 +9,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("DescribeTransactionsResponse")
@@ -18,14 +19,15 @@ def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[E
     """Tell everything about some transactional ids."""
     # VALIDATE happens for each id on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
-    rows = [described(broker, name) for name in request.body.transactional_ids]
+    rows = [described(broker, request, name) for name in request.body.transactional_ids]
     yield Respond(request, RESPONSE.new(transaction_states=rows))
 
 
-def described(broker: Broker, transactional_id: str) -> Struct:
+def described(broker: Broker, request: Request, transactional_id: str) -> Struct:
     """One id, or why it cannot be described."""
     row = RESPONSE.struct("TransactionState", transactional_id=transactional_id)
     try:
+        broker.access.require(request, DESCRIBE_TRANSACTIONAL_ID, transactional_id)
         if not transactional_id:
             raise Refused(ErrorCode.INVALID_REQUEST)
         transaction = broker.transactions.find(transactional_id)
@@ -42,5 +44,6 @@ def described(broker: Broker, transactional_id: str) -> Struct:
     row.topics = [
         RESPONSE.struct("TopicData", topic=topic, partitions=[index for _, index in keys])
         for topic, keys in groupby(sorted(transaction.partitions), key=lambda key: key[0])
+        if broker.access.may(request, DESCRIBE_TOPIC, topic)
     ]
     return row

@@ -9,6 +9,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import WRITE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.transaction import CLASSIC, EPOCH_PER_TRANSACTION
 from reference_impl.wire import ErrorCode, definition
 
@@ -20,6 +21,7 @@ def handle_end_txn(broker: Broker, request: Request) -> Iterator[Effect]:
     """Commit or abort."""
     body, version = request.body, request.api_version
     try:
+        broker.access.require(request, WRITE_TRANSACTIONAL_ID, body.transactional_id)
         # VALIDATE, DEDUPLICATE: transactions/ending.py.
         # APPLY: the decision is in the log.
         producer_id, epoch = broker.transactions.end(

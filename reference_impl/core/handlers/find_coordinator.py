@@ -13,6 +13,11 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    CLUSTER_ACTION,
+    DESCRIBE_GROUP,
+    DESCRIBE_TRANSACTIONAL_ID,
+)
 from reference_impl.core.transactions import transaction_log
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -49,7 +54,7 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
     """The coordinator of one key."""
     row = RESPONSE.struct("Coordinator", key=key, node_id=-1, host="", port=-1, error_message=None)
     try:
-        check(broker, request)
+        check(broker, request, key)
     except Refused as refused:
         row.error_code, row.error_message = refused.code, refused.message
         return row
@@ -58,16 +63,21 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
     return row
 
 
-def check(broker: Broker, request: Request) -> None:
+def check(broker: Broker, request: Request, key: str) -> None:
     """Whether there is a coordinator of this kind; raises Refused."""
     # VALIDATE
     kind = request.body.key_type
     if kind not in (GROUP, TRANSACTION, SHARE):
         raise Refused(ErrorCode.INVALID_REQUEST)
+    if kind == GROUP:
+        broker.access.require(request, DESCRIBE_GROUP, key)
+    if kind == TRANSACTION:
+        broker.access.require(request, DESCRIBE_TRANSACTIONAL_ID, key)
     # [New in v6: KIP-932]
     if kind == SHARE and request.api_version < SHARE_SINCE:
         raise Refused(ErrorCode.INVALID_REQUEST)
     if kind == SHARE:
+        broker.access.require(request, CLUSTER_ACTION)
         raise Refused(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
             "This broker does not coordinate share groups.",

@@ -9,6 +9,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.syncing import heartbeat, is_rebalancing
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("HeartbeatResponse")
@@ -19,6 +20,7 @@ def handle_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
     code = ErrorCode.NONE
     try:
         # VALIDATE, APPLY (the session begins anew). DEDUPLICATE: once more does no harm.
+        broker.access.require(request, READ_GROUP, request.body.group_id)
         yield from heartbeat(broker.groups, request)
         if is_rebalancing(broker.groups, request.body.group_id):
             code = ErrorCode.REBALANCE_IN_PROGRESS

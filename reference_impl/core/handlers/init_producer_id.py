@@ -12,6 +12,11 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    IDEMPOTENT_WRITE,
+    WRITE_TOPIC,
+    WRITE_TRANSACTIONAL_ID,
+)
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("InitProducerIdResponse")
@@ -51,6 +56,7 @@ def check(broker: Broker, request: Request) -> None:
     """Raise Refused for what cannot be meant."""
     # VALIDATE
     body = request.body
+    check_access(broker, request)
     if (body.producer_id == -1) != (body.producer_epoch == -1):
         raise Refused(ErrorCode.INVALID_REQUEST)
     if body.transactional_id is None:
@@ -60,3 +66,12 @@ def check(broker: Broker, request: Request) -> None:
     longest_ms = broker.config.number("transaction.max.timeout.ms")
     if not 0 < body.transaction_timeout_ms <= longest_ms:
         raise Refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+
+
+def check_access(broker: Broker, request: Request) -> None:
+    """Who may write may be a producer (KIP-679); raises Refused."""
+    access, transactional_id = broker.access, request.body.transactional_id
+    if transactional_id is not None:
+        access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)
+    elif not access.may_somewhere(request, WRITE_TOPIC):
+        access.require(request, IDEMPOTENT_WRITE)

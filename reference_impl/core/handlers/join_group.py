@@ -14,6 +14,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.groups import answers
 from reference_impl.core.groups.joining import join
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode
 
 
@@ -32,6 +33,7 @@ def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
 
 def check(broker: Broker, request: Request) -> None:
     """What can be said without looking at the group; raises Refused."""
+    broker.access.require(request, READ_GROUP, request.body.group_id)
     if not request.body.group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)
     shortest = broker.config.number("group.min.session.timeout.ms")

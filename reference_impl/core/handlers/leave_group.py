@@ -10,6 +10,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.leaving import leave
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode, Struct, definition
 
 REQUEST = definition("LeaveGroupRequest")
@@ -22,6 +23,7 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
     rows = []
     try:
         # VALIDATE
+        broker.access.require(request, READ_GROUP, request.body.group_id)
         members = members_in(request)
         if not request.body.group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.security.permissions import DESCRIBE_CLUSTER, DESCRIBE_GROUP
 from reference_impl.wire import definition
 
 RESPONSE = definition("ListGroupsResponse")
@@ -19,6 +20,7 @@ def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
     # VALIDATE: a filter that matches nothing is no error. DEDUPLICATE, APPLY: nothing changes.
     states = {state.lower() for state in request.body.states_filter}
     types = {kind.lower() for kind in request.body.types_filter}
+    sees_all = broker.access.may(request, DESCRIBE_CLUSTER)
     rows = [
         RESPONSE.struct(
             "ListedGroup",
@@ -28,7 +30,9 @@ def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
             group_type=TYPE,
         )
         for group in broker.groups.groups.values()
-        if (not states or group.state.value.lower() in states) and (not types or TYPE in types)
+        if (not states or group.state.value.lower() in states)
+        and (not types or TYPE in types)
+        and (sees_all or broker.access.may(request, DESCRIBE_GROUP, group.group_id))
     ]
     # RESPOND
     yield Respond(request, RESPONSE.new(groups=rows))

@@ -11,6 +11,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
 
@@ -43,6 +44,7 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
             )
             answer.partitions.append(row)
             try:
+                broker.access.require(request, DESCRIBE_TOPIC, topic.name)
                 if times[topic.name, wanted.partition_index] > 1:
                     raise Refused(ErrorCode.INVALID_REQUEST)
                 found = find_one(broker, request, topic.name, wanted)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.security.permissions import DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.states import State
 from reference_impl.core.transactions.transaction import Transaction
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -38,8 +39,10 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
         ]
     )
     for transaction in broker.transactions.transactions.values():
-        if passes(transaction, body, broker.now_ms) and pattern.fullmatch(
-            transaction.transactional_id
+        if (
+            passes(transaction, body, broker.now_ms)
+            and pattern.fullmatch(transaction.transactional_id)
+            and broker.access.may(request, DESCRIBE_TRANSACTIONAL_ID, transaction.transactional_id)
         ):
             answer.transaction_states.append(
                 RESPONSE.struct(

@@ -13,6 +13,7 @@ from reference_impl.core.groups import timers
 from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("OffsetCommitResponse")
@@ -52,11 +53,15 @@ def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
 def existing(broker: Broker, request: Request, topic: Struct, index: int) -> TopicImage:
     """The topic of a partition that exists; raises Refused."""
     # VALIDATE the partitions
+    broker.access.require(request, READ_GROUP, request.body.group_id)
     # [Modified in v10: KIP-848]
     by_id = request.api_version >= TOPIC_IDS_SINCE
     image = broker.image.topic_of(None if by_id else topic.name, topic.topic_id)
     if image is None:
+        if not by_id:
+            broker.access.require(request, READ_TOPIC, topic.name)
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    broker.access.require(request, READ_TOPIC, image.name)
     if index not in image.partitions:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return image

@@ -11,6 +11,7 @@ from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL, ClassicG
 from reference_impl.core.groups.offsets import TopicPartition
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DELETE_GROUP, READ_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("OffsetDeleteResponse")
@@ -21,13 +22,18 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
     body = RESPONSE.new()
     try:
         # VALIDATE
+        broker.access.require(request, DELETE_GROUP, request.body.group_id)
         group = checked_group(broker, request.body.group_id)
         keys: list[TopicPartition] = []
         for topic in request.body.topics:
             answer = RESPONSE.struct("OffsetDeleteResponseTopic", name=topic.name)
             body.topics.append(answer)
+            may_read = broker.access.may(request, READ_TOPIC, topic.name)
             for wanted in topic.partitions:
-                answer.partitions.append(row := partition_row(broker, group, topic.name, wanted))
+                row = partition_row(broker, group, topic.name, wanted)
+                if not may_read:
+                    row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                answer.partitions.append(row)
                 if row.error_code == ErrorCode.NONE:
                     keys.append((topic.name, wanted.partition_index))
         # DEDUPLICATE: what is not committed is not deleted. APPLY

@@ -12,6 +12,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
 
@@ -58,6 +59,7 @@ def offsets_of(
     broker: Broker, request: Request, group_id: str, wanted: list[Struct] | None
 ) -> Offsets:
     """Everything a group has committed; raises Refused if another broker knows."""
+    broker.access.require(request, DESCRIBE_GROUP, group_id)
     broker.groups.log.partition_of(group_id)
     offsets = broker.groups.offsets.of(group_id)
     # [New in v7: KIP-447]
@@ -82,7 +84,13 @@ def topics_of(
     found = []
     for name, topic_id, indexes in asked_for(broker, wanted, offsets, by_id):
         topic = broker.image.topic_of(None if by_id else name, topic_id)
-        rows = [partition_row(topic, name, index, offsets, by_id, plural) for index in indexes]
+        known_name = topic.name if topic is not None else name
+        if known_name and not broker.access.may(request, DESCRIBE_TOPIC, known_name):
+            if wanted is None:
+                continue
+            rows = refused_rows(indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED, plural)
+        else:
+            rows = [partition_row(topic, name, index, offsets, by_id, plural) for index in indexes]
         found.append(
             RESPONSE.struct(
                 f"OffsetFetchResponseTopic{plural}",
@@ -137,16 +145,21 @@ def refused_topics(wanted: list[Struct], code: ErrorCode) -> list[Struct]:
         RESPONSE.struct(
             "OffsetFetchResponseTopic",
             name=topic.name,
-            partitions=[
-                RESPONSE.struct(
-                    "OffsetFetchResponsePartition",
-                    partition_index=index,
-                    committed_offset=-1,
-                    metadata="",
-                    error_code=code,
-                )
-                for index in topic.partition_indexes
-            ],
+            partitions=refused_rows(topic.partition_indexes, code, ""),
         )
         for topic in wanted
+    ]
+
+
+def refused_rows(indexes: list[int], code: ErrorCode, plural: str) -> list[Struct]:
+    """Partitions of which nothing is told but why."""
+    return [
+        RESPONSE.struct(
+            f"OffsetFetchResponsePartition{plural}",
+            partition_index=index,
+            committed_offset=-1,
+            metadata="",
+            error_code=code,
+        )
+        for index in indexes
     ]

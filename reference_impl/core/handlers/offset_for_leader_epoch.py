@@ -8,6 +8,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
 from reference_impl.wire import Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
 
@@ -21,16 +22,18 @@ def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator
         answer = RESPONSE.struct("OffsetForLeaderTopicResult", topic=topic.topic)
         body.topics.append(answer)
         for wanted in topic.partitions:
-            answer.partitions.append(found(broker, topic.topic, wanted))
+            answer.partitions.append(found(broker, request, topic.topic, wanted))
     # RESPOND
     yield Respond(request, body)
 
 
-def found(broker: Broker, topic: str, wanted: Struct) -> Struct:
+def found(broker: Broker, request: Request, topic: str, wanted: Struct) -> Struct:
     """One partition: the largest epoch not above the one asked for, and where it ended."""
     row = RESPONSE.struct("EpochEndOffset", partition=wanted.partition)
     try:
         # VALIDATE
+        if not broker.access.may(request, CLUSTER_ACTION):
+            broker.access.require(request, DESCRIBE_TOPIC, topic)
         partition = broker.led_partition(topic, ZERO_UUID, wanted.partition)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         # DEDUPLICATE, APPLY: reading changes nothing.

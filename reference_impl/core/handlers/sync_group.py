@@ -11,6 +11,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.groups import answers
 from reference_impl.core.groups.syncing import sync
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_GROUP
 from reference_impl.wire import ErrorCode
 
 PROTOCOL_SINCE = 5
@@ -26,6 +27,7 @@ def handle_sync_group(broker: Broker, request: Request) -> Iterator[Effect]:
             request.body.protocol_name,
         ):
             raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        broker.access.require(request, READ_GROUP, request.body.group_id)
         # DEDUPLICATE and APPLY: syncing.py answers a retry with the current assignment.
         yield from sync(broker.groups, request)
     except Refused as refused:

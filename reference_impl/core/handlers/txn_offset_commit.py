@@ -11,6 +11,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -21,22 +22,28 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
     """Note how far a group has come, if the transaction is committed."""
     answer = RESPONSE.new()
     wanted: list[Wanted] = []
+    denied = denial(broker, request)
     for topic in request.body.topics:
         rows = RESPONSE.struct("TxnOffsetCommitResponseTopic", name=topic.name)
         answer.topics.append(rows)
         image = broker.image.topics.get(topic.name)
+        may_read = broker.access.may(request, READ_TOPIC, topic.name)
         for partition in topic.partitions:
             # VALIDATE the partitions
             row = RESPONSE.struct(
                 "TxnOffsetCommitResponsePartition", partition_index=partition.partition_index
             )
             rows.partitions.append(row)
-            if image is None or partition.partition_index not in image.partitions:
+            if not may_read:
+                row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif image is None or partition.partition_index not in image.partitions:
                 row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 wanted.append((image, partition, row))
+            if denied is not None:
+                row.error_code = denied
     # DEDUPLICATE: the newest commit counts, so the same one again changes nothing.
-    if wanted:
+    if wanted and denied is None:
         try:
             commit(broker, request, wanted)
         except Refused as refused:
@@ -44,6 +51,16 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
                 row.error_code = refused.code
     # RESPOND
     yield Respond(request, answer)
+
+
+def denial(broker: Broker, request: Request) -> ErrorCode | None:
+    """What every partition is told if the producer may not do this at all."""
+    try:
+        broker.access.require(request, WRITE_TRANSACTIONAL_ID, request.body.transactional_id)
+        broker.access.require(request, READ_GROUP, request.body.group_id)
+    except Refused as refused:
+        return refused.code
+    return None
 
 
 def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:

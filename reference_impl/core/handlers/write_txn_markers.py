@@ -9,6 +9,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import ALTER_CLUSTER, CLUSTER_ACTION
 from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.markers import Marker, write_marker
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -18,6 +19,9 @@ RESPONSE = definition("WriteTxnMarkersResponse")
 
 def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effect]:
     """Write markers into partitions, as the coordinator that asks has decided."""
+    may_write = broker.access.may(request, ALTER_CLUSTER) or broker.access.may(
+        request, CLUSTER_ACTION
+    )
     answer = RESPONSE.new()
     for asked in request.body.markers:
         marker = Marker(
@@ -35,7 +39,9 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
                 RESPONSE.struct(
                     "WritableTxnMarkerPartitionResult",
                     partition_index=index,
-                    error_code=written(broker, topic.name, index, marker),
+                    error_code=written(broker, topic.name, index, marker)
+                    if may_write
+                    else ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
                 )
                 for index in topic.partition_indexes
             ]
