@@ -13,10 +13,15 @@ from uuid import UUID
 from reference_impl.core import housekeeping
 from reference_impl.core.api import Api
 from reference_impl.core.broker_configs import BrokerConfig, Endpoint
-from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
+from reference_impl.core.controller.metadata_image import (
+    TOPIC_RESOURCE,
+    MetadataImage,
+    TopicImage,
+)
 from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.core.controller.records import new_leadership
 from reference_impl.core.data_directory import DataDirectory
+from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event, Request
 from reference_impl.core.fetch_sessions import FetchSessions
@@ -48,7 +53,7 @@ class Broker:
         apis: Mapping[int, Api],
         moment: Event,
     ) -> None:
-        self.config = config
+        self.started_with = self.config = config
         self.node_id = config.node_id
         self.advertised = advertised
         self.rules = rules
@@ -59,8 +64,11 @@ class Broker:
         self.sends_from_files = storage.sends_from_files
         self.cleaner = Cleaner(storage, self.logs)
         self.metadata = MetadataLog(self.logs, self.now_ms)
+        self.config = self._config_in_force()
         self.producer_ids = ProducerIds(self)
-        self.replicas = Replicas(self.logs, config.topic_defaults, rules.restores_producer_state)
+        self.replicas = Replicas(
+            self.logs, self.config.topic_defaults, rules.restores_producer_state
+        )
         self.parking = Parking()
         self.principals = Principals()
         self.access = Access(config, self.image.acls, self.principals)
@@ -117,10 +125,22 @@ class Broker:
             if topic_now is not None:
                 self.replicas.open_topic(topic_now, self.now_ms)
 
-    def publish_configs(self, topic: TopicImage, records: Sequence[Struct]) -> None:
-        """Write changed configurations of a topic, and put them in force."""
+    def publish_configs(self, records: Sequence[Struct]) -> None:
+        """Write changed configurations of a topic or of brokers, and put them in force."""
         self.metadata.append(records, self.now_ms)
-        self.replicas.reconfigure(topic)
+        self.config = self._config_in_force()
+        self.replicas.topic_defaults = self.config.topic_defaults
+        names = {row.resource_name for row in records if row.resource_type == TOPIC_RESOURCE}
+        # What was set for the broker is the default of every topic.
+        for topic in [self.image.topics[name] for name in names] or self.image.topics.values():
+            self.replicas.reconfigure(topic)
+
+    def _config_in_force(self) -> BrokerConfig:
+        """What was set for this broker, over what was set for all, over what it started with."""
+        return self.started_with.under(
+            self.image.configs_of_broker(ALL_BROKERS),
+            self.image.configs_of_broker(str(self.node_id)),
+        )
 
     def _topic_named_in(self, record: Struct) -> TopicImage | None:
         if type(record).__name__ != "PartitionRecord":

@@ -152,6 +152,13 @@ class BrokerConfig:
         config.check_super_users()
         return config
 
+    def under(self, *layers: Mapping[str, str]) -> BrokerConfig:
+        """This configuration under others, the last of which is the strongest (KIP-226)."""
+        given = dict(self.given)
+        for layer in layers:
+            given.update(layer)
+        return BrokerConfig(given)
+
     def text(self, name: str) -> str:
         """The value of a key as it would be written; "" for one that has none."""
         return self.given.get(name, BROKER_CONFIGS[name].default or "")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from reference_impl.core.broker_configs import BROKER_CONFIGS
-from reference_impl.core.config_keys import ConfigKey
-from reference_impl.core.controller.metadata_image import TopicImage
+from reference_impl.core.config_documentation import DOCUMENTATION
+from reference_impl.core.config_keys import ConfigKey, ConfigType
+from reference_impl.core.dynamic_configs import ALL_BROKERS, DYNAMIC
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ class ConfigSource(IntEnum):
     """Where a value comes from (DescribeConfigsResponse.ConfigSource)."""
 
     TOPIC = 1
+    BROKER = 2
+    ALL_BROKERS = 3
     STATIC_BROKER = 4
     DEFAULT = 5
 
@@ -35,44 +39,85 @@ class Synonym:
 
 @dataclass(frozen=True)
 class ConfigEntry:
-    """One key: `synonyms[0]` is in force."""
+    """One key, its value, and where the value comes from."""
 
     key: ConfigKey
     value: str | None
-    source: ConfigSource
-    is_read_only: bool
     synonyms: tuple[Synonym, ...]
+    is_read_only: bool = False
+
+    @property
+    def source(self) -> ConfigSource:
+        """That of the value in force. A key without synonyms shows none, not even its default."""
+        return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether nobody may see its value."""
+        return self.key.type is ConfigType.PASSWORD
+
+    @property
+    def documentation(self) -> str | None:
+        """What the key is for, in a sentence (KIP-569)."""
+        return DOCUMENTATION.get(self.key.name)
 
 
-def topic_entries(broker: Broker, topic: TopicImage | None) -> Iterator[ConfigEntry]:
-    """Every key of a topic, by name; None describes one without overrides."""
-    overrides = topic.configs if topic is not None else {}
-    in_force = broker.config.topic_defaults
+def topic_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Every key of a topic with these overrides, by name."""
+    in_force = {**broker.config.topic_defaults, **overrides}
     for key in TOPIC_CONFIGS.values():
         synonyms = []
         if key.name in overrides:
             synonyms.append(Synonym(key.name, overrides[key.name], ConfigSource.TOPIC))
-        given = in_force.get(key.name)
         if key.synonym is not None:
-            if given != key.default:
-                synonyms.append(Synonym(key.synonym, given, ConfigSource.STATIC_BROKER))
-            if BROKER_CONFIGS[key.synonym].default is not None:
-                synonyms.append(Synonym(key.synonym, key.default, ConfigSource.DEFAULT))
-        # A key without a synonym at the broker shows none, not even its default (ConfigHelper).
-        value, source = key.default, ConfigSource.DEFAULT
-        if synonyms:
-            value, source = synonyms[0].value, synonyms[0].source
-        yield ConfigEntry(key, value, source, False, tuple(synonyms))
+            synonyms += broker_synonyms(broker, key.synonym)
+        yield ConfigEntry(key, in_force.get(key.name), tuple(synonyms))
 
 
 def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
-    """Every key of the broker, by name. None can be changed while it runs."""
+    """Every key of the broker, by name."""
     for key in BROKER_CONFIGS.values():
-        synonyms = []
-        if key.name in broker.config.given:
-            value = broker.config.given[key.name]
-            synonyms.append(Synonym(key.name, value, ConfigSource.STATIC_BROKER))
-        if key.default is not None or not synonyms:
-            synonyms.append(Synonym(key.name, key.default, ConfigSource.DEFAULT))
-        first = synonyms[0]
-        yield ConfigEntry(key, first.value, first.source, True, tuple(synonyms))
+        value = broker.config.given.get(key.name, key.default)
+        synonyms = tuple(broker_synonyms(broker, key.name))
+        yield ConfigEntry(key, value, synonyms, key.name not in DYNAMIC)
+
+
+def entries_for_all_brokers(broker: Broker) -> Iterator[ConfigEntry]:
+    """What was set for all brokers while they ran, and nothing else."""
+    for name, value in sorted(broker.image.configs_of_broker(ALL_BROKERS).items()):
+        synonym = Synonym(name, value, ConfigSource.ALL_BROKERS)
+        yield ConfigEntry(BROKER_CONFIGS[name], value, (synonym,), name not in DYNAMIC)
+
+
+_FAMILIES = (
+    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.roll.ms", "log.roll.hours"),
+)
+"""One setting under several names, the finest unit first: that goes before the others."""
+_FAMILY_OF = {name: family for family in _FAMILIES for name in family[:1]}
+
+
+def broker_synonyms(broker: Broker, name: str) -> list[Synonym]:
+    """Every value that the broker has for a key, the strongest first.
+
+    A coarser unit that is stronger than the key's own value is left out (ConfigHelper.java).
+    """
+    names = _FAMILY_OF.get(name, (name,))
+    layers = (
+        (ConfigSource.BROKER, broker.image.configs_of_broker(str(broker.node_id))),
+        (ConfigSource.ALL_BROKERS, broker.image.configs_of_broker(ALL_BROKERS)),
+        (ConfigSource.STATIC_BROKER, broker.started_with.given),
+        (ConfigSource.DEFAULT, _DEFAULTS),
+    )
+    found = [
+        Synonym(each, layer[each], source)
+        for source, layer in layers
+        for each in names
+        if each in layer
+    ]
+    return list(dropwhile(lambda synonym: synonym.name != name, found))
+
+
+_DEFAULTS = {key.name: key.default for key in BROKER_CONFIGS.values() if key.default is not None}

@@ -87,7 +87,8 @@ class ConfigKey:
             raise self._bad(text, f"it must be at most {self.at_most}")
 
     def _bad(self, text: str, why: str) -> BadConfig:
-        return BadConfig(f"Invalid value {text} for configuration {self.name}: {why}")
+        shown = "[hidden]" if self.type is ConfigType.PASSWORD else text
+        return BadConfig(f"Invalid value {shown} for configuration {self.name}: {why}")
 
 
 def split_list(text: str) -> list[str]:

@@ -8,15 +8,15 @@ records, every broker applies them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from reference_impl.core.security.acls import Acl, Acls
 from reference_impl.wire import Struct
 
-TOPIC_RESOURCE = 2
-"""ConfigResource.Type.TOPIC, as ConfigRecord has it."""
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+"""ConfigResource.Type, as ConfigRecord has it."""
 NO_LEADER_CHANGE = -2
 
 
@@ -49,6 +49,7 @@ class MetadataImage:
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[UUID, TopicImage] = {}
         self.next_producer_id = 0
+        self._broker_configs: dict[str, dict[str, str]] = {}
         self.acls = Acls()
 
     def apply(self, record: Struct) -> None:
@@ -60,6 +61,10 @@ class MetadataImage:
     def topic_of(self, name: str | None, topic_id: UUID) -> TopicImage | None:
         """A topic by its name, or by its id where there is no name."""
         return self.topics.get(name) if name else self.topics_by_id.get(topic_id)
+
+    def configs_of_broker(self, name: str) -> Mapping[str, str]:
+        """What was set while it ran for a broker (its id), or for all of them ("")."""
+        return self._broker_configs.get(name, {})
 
     def _topic(self, record: Struct) -> None:
         topic = TopicImage(record.name, record.topic_id)
@@ -88,13 +93,16 @@ class MetadataImage:
         partitions[record.partition_id] = new
 
     def _config(self, record: Struct) -> None:
-        topic = self.topics.get(record.resource_name)
-        if record.resource_type != TOPIC_RESOURCE or topic is None:
+        if record.resource_type == TOPIC_RESOURCE:
+            configs = self.topics[record.resource_name].configs
+        elif record.resource_type == BROKER_RESOURCE:
+            configs = self._broker_configs.setdefault(record.resource_name, {})
+        else:
             return
         if record.value is None:
-            topic.configs.pop(record.name, None)
+            configs.pop(record.name, None)
         else:
-            topic.configs[record.name] = record.value
+            configs[record.name] = record.value
 
     def _remove_topic(self, record: Struct) -> None:
         topic = self.topics_by_id.pop(record.topic_id)

@@ -38,16 +38,18 @@ def new_leadership(topic_id: UUID, index: int, leader: int) -> Struct:
     )
 
 
-def topic_config(topic: str, name: str, value: str | None) -> Struct:
-    """An override of a topic's configuration, or (None) its end."""
+def config_record(resource_type: int, resource: str, name: str, value: str | None) -> Struct:
+    """An override of the configuration of a topic or of brokers, or (None) its end."""
     return definition("ConfigRecord").new(
-        resource_type=TOPIC_RESOURCE, resource_name=topic, name=name, value=value
+        resource_type=resource_type, resource_name=resource, name=name, value=value
     )
 
 
 def topic_configs(topic: str, configs: Mapping[str, str]) -> list[Struct]:
     """All overrides of a new topic."""
-    return [topic_config(topic, name, value) for name, value in sorted(configs.items())]
+    return [
+        config_record(TOPIC_RESOURCE, topic, name, value) for name, value in sorted(configs.items())
+    ]
 
 
 def removed_topic(topic_id: UUID) -> Struct:

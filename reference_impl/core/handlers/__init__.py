@@ -8,6 +8,7 @@ from __future__ import annotations
 from reference_impl.core.api import Api
 from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
+from reference_impl.core.handlers.alter_configs import handle_alter_configs
 from reference_impl.core.handlers.api_versions import handle_api_versions
 from reference_impl.core.handlers.create_acls import handle_create_acls
 from reference_impl.core.handlers.create_partitions import handle_create_partitions
@@ -74,6 +75,7 @@ HANDLERS: dict[int, Api] = {
     ApiKey.CREATE_ACLS: Api(handle_create_acls, 1, 3),
     ApiKey.DELETE_ACLS: Api(handle_delete_acls, 1, 3),
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
+    ApiKey.ALTER_CONFIGS: Api(handle_alter_configs, 0, 2),
     ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.config_entries import topic_entries
-from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import NewTopic, plan_topic, publish_topic
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    CREATE_IN_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_CONFIGS_OF_TOPIC,
+)
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("CreateTopicsResponse")
@@ -40,6 +44,8 @@ def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> 
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    if not broker.access.may(request, CREATE_IN_CLUSTER):
+        broker.access.require(request, CREATE_TOPIC, wanted.name)
     topic = plan_topic(
         broker,
         wanted.name,
@@ -52,12 +58,20 @@ def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> 
     # APPLY
     if not request.body.validate_only:
         publish_topic(broker, topic)
-    return acceptance(broker, topic)
+    if broker.access.may(request, DESCRIBE_CONFIGS_OF_TOPIC, topic.name):
+        return acceptance(broker, topic)
+    return RESPONSE.struct(
+        "CreatableTopicResult",
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_message=None,
+        topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        configs=[],
+    )
 
 
 def acceptance(broker: Broker, topic: NewTopic) -> Struct:
     """What was made, or would have been."""
-    image = TopicImage(topic.name, topic.topic_id, {}, dict(topic.configs))
     return RESPONSE.struct(
         "CreatableTopicResult",
         name=topic.name,
@@ -72,8 +86,9 @@ def acceptance(broker: Broker, topic: NewTopic) -> Struct:
                 value=entry.value,
                 read_only=False,
                 config_source=entry.source,
+                is_sensitive=entry.is_sensitive,
             )
-            for entry in topic_entries(broker, image)
+            for entry in topic_entries(broker, topic.configs)
         ],
     )
 

@@ -1,6 +1,7 @@
-"""DescribeConfigs (API key 32). Spec: KIP-133; KIP-226 (sources, synonyms), KIP-569 (types).
+"""DescribeConfigs (API key 32). Spec: KIP-133; KIP-226 (sources, synonyms), KIP-569 (types and
+documentation, v3).
 
-Not modelled: documentation texts, client metrics, loggers, groups.
+Not modelled: client metrics, loggers, groups.
 """
 
 from __future__ import annotations
@@ -8,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.config_entries import ConfigEntry, broker_entries, topic_entries
+from reference_impl.core.config_entries import (
+    ConfigEntry,
+    broker_entries,
+    entries_for_all_brokers,
+    topic_entries,
+)
+from reference_impl.core.controller.config_changes import find_configured
+from reference_impl.core.controller.metadata_image import TOPIC_RESOURCE
+from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.topic_names import problem_with
-from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DescribeConfigsResponse")
-TOPIC, BROKER = 2, 4
-"""ConfigResource.Type."""
-ALL_BROKERS = ""
 
 
 def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -34,52 +39,35 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
         results.append(result)
         try:
             # VALIDATE. DEDUPLICATE, APPLY: reading changes nothing.
-            entries = entries_of(broker, wanted)
+            entries = entries_of(broker, wanted.resource_type, wanted.resource_name)
         except Refused as refused:
             result.error_code, result.error_message = refused.code, refused.message
             continue
         keys = wanted.configuration_keys
         result.configs = [
-            row(entry, request.body.include_synonyms)
-            for entry in entries
-            if not keys or entry.key.name in keys
+            row(entry, request.body) for entry in entries if not keys or entry.key.name in keys
         ]
     # RESPOND
     yield Respond(request, RESPONSE.new(results=results))
 
 
-def entries_of(broker: Broker, wanted: Struct) -> Iterator[ConfigEntry]:
+def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[ConfigEntry]:
     """Every key of a resource; raises Refused."""
-    name = wanted.resource_name
-    if wanted.resource_type == TOPIC:
-        problem = problem_with(name)
-        if problem is not None:
-            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-        topic = broker.image.topics.get(name)
-        if topic is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return topic_entries(broker, topic)
-    if wanted.resource_type != BROKER:
-        raise Refused(
-            ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {wanted.resource_type}"
-        )
+    resource = find_configured(broker, resource_type, name)
+    if resource_type == TOPIC_RESOURCE:
+        return topic_entries(broker, resource.overrides)
     if name == ALL_BROKERS:
-        return iter(())  # only what was changed for all brokers at run time, which cannot be
-    if name != str(broker.node_id):
-        raise Refused(
-            ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {broker.node_id}, but received {name}",
-        )
+        return entries_for_all_brokers(broker)
     return broker_entries(broker)
 
 
-def row(entry: ConfigEntry, include_synonyms: bool) -> Struct:
-    """One key."""
+def row(entry: ConfigEntry, asked: Struct) -> Struct:
+    """One key; of a secret everything but its values."""
     synonyms = [
         RESPONSE.struct(
             "DescribeConfigsSynonym",
             name=synonym.name,
-            value=synonym.value,
+            value=None if entry.is_sensitive else synonym.value,
             source=synonym.source,
         )
         for synonym in entry.synonyms
@@ -87,10 +75,11 @@ def row(entry: ConfigEntry, include_synonyms: bool) -> Struct:
     return RESPONSE.struct(
         "DescribeConfigsResourceResult",
         name=entry.key.name,
-        value=entry.value,
+        value=None if entry.is_sensitive else entry.value,
         read_only=entry.is_read_only,
         config_source=entry.source,
-        synonyms=synonyms if include_synonyms else [],
+        is_sensitive=entry.is_sensitive,
+        synonyms=synonyms if asked.include_synonyms else [],
         config_type=entry.key.type,
-        documentation=None,
+        documentation=entry.documentation if asked.include_documentation else None,
     )

@@ -1,0 +1,1 @@
+DOCUMENTATION: dict[str, str] = {}

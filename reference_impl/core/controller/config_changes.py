@@ -1,0 +1,116 @@
+"""Changing configurations: what may be changed, into what, and which records say so.
+
+Source: ConfigAdminManager.java (form, brokers), ConfigurationControlManager.java (topics,
+records), KIP-226 (brokers). AlterConfigs and IncrementalAlterConfigs differ only in how they say
+what a resource should have afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reference_impl.core.broker_configs import BROKER_CONFIGS
+from reference_impl.core.config_keys import BadConfig, ConfigKey
+from reference_impl.core.controller.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.controller.records import config_record
+from reference_impl.core.dynamic_configs import ALL_BROKERS, check_dynamic
+from reference_impl.core.refused import Refused
+from reference_impl.core.topic_configs import TOPIC_CONFIGS, check_topic_configs
+from reference_impl.core.topic_names import problem_with
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A resource whose configuration may be changed, and what is set for it now."""
+
+    resource_type: int
+    name: str
+    overrides: Mapping[str, str]
+    keys: Mapping[str, ConfigKey]
+    check: Callable[[Mapping[str, str]], None]
+    """Raises BadConfig unless the resource may have these overrides."""
+    code_of_bad_value: ErrorCode
+
+
+def find_configured(broker: Broker, resource_type: int, name: str) -> Configured:
+    """The resource of this type and name; raises Refused."""
+    find = _FINDERS.get(resource_type)
+    if find is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+    return find(broker, name)
+
+
+def change_to(
+    broker: Broker, resource: Configured, after: Mapping[str, str], *, validate_only: bool
+) -> None:
+    """Let the resource have these overrides and no others, or raise Refused and change nothing."""
+    # VALIDATE
+    try:
+        resource.check(after)
+    except BadConfig as error:
+        raise Refused(resource.code_of_bad_value, str(error)) from None
+    # DEDUPLICATE: what has that value already needs no record.
+    before = resource.overrides
+    records = [
+        config_record(resource.resource_type, resource.name, key, after.get(key))
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]
+    # APPLY
+    if records and not validate_only:
+        broker.publish_configs(records)
+
+
+def _topic(broker: Broker, name: str) -> Configured:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    problem = problem_with(name)
+    if problem is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    topic = broker.image.topics.get(name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    return Configured(
+        TOPIC_RESOURCE,
+        name,
+        topic.configs,
+        TOPIC_CONFIGS,
+        check_topic_configs,
+        ErrorCode.INVALID_CONFIG,
+    )
+
+
+def _broker(broker: Broker, name: str) -> Configured:
+    if name != ALL_BROKERS:
+        check_own_id(broker, name)
+    return Configured(
+        BROKER_RESOURCE,
+        name,
+        broker.image.configs_of_broker(name),
+        BROKER_CONFIGS,
+        check_dynamic,
+        ErrorCode.INVALID_REQUEST,  # not INVALID_CONFIG, for compatibility (KAFKA-13609)
+    )
+
+
+def check_own_id(broker: Broker, name: str) -> None:
+    """Raise Refused unless this names the broker that is asked."""
+    if not name.isdecimal():
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != broker.node_id:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}",
+        )
+
+
+_FINDERS: dict[int, Callable[[Broker, str], Configured]] = {
+    TOPIC_RESOURCE: _topic,
+    BROKER_RESOURCE: _broker,
+}

@@ -1,0 +1,31 @@
+"""AlterConfigs (API key 33). Spec: KIP-133.
+
+What a request does not name, it takes away, so that two clients cannot change one resource without
+undoing each other's work: IncrementalAlterConfigs (KIP-339) has taken its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.config_changes import Configured
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.handlers.altering_configs import alter_all, value_of
+from reference_impl.wire import Struct, definition
+
+RESPONSE = definition("AlterConfigsResponse")
+
+
+def handle_alter_configs(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Replace what is set for some resources."""
+    # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
+    rows = alter_all(broker, request, RESPONSE, replacement)
+    # RESPOND
+    yield Respond(request, RESPONSE.new(responses=rows))
+
+
+def replacement(_: Configured, wanted: Struct) -> Mapping[str, str]:
+    """Exactly what the request names."""
+    return {row.name: value_of(row) for row in wanted.configs}

@@ -1,0 +1,59 @@
+"""What AlterConfigs and IncrementalAlterConfigs share: each resource once, each with its answer.
+
+Source: ConfigAdminManager.java (preprocess).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.config_changes import Configured, change_to, find_configured
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import Definition, ErrorCode, Struct
+
+Wanted = Callable[[Configured, Struct], Mapping[str, str]]
+"""What a resource should have afterwards, by its row of the request; raises Refused."""
+
+
+def alter_all(
+    broker: Broker, request: Request, response: Definition, wanted: Wanted
+) -> list[Struct]:
+    """Change each resource wholly or not at all; the rows of the answer."""
+    times = Counter((row.resource_type, row.resource_name) for row in request.body.resources)
+    rows = []
+    for resource in request.body.resources:
+        row = response.struct(
+            "AlterConfigsResourceResponse",
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            error_message=None,
+        )
+        rows.append(row)
+        try:
+            if times[resource.resource_type, resource.resource_name] > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            check_keys_appear_once(resource)
+            configured = find_configured(broker, resource.resource_type, resource.resource_name)
+            after = wanted(configured, resource)
+            change_to(broker, configured, after, validate_only=request.body.validate_only)
+        except Refused as refused:
+            row.error_code, row.error_message = refused.code, refused.message
+    return rows
+
+
+def check_keys_appear_once(resource: Struct) -> None:
+    """Raise Refused for a key that is named twice."""
+    names = [row.name for row in resource.configs]
+    if len(set(names)) != len(names):
+        raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+
+
+def value_of(row: Struct) -> str:
+    """The value of one key; raises Refused where there is none."""
+    if row.value is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {row.name}")
+    value: str = row.value
+    return value
