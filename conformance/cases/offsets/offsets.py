@@ -27,7 +27,7 @@ NEVER = Committed(-1)
 def commit(
     wire: Wire, group: str, topic: Topic, offsets: Mapping[int, int], version: int | None = None,
     *, generation: int = -1, member_id: str = "", instance_id: str | None = None,
-    metadata: str | None = "", leader_epoch: int = -1,
+    metadata: str | None = "", leader_epoch: int = -1, retention_ms: int = -1,
 ) -> dict[int, int]:  # fmt: skip
     """OffsetCommit to one topic: partition -> error code."""
     version = wire.version("OffsetCommit") if version is None else version
@@ -41,7 +41,8 @@ def commit(
                  partitions=partitions)  # fmt: skip
     body = request(
         "OffsetCommit", group_id=group, generation_id_or_member_epoch=generation,
-        member_id=member_id, group_instance_id=instance_id, retention_time_ms=-1, topics=[entry],
+        member_id=member_id, group_instance_id=instance_id, retention_time_ms=retention_ms,
+        topics=[entry],
     )  # fmt: skip
     answer = group_connection(wire, group).call("OffsetCommit", version, body)
     expect(len(answer.topics), 1, "topics in the answer")

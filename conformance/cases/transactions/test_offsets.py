@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conformance.case import case, expect
-from conformance.cases.offsets.offsets import commit, committed, position
+from conformance.cases.offsets.offsets import commit, position
+from conformance.cases.transactions.offsets import (
+    commit_in_transaction,
+    offset_of,
+    stable_offset_of,
+)
 from conformance.members import group_connection
-from conformance.transactions import BUSY, Producer
-from conformance.wire import Topic, Wire, eventually, part
+from conformance.transactions import Producer
+from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode
 
 SPEC = "KIP-98, AddOffsetsToTxnRequest and TxnOffsetCommitRequest"
-
-
-def commit_in_transaction(
-    producer: Producer, group: str, topic: Topic, offset: int,
-    *, add_version: int | None = None, commit_version: int | None = None,
-) -> None:  # fmt: skip
-    """AddOffsetsToTxn, then TxnOffsetCommit of partition 0; both must succeed."""
-    wire = producer.wire
-    version = wire.version("AddOffsetsToTxn") if add_version is None else add_version
-    fields: dict[str, Any] = {
-        "transactional_id": producer.transactional_id, "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch, "group_id": group,
-    }  # fmt: skip
-    added = eventually(
-        lambda: producer.connection.call("AddOffsetsToTxn", version, **fields).error_code,
-        lambda error: error not in BUSY,
-        "AddOffsetsToTxn is served",
-    )
-    expect(added, ErrorCode.NONE, "AddOffsetsToTxn error")
-    version = producer.explicit("TxnOffsetCommit") if commit_version is None else commit_version
-    partition = part("TxnOffsetCommit", "TxnOffsetCommitRequestPartition", partition_index=0,
-                     committed_offset=offset)  # fmt: skip
-    entry = part("TxnOffsetCommit", "TxnOffsetCommitRequestTopic", name=topic.name,
-                 partitions=[partition])  # fmt: skip
-    answer = group_connection(wire, group).call(
-        "TxnOffsetCommit", version, **fields, generation_id=-1, topics=[entry]
-    )
-    errors = [p.error_code for t in answer.topics for p in t.partitions]
-    expect(errors, [ErrorCode.NONE], "TxnOffsetCommit errors")
-
-
-def offset_of(wire: Wire, group: str, topic: Topic) -> int:
-    return committed(wire, group, topic).offset
 
 
 @case("TXN-37", "TxnOffsetCommit", versions=(0, 4), spec=SPEC)
@@ -65,15 +35,7 @@ def test_an_abort_drops_the_offsets(wire: Wire, version: int) -> None:
     commit(wire, group, topic, {0: 1})
     commit_in_transaction(producer, group, topic, 5, add_version=version)
     producer.abort()
-    stable = wire.version("OffsetFetch", 8, 9)
-    wanted = [position(group, {topic: [0]})]
-    found = eventually(
-        lambda: group_connection(wire, group)
-        .call("OffsetFetch", stable, groups=wanted, require_stable=True)
-        .groups[0].topics[0].partitions[0],
-        lambda p: p.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT,
-        "no offset is pending",
-    )  # fmt: skip
+    found = stable_offset_of(wire, group, topic)
     expect((found.error_code, found.committed_offset), (0, 1), "(error, offset) after the abort")
     producer.init()
     commit_in_transaction(producer, group, topic, 7, add_version=version)

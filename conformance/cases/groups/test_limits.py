@@ -1,0 +1,70 @@
+"""What the configuration of the broker and of static members puts off or forbids."""
+
+from __future__ import annotations
+
+import time
+
+from conformance.case import case, expect, expect_that
+from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, rebalanced
+from conformance.variants import STRICT
+from conformance.wire import Wire, eventually
+from reference_impl.wire import ErrorCode
+
+DELAY_S = int(STRICT["group.initial.rebalance.delay.ms"]) / 1000
+SLACK_S = 0.3  # between a request's arrival there and its reading of the clock here
+
+
+@case("GRPC-11", "JoinGroup", spec="KIP-389; group.max.size", priority="P1", config=STRICT)
+def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
+    """Beyond group.max.size a new member gets GROUP_MAX_SIZE_REACHED (81) and is none; the members
+    go on."""
+    first = Member.of(wire, versions={"JoinGroup": version})
+    others = [Member.of(wire, first.group, versions={"JoinGroup": version}) for _ in range(2)]
+    for member in (first, others[0]):  # both in the delay before the first generation
+        member.begin_to_join()
+    first.wait_for_members(2)
+    expect(others[1].try_to_join().error_code, ErrorCode.GROUP_MAX_SIZE_REACHED,
+           "JoinGroup error of the third")  # fmt: skip
+    for member in (first, others[0]):
+        member.finish_joining()
+    expect(len(first.describe().members), 2, "members of the group")
+    expect(first.heartbeat(), ErrorCode.NONE, "Heartbeat error of the first")
+
+
+@case("GRPC-15", "JoinGroup", spec="KIP-134", priority="P1", config=STRICT)
+def test_an_empty_group_waits_for_more_members(wire: Wire, version: int) -> None:
+    """The first generation of an empty group begins group.initial.rebalance.delay.ms after the
+    first JoinGroup, and has everybody who has come by then."""
+    first = Member.of(wire, versions={"JoinGroup": version})
+    second = Member.of(wire, first.group, versions={"JoinGroup": version})
+    begun = time.monotonic()
+    first.begin_to_join()
+    second.begin_to_join()
+    answers = [first.finish_joining(), second.finish_joining()]
+    took = time.monotonic() - begun
+    expect_that(took >= DELAY_S - SLACK_S, "time to the first generation", f"{DELAY_S} s or more",
+                f"{took:.2f} s")  # fmt: skip
+    expect([a.generation_id for a in answers], [1, 1], "generation of each")
+    expect(len(first.describe().members), 2, "members of the first generation")
+
+
+@case("GRPC-33", "JoinGroup", versions=(5, 9), spec="KIP-345, Static Membership", priority="P1")
+def test_a_static_member_may_be_away_for_its_session_timeout(wire: Wire, version: int) -> None:
+    """A static member that goes away says nothing: the others hear of no rebalance before its
+    session timeout, and do after it."""
+    versions = {"JoinGroup": version}
+    first = Member.stable(wire, instance_id="one", versions=versions)
+    away = Member.of(wire, first.group, instance_id="two", versions=versions,
+                     session_timeout_ms=MIN_SESSION_TIMEOUT_MS)  # fmt: skip
+    members = rebalanced(first, away)
+    members[0].ask_to_sync({member.member_id: b"a part" for member in members})
+    members[1].sync()
+    members[0].answer_to_sync()
+    expect(away.heartbeat(), ErrorCode.NONE, "Heartbeat error of the one that goes away")
+    gone = time.monotonic()
+    away.connection.close()
+    error = eventually(first.heartbeat, lambda e: e != ErrorCode.NONE, "the other is told", 30)
+    took = time.monotonic() - gone
+    expect(error, ErrorCode.REBALANCE_IN_PROGRESS, "Heartbeat error of the other")
+    expect_that(took >= MIN_SESSION_TIMEOUT_MS / 1000 - SLACK_S, "time until the rebalance",
+                f"{MIN_SESSION_TIMEOUT_MS} ms or more", f"{took:.2f} s")  # fmt: skip
