@@ -1,0 +1,186 @@
+"""What an application asks of a client. Each call is a value; the answer is a Complete or a Fail.
+
+What the answer's value is stands in each docstring; where nothing is said, it is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reference_impl.client.values import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    ProducerRecord,
+    TopicPartition,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Base of all calls."""
+
+
+# --- producer -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Send(Call):
+    """Send a record: RecordMetadata once it is acknowledged."""
+
+    record: ProducerRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Flush(Call):
+    """Send without lingering; answered when all that was sent before is settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsFor(Call):
+    """The partitions of a topic: a sorted list of numbers. Also asked of consumers."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class InitTransactions(Call):
+    """Fence the predecessors with this transactional.id, and end what they left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTransaction(Call):
+    """From here on, every record is part of a transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendOffsetsToTransaction(Call):
+    """Commit a consumer's offsets if, and only if, the transaction is committed."""
+
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    group: ConsumerGroupMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTransaction(Call):
+    """Send what waits, then commit. After a TimedOut, ask again: it goes on where it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbortTransaction(Call):
+    """Drop what waits, then abort."""
+
+
+# --- consumer -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe(Call):
+    """Become a member of the group, and read what it assigns of these topics."""
+
+    topics: frozenset[str]
+    is_listening: bool = False
+    """The application answers every PartitionsChanged with ChangeHandled; the consumer waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeHandled(Call):
+    """The application is done with the last PartitionsChanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Call):
+    """Read these partitions, without a group."""
+
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe(Call):
+    """Leave the group, or the assigned partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poll(Call):
+    """A list of ConsumerRecord: what is there, or empty at the end of the time."""
+
+    timeout_ms: int
+    max_records: int | None = None
+    """None: max.poll.records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit(Call):
+    """Commit offsets of the group; None: the positions. Answer: what was committed."""
+
+    offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Call):
+    """What the group has committed: a dict; partitions without a committed offset are left out."""
+
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Seek(Call):
+    """Read on from this offset."""
+
+    partition: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeekToBeginning(Call):
+    """Read from the start of these partitions (all of the assignment if empty)."""
+
+    partitions: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SeekToEnd(Call):
+    """Read what comes after the end of these partitions (all of the assignment if empty)."""
+
+    partitions: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Call):
+    """Fetch nothing from these partitions until they are resumed."""
+
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Resume(Call):
+    """The opposite of Pause."""
+
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Position(Call):
+    """The offset of the next record of a partition; waits until it is known."""
+
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsForTimes(Call):
+    """The first record at or after a time, by partition: a dict of OffsetAndTimestamp or None.
+
+    The times -1 (end) and -2 (beginning) are Kafka's own.
+    """
+
+    times: Mapping[TopicPartition, int]
+
+
+# --- both ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Close(Call):
+    """End what is under way within this time; nothing may be called after it."""
+
+    timeout_ms: int = 30_000

@@ -1,0 +1,162 @@
+"""What all parts of one client share: the time of the event, chance, timers, and the effects.
+
+A part never calls its host: it emits effects, and sets timers whose actions are run by `enter` when
+a Woken comes. The host needs one timer only, for the earliest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from reference_impl.client.effects import Complete, Effect, Fail, WakeAt
+from reference_impl.client.errors import ClientError
+from reference_impl.client.events import Event
+
+TimerKey = tuple[str | int, ...]
+
+
+class Chance(Protocol):
+    """As much of random.Random as a client uses: the host seeds it."""
+
+    def random(self) -> float:
+        """From 0 up to, and without, 1."""
+
+    def randrange(self, stop: int, /) -> int:
+        """From 0 up to, and without, stop."""
+
+
+class Kernel:
+    """The time, the timers and the effects of one step."""
+
+    def __init__(self, chance: Chance) -> None:
+        self.chance = chance
+        self.now_ms = 0
+        self.monotonic_ms = 0
+        self._effects: list[Effect] = []
+        self._timers: dict[TimerKey, tuple[int, Callable[[], None]]] = {}
+        self._wake_at_ms: int | None = None
+        self._open_calls: set[int] = set()
+
+    def enter(self, event: Event) -> None:
+        """A step begins."""
+        self.now_ms, self.monotonic_ms = event.now_ms, event.monotonic_ms
+
+    def leave(self) -> tuple[Effect, ...]:
+        """A step ends: its effects, in order."""
+        earliest = min((due for due, _ in self._timers.values()), default=None)
+        if earliest is not None and earliest != self._wake_at_ms:
+            self.emit(WakeAt(earliest))
+        self._wake_at_ms = earliest
+        effects, self._effects = tuple(self._effects), []
+        return effects
+
+    def emit(self, effect: Effect) -> None:
+        """Ask something of the host."""
+        self._effects.append(effect)
+
+    # --- calls --------------------------------------------------------------------------------
+
+    def open(self, call_id: int) -> None:
+        """A call was made."""
+        self._open_calls.add(call_id)
+
+    def is_open(self, call_id: int) -> bool:
+        """Somebody waits for this call."""
+        return call_id in self._open_calls
+
+    def abandon(self, call_id: int) -> None:
+        """Nobody waits for it any more; completing or failing it becomes harmless."""
+        self._shut(call_id)
+
+    def fail_after(self, delay_ms: int, call_id: int, error: ClientError) -> None:
+        """Refuse a call unless it is answered in time."""
+        if self.is_open(call_id):
+            self.after(delay_ms, ("call", call_id), lambda: self.fail(call_id, error))
+
+    def _shut(self, call_id: int) -> bool:
+        if call_id not in self._open_calls:
+            return False
+        self._open_calls.remove(call_id)
+        self.cancel(("call", call_id))
+        return True
+
+    def complete(self, call_id: int, value: Any = None) -> None:
+        """Answer a call, unless it has been answered already."""
+        if self._shut(call_id):
+            self.emit(Complete(call_id, value))
+
+    def fail(self, call_id: int, error: ClientError) -> None:
+        """Refuse a call, unless it has been answered already."""
+        if self._shut(call_id):
+            self.emit(Fail(call_id, error))
+
+    def fail_all(self, error: ClientError) -> None:
+        """Refuse every call that is still open: the client is closed."""
+        for call_id in sorted(self._open_calls):
+            self.fail(call_id, error)
+
+    # --- timers -------------------------------------------------------------------------------
+
+    def after(self, delay_ms: int, key: TimerKey, action: Callable[[], None]) -> None:
+        """Run the action after a delay; a timer with the same key is replaced."""
+        self._timers[key] = (self.monotonic_ms + delay_ms, action)
+
+    def cancel(self, key: TimerKey) -> None:
+        """Forget a timer; harmless when there is none."""
+        self._timers.pop(key, None)
+
+    def has_timer_before(self, key: TimerKey, delay_ms: int) -> bool:
+        """There is such a timer already, and it fires at least as early as after this delay."""
+        found = self._timers.get(key)
+        return found is not None and found[0] <= self.monotonic_ms + delay_ms
+
+    def cancel_all(self) -> None:
+        """Forget every timer: the client is closed."""
+        self._timers.clear()
+
+    def run_due(self) -> None:
+        """Run the actions whose time has come, the earliest first."""
+        self._wake_at_ms = None
+        due = sorted(
+            (due, order, key)
+            for order, (key, (due, _)) in enumerate(self._timers.items())
+            if due <= self.monotonic_ms
+        )
+        for when, _, key in due:
+            found = self._timers.get(key)
+            if found is not None and found[0] == when:  # an earlier action may have moved it
+                del self._timers[key]
+                found[1]()
+
+    def jittered(self, delay_ms: int) -> int:
+        """Up to a fifth more or less, so that clients do not come back all at once (KIP-580)."""
+        return int(delay_ms * (0.8 + 0.4 * self.chance.random()))
+
+
+class Backoff:
+    """An exponential back-off: the n-th failure in a row waits twice as long as the one before.
+
+    Source: KIP-580 (retry.backoff.max.ms), ExponentialBackoff.java.
+    """
+
+    def __init__(self, kernel: Kernel, first_ms: int, max_ms: int) -> None:
+        self._kernel = kernel
+        self._first_ms = first_ms
+        self._max_ms = max(first_ms, max_ms)
+        self.failures = 0
+
+    def succeed(self) -> None:
+        """Start over."""
+        self.failures = 0
+
+    def fail(self) -> int:
+        """How long to wait now, in milliseconds."""
+        delay_ms = self.delay_ms(self.failures)
+        self.failures += 1
+        return delay_ms
+
+    def delay_ms(self, failures: int) -> int:
+        """How long to wait after this many failures before."""
+        delay_ms = min(self._first_ms << min(failures, 30), self._max_ms)
+        return self._kernel.jittered(delay_ms)

@@ -1,0 +1,318 @@
+"""The brokers: which versions each speaks, what is in flight to it, when to come back to it.
+
+Source: KIP-35 and KIP-511 (ApiVersions opens every connection), KIP-144 (reconnect back-off),
+NetworkClient.java, ClusterConnectionStates.java. A request which cannot be sent yet waits in its
+link; whoever asks learns by `on_answer` or `on_failure`, always one of them, always once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from reference_impl.client.config import Config
+from reference_impl.client.effects import Ask, CloseConnection, Destination, Lane
+from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.wire import (
+    ApiKey,
+    ErrorCode,
+    Struct,
+    request_definition,
+    response_definition,
+    valid_versions,
+)
+
+TRANSACTION_VERSION = "transaction.version"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker as metadata names it; bootstrap servers have negative ids (Cluster.bootstrap)."""
+
+    id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request will not be answered."""
+
+    reason: str
+    was_sent: bool
+    """False: no byte was handed to a connection, so the broker has certainly not acted on it."""
+    is_unsupported: bool = False
+    """The broker has no version of the API which would do."""
+
+
+OnAnswer = Callable[[Struct], None]
+OnFailure = Callable[[Failure], None]
+
+
+@dataclass(slots=True)
+class Query:
+    """One request: what is asked, and who wants to know."""
+
+    api_key: ApiKey
+    body: Struct
+    on_answer: OnAnswer
+    on_failure: OnFailure
+    timeout_ms: int
+    version_max: int
+    version_min: int = 0
+    expects_answer: bool = True
+    request_id: int = 0
+
+
+@dataclass(slots=True)
+class Versions:
+    """What one broker serves."""
+
+    ranges: dict[int, range]
+    features: dict[str, int]
+
+    def best(self, api_key: int, version_min: int = 0, version_max: int = 1 << 15) -> int | None:
+        """The newest version which both sides speak; None if there is none."""
+        ours = valid_versions(api_key, stable=True)
+        theirs = self.ranges.get(api_key, range(0))
+        newest = min(ours[-1], theirs.stop - 1, version_max)
+        oldest = max(ours[0], theirs.start, version_min)
+        return newest if newest >= oldest else None
+
+
+class Link:
+    """One connection, and what is asked on it."""
+
+    def __init__(self, network: Network, destination: Destination) -> None:
+        self._network = network
+        self.destination = destination
+        self.versions: Versions | None = None
+        self.in_flight: dict[int, Query] = {}
+        self._waiting: deque[Query] = deque()
+        self._is_opening = False
+        config = network.config
+        self._backoff = Backoff(
+            network.kernel, config["reconnect.backoff.ms"], config["reconnect.backoff.max.ms"]
+        )
+        self._not_before_ms = 0
+
+    @property
+    def load(self) -> int:
+        """How many requests wait for an answer here."""
+        return len(self.in_flight) + len(self._waiting)
+
+    @property
+    def is_backing_off(self) -> bool:
+        """It has failed lately."""
+        return self._network.kernel.monotonic_ms < self._not_before_ms
+
+    def ask(self, query: Query) -> None:
+        """Send now, or as soon as the versions are known."""
+        if self.versions is not None:
+            self._send(query, self.versions)
+            return
+        self._waiting.append(query)
+        if not self._is_opening:
+            self._is_opening = True
+            delay_ms = self._not_before_ms - self._network.kernel.monotonic_ms
+            if delay_ms > 0:
+                self._network.kernel.after(delay_ms, ("reconnect", *self._key), self._open)
+            else:
+                self._open()
+
+    @property
+    def _key(self) -> tuple[str | int, ...]:
+        return self.destination.host, self.destination.port, self.destination.lane.value
+
+    def _open(self) -> None:
+        body = request_definition(ApiKey.API_VERSIONS).new(
+            client_software_name="touchstone-reference", client_software_version="0.1.0"
+        )
+        newest = valid_versions(ApiKey.API_VERSIONS)[-1]
+        self._ask_versions(body, newest)
+
+    def _ask_versions(self, body: Struct, version: int) -> None:
+        timeout_ms = self._network.config["socket.connection.setup.timeout.ms"]
+
+        def answered(answer: Struct) -> None:
+            if answer.error_code == ErrorCode.UNSUPPORTED_VERSION and version > 0:
+                served = [row for row in answer.api_keys if row.api_key == ApiKey.API_VERSIONS]
+                self._ask_versions(body, min((row.max_version for row in served), default=0))
+            elif answer.error_code:
+                self._network.close_link(self, f"ApiVersions: error {answer.error_code}")
+            else:
+                self._opened(answer)
+
+        self._transmit(
+            Query(ApiKey.API_VERSIONS, body, answered, lambda _: None, timeout_ms, version), version
+        )
+
+    def _opened(self, answer: Struct) -> None:
+        self.versions = Versions(
+            {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys},
+            {row.name: row.max_version_level for row in answer.finalized_features},
+        )
+        self._network.features.update(self.versions.features)
+        self._is_opening = False
+        self._backoff.succeed()
+        waiting, self._waiting = self._waiting, deque()
+        for query in waiting:
+            self._send(query, self.versions)
+
+    def _send(self, query: Query, versions: Versions) -> None:
+        version = versions.best(query.api_key, query.version_min, query.version_max)
+        if version is None:
+            query.on_failure(
+                Failure(f"the broker has no usable version of {query.api_key.name}", False, True)
+            )
+            return
+        self._transmit(query, version)
+
+    def _transmit(self, query: Query, version: int) -> None:
+        network = self._network
+        query.request_id = next(network.ids)
+        self.in_flight[query.request_id] = query
+        network.links_by_request[query.request_id] = self
+        network.kernel.after(
+            query.timeout_ms, ("request", query.request_id), lambda: self._timed_out(query)
+        )
+        network.kernel.emit(
+            Ask(
+                query.request_id,
+                self.destination,
+                query.api_key,
+                version,
+                network.config["client.id"],
+                query.body,
+                query.expects_answer,
+            )
+        )
+
+    def answered(self, request_id: int, body: Struct | None) -> None:
+        """An answer has come, or (None) a request without one is written."""
+        query = self.in_flight.pop(request_id)
+        self._network.kernel.cancel(("request", request_id))
+        query.on_answer(response_definition(query.api_key).new() if body is None else body)
+
+    def _timed_out(self, query: Query) -> None:
+        # Answers come in order, so whatever was asked later would wait as well: Java's client
+        # closes the connection too (NetworkClient.handleTimedOutRequests).
+        name = query.api_key.name
+        self._network.close_link(self, f"{name} was not answered within {query.timeout_ms} ms")
+
+    def broke(self, reason: str) -> None:
+        """The connection is gone: so is everything that was asked on it."""
+        kernel = self._network.kernel
+        self.versions, self._is_opening = None, False
+        kernel.cancel(("reconnect", *self._key))
+        self._not_before_ms = kernel.monotonic_ms + self._backoff.fail()
+        in_flight, self.in_flight = self.in_flight, {}
+        waiting, self._waiting = self._waiting, deque()
+        for request_id, query in in_flight.items():
+            self._network.links_by_request.pop(request_id, None)
+            kernel.cancel(("request", request_id))
+            query.on_failure(Failure(reason, was_sent=True))
+        for query in waiting:
+            query.on_failure(Failure(reason, was_sent=False))
+
+
+class Network:
+    """All links of one client."""
+
+    def __init__(self, kernel: Kernel, config: Config) -> None:
+        self.kernel = kernel
+        self.config = config
+        self.ids = count(1)
+        self.links_by_request: dict[int, Link] = {}
+        self.features: dict[str, int] = {}
+        """Finalized features of the cluster, as last told (KIP-584)."""
+        self._links: dict[Destination, Link] = {}
+        self._bootstrap = [
+            Node(-1 - index, host, port)
+            for index, (host, port) in enumerate(config["bootstrap.servers"])
+        ]
+        self._nodes: dict[int, Node] = {}
+
+    @property
+    def has_transactions_v2(self) -> bool:
+        """The cluster takes partitions into a transaction by the first batch (KIP-890)."""
+        return self.features.get(TRANSACTION_VERSION, 0) >= 2
+
+    def learn(self, nodes: Sequence[Node]) -> None:
+        """The brokers which metadata names now."""
+        if nodes:
+            self._nodes = {node.id: node for node in nodes}
+
+    def node(self, node_id: int) -> Node | None:
+        """A broker by its id."""
+        return self._nodes.get(node_id)
+
+    def link(self, node: Node, lane: Lane = Lane.DATA) -> Link:
+        """The connection to a broker; it is opened by the first question."""
+        destination = Destination(node.host, node.port, lane)
+        if destination not in self._links:
+            self._links[destination] = Link(self, destination)
+        return self._links[destination]
+
+    def least_loaded(self) -> Node:
+        """Whom to ask what anybody can answer (NetworkClient.leastLoadedNode).
+
+        One with which we are connected and which is little asked; else any that has not failed
+        lately. When all known brokers fail, the bootstrap servers are asked again (KIP-899).
+        """
+        candidates = list(self._nodes.values()) or self._bootstrap
+        links = [(self.link(node), node) for node in candidates]
+        if all(link.is_backing_off for link, _ in links):
+            links += [(self.link(node), node) for node in self._bootstrap]
+        start = self.kernel.chance.randrange(len(links))
+        turned = links[start:] + links[:start]
+        return min(
+            turned, key=lambda each: (each[0].is_backing_off, not each[0].versions, each[0].load)
+        )[1]
+
+    def ask(
+        self,
+        node: Node,
+        api_key: ApiKey,
+        body: Struct,
+        on_answer: OnAnswer,
+        on_failure: OnFailure,
+        *,
+        lane: Lane = Lane.DATA,
+        timeout_ms: int | None = None,
+        version_min: int = 0,
+        version_max: int = 1 << 15,
+        expects_answer: bool = True,
+    ) -> None:
+        """Ask a broker something, in the newest version that both speak within the bounds."""
+        self.link(node, lane).ask(
+            Query(
+                api_key,
+                body,
+                on_answer,
+                on_failure,
+                self.config["request.timeout.ms"] if timeout_ms is None else timeout_ms,
+                version_max,
+                version_min,
+                expects_answer,
+            )
+        )
+
+    def answered(self, request_id: int, body: Struct | None) -> None:
+        """An answer has come. One which nobody expects any more is dropped."""
+        link = self.links_by_request.pop(request_id, None)
+        if link is not None:
+            link.answered(request_id, body)
+
+    def connection_lost(self, destination: Destination, reason: str) -> None:
+        """The host has lost a connection."""
+        link = self._links.get(destination)
+        if link is not None:
+            link.broke(f"{destination.host}:{destination.port}: {reason}")
+
+    def close_link(self, link: Link, reason: str) -> None:
+        """Give up a connection ourselves."""
+        self.kernel.emit(CloseConnection(link.destination))
+        link.broke(f"{link.destination.host}:{link.destination.port}: {reason}")

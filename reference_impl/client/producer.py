@@ -1,0 +1,356 @@
+"""The producer: `step(event)` returns what its host must do, in order.
+
+Source: KafkaProducer.java and the main loop of Sender.java. Each step ends with a look at
+everything that may go on now, `_run`; so no part needs to know who waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reference_impl.client import calls
+from reference_impl.client.accumulator import Accumulator, PendingSend, estimated_size
+from reference_impl.client.config import producer_config
+from reference_impl.client.coordinators import Coordinators
+from reference_impl.client.effects import Effect
+from reference_impl.client.errors import (
+    ClientError,
+    IllegalState,
+    Refusal,
+    SendError,
+    TimedOut,
+    is_retriable,
+)
+from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
+from reference_impl.client.idempotence import Idempotence
+from reference_impl.client.kernel import Chance, Kernel
+from reference_impl.client.metadata import Metadata
+from reference_impl.client.network import Network
+from reference_impl.client.partitioners import (
+    Partitioner,
+    RoundRobinPartitioner,
+    StickyPartitioner,
+)
+from reference_impl.client.sender import Sender
+from reference_impl.client.sequences import Sequences
+from reference_impl.client.transaction_states import State
+from reference_impl.client.transactions import Transactions
+from reference_impl.client.values import ProducerRecord, TopicPartition
+from reference_impl.wire import HEADER_BYTES
+
+
+@dataclass(slots=True)
+class WaitingSend:
+    """A record for which there is no room yet, or whose topic is not known yet."""
+
+    call_id: int
+    record: ProducerRecord
+    deadline_ms: int
+
+
+class Producer:
+    """One producer, from its start to its end."""
+
+    def __init__(self, config: Mapping[str, Any], chance: Chance) -> None:
+        self._config = producer_config(config)
+        self._kernel = Kernel(chance)
+        self._network = Network(self._kernel, self._config)
+        self._metadata = Metadata(
+            self._kernel, self._network, self._config, allow_auto_topic_creation=True
+        )
+        self._accumulator = Accumulator(
+            self._kernel,
+            self._config["batch.size"],
+            self._config["linger.ms"],
+            self._config["buffer.memory"],
+        )
+        self._sequences = Sequences() if self._config["enable.idempotence"] else None
+        self._transactions: Transactions | None = None
+        self._idempotence: Idempotence | None = None
+        if self._sequences is not None and self._config["transactional.id"]:
+            coordinators = Coordinators(self._kernel, self._network, self._config)
+            self._transactions = Transactions(
+                self._kernel, self._network, self._config, self._sequences, coordinators
+            )
+        elif self._sequences is not None:
+            self._idempotence = Idempotence(
+                self._kernel, self._network, self._config, self._sequences
+            )
+        self._sender = Sender(
+            self._kernel,
+            self._network,
+            self._metadata,
+            self._config,
+            self._accumulator,
+            self._sequences,
+            self._transactions,
+            self._settled,
+        )
+        self._partitioners: dict[str, Partitioner] = {}
+        self._waiting: list[WaitingSend] = []
+        self._unsettled: set[int] = set()
+        self._flushes: dict[int, set[int]] = {}
+        """Calls of Flush, and the sends which each of them still waits for."""
+        self._asking_partitions: dict[int, str] = {}
+        self._closing: int | None = None
+        self._is_closed = False
+        self._performers: dict[type[calls.Call], Callable[[int, Any], None]] = {
+            calls.Send: self._send,
+            calls.Flush: lambda call_id, _: self._flush(call_id),
+            calls.PartitionsFor: self._partitions_for,
+            calls.InitTransactions: lambda call_id, _: self._need_transactions().init(call_id),
+            calls.BeginTransaction: self._begin,
+            calls.SendOffsetsToTransaction: self._send_offsets,
+            calls.CommitTransaction: lambda call_id, _: self._need_transactions().commit(call_id),
+            calls.AbortTransaction: lambda call_id, _: self._need_transactions().abort(call_id),
+            calls.Close: self._close,
+        }
+
+    @property
+    def transaction_state(self) -> State | None:
+        """Where the transaction is; None without a transactional.id."""
+        return self._transactions.state if self._transactions is not None else None
+
+    def step(self, event: Event) -> tuple[Effect, ...]:
+        """Let one thing happen. The tuple is complete."""
+        self._kernel.enter(event)
+        match event:
+            case Called(call_id=call_id, call=call):
+                self._called(call_id, call)
+            case Abandoned(call_id=call_id):
+                self._kernel.abandon(call_id)
+            case Answered(request_id=request_id, body=body):
+                self._network.answered(request_id, body)
+            case ConnectionLost(destination=destination, reason=reason):
+                self._network.connection_lost(destination, reason)
+            case Woken():
+                self._kernel.run_due()
+            case _:
+                raise ValueError(f"a producer does not know what to do with {event}")
+        if not self._is_closed:
+            self._run()
+        return self._kernel.leave()
+
+    # --- calls --------------------------------------------------------------------------------
+
+    def _called(self, call_id: int, call: calls.Call) -> None:
+        self._kernel.open(call_id)
+        try:
+            if self._is_closed or self._closing is not None:
+                raise IllegalState("the producer is closed")
+            performer = self._performers.get(type(call))
+            if performer is None:
+                raise IllegalState(f"a producer cannot perform {type(call).__name__}")
+            performer(call_id, call)
+        except ClientError as error:
+            self._kernel.fail(call_id, error)
+            return
+        if not isinstance(call, calls.Send | calls.Flush | calls.Close):
+            # Every call that `delivery.timeout.ms` does not bound (KafkaProducer.java).
+            max_block_ms = self._config["max.block.ms"]
+            sentence = f"{type(call).__name__}: not done within max.block.ms={max_block_ms}"
+            self._kernel.fail_after(max_block_ms, call_id, TimedOut(sentence))
+
+    def _need_transactions(self) -> Transactions:
+        if self._transactions is None:
+            raise IllegalState("transactions need the configuration transactional.id")
+        return self._transactions
+
+    def _begin(self, call_id: int, _: calls.BeginTransaction) -> None:
+        self._need_transactions().begin()
+        self._kernel.complete(call_id)
+
+    def _send_offsets(self, call_id: int, call: calls.SendOffsetsToTransaction) -> None:
+        self._need_transactions().send_offsets(call_id, call.offsets, call.group)
+
+    def _send(self, call_id: int, call: calls.Send) -> None:
+        record = call.record
+        if self._transactions is not None:
+            self._transactions.check_in_transaction("send")
+        size = HEADER_BYTES + estimated_size(record)
+        for name in ("max.request.size", "buffer.memory"):
+            if size > self._config[name]:
+                raise SendError(
+                    ClientError(
+                        "MESSAGE_TOO_LARGE",
+                        f"the record takes up to {size} bytes, more than"
+                        f" {name}={self._config[name]}",
+                    ),
+                    attempts=0,
+                )
+        self._metadata.want(record.topic)
+        self._unsettled.add(call_id)
+        deadline_ms = self._kernel.monotonic_ms + self._config["max.block.ms"]
+        self._waiting.append(WaitingSend(call_id, record, deadline_ms))
+
+    def _flush(self, call_id: int) -> None:
+        if self._unsettled:
+            self._flushes[call_id] = set(self._unsettled)
+        else:
+            self._kernel.complete(call_id)
+
+    def _partitions_for(self, call_id: int, call: calls.PartitionsFor) -> None:
+        self._metadata.want(call.topic)
+        self._asking_partitions[call_id] = call.topic
+
+    def _close(self, call_id: int, call: calls.Close) -> None:
+        self._closing = call_id
+        if self._transactions is not None and self._transactions.state in (
+            State.IN_TRANSACTION,
+            State.ABORTABLE_ERROR,
+        ):
+            self._transactions.abort(None)
+        self._kernel.after(call.timeout_ms, ("close",), self._closed)
+
+    # --- what may go on now -------------------------------------------------------------------
+
+    def _run(self) -> None:
+        self._sender.expire()
+        if self._transactions is not None and self._transactions.drops_unsent:
+            error = self._transactions.error or ClientError(
+                "TRANSACTION_ABORTED", "the record was not sent: its transaction was aborted"
+            )
+            self._drop_unsent(error)
+            if self._transactions.state == State.FATAL_ERROR:
+                self._sender.fail_all(error)
+        self._admit()
+        has_incomplete = bool(self._accumulator.incomplete or self._waiting)
+        if self._transactions is not None:
+            self._look_for_gaps(self._transactions)
+            self._transactions.run(has_incomplete)
+        if self._idempotence is not None:
+            self._idempotence.run(has_incomplete)
+            if self._idempotence.error is not None:
+                self._drop_unsent(self._idempotence.error)
+        self._sender.run(self._is_urgent())
+        self._answer_partitions()
+        if self._closing is not None and self._may_close():
+            self._closed()
+
+    def _is_urgent(self) -> bool:
+        """Nobody should wait for `linger.ms` now."""
+        is_ending = self._transactions is not None and self._transactions.is_ending
+        lacks_memory = any(
+            not self._accumulator.has_room(estimated_size(waiting.record))
+            for waiting in self._waiting[:1]
+        )
+        return bool(self._flushes) or self._closing is not None or is_ending or lacks_memory
+
+    def _look_for_gaps(self, transactions: Transactions) -> None:
+        """A lost sequence inside a transaction is mended by its abort."""
+        if self._sequences is not None and self._sequences.gaps():
+            transactions.problem(
+                ClientError("OUT_OF_ORDER_SEQUENCE_NUMBER", "the fate of a batch is not known")
+            )
+
+    def _drop_unsent(self, error: ClientError) -> None:
+        waiting, self._waiting = self._waiting, []
+        for send in waiting:
+            self._refuse(send, error)
+        self._sender.fail_unsent(error)
+
+    def _admit(self) -> None:
+        """Move what waits into the accumulator, in the order in which it came."""
+        still_waiting: list[WaitingSend] = []
+        is_full = False
+        for send in self._waiting:
+            topic = self._metadata.topic(send.record.topic)
+            if self._kernel.monotonic_ms >= send.deadline_ms:
+                what = "there was no room in buffer.memory" if topic else "its topic is not known"
+                self._refuse(send, TimedOut(f"max.block.ms has passed and {what}"))
+            elif topic is not None and topic.error and not is_retriable(topic.error):
+                self._refuse(send, Refusal(topic.error, f"sending to {topic.name}"))
+            elif topic is None or not topic.leaders:
+                still_waiting.append(send)
+            elif is_full or not self._accumulator.has_room(estimated_size(send.record)):
+                is_full = True
+                still_waiting.append(send)
+            else:
+                self._accept(send, sorted(topic.leaders))
+        self._waiting = still_waiting
+        if still_waiting:
+            wait_ms = still_waiting[0].deadline_ms - self._kernel.monotonic_ms
+            self._kernel.after(wait_ms, ("waiting sends",), lambda: None)
+        else:
+            self._kernel.cancel(("waiting sends",))
+
+    def _accept(self, send: WaitingSend, partitions: list[int]) -> None:
+        record = send.record
+        partitioner = self._partitioner(record.topic)
+        index = record.partition
+        if index is None:
+            available = [
+                each
+                for each in partitions
+                if self._metadata.leader(TopicPartition(record.topic, each)) is not None
+            ]
+            index = partitioner.partition(record.key, len(partitions), available)
+        elif index not in partitions:
+            sentence = f"{record.topic} has no partition {index}; it has 0 to {len(partitions) - 1}"
+            self._refuse(send, ClientError("UNKNOWN_PARTITION", sentence))
+            return
+        partition = TopicPartition(record.topic, index)
+        if self._transactions is not None:
+            self._transactions.joins(partition)
+        timestamp_ms = self._kernel.now_ms if record.timestamp_ms is None else record.timestamp_ms
+        self._accumulator.append(
+            partition,
+            PendingSend(send.call_id, record, timestamp_ms),
+            is_transactional=self._transactions is not None,
+        )
+        partitioner.appended(index, estimated_size(record))
+
+    def _refuse(self, send: WaitingSend, error: ClientError) -> None:
+        self._kernel.fail(send.call_id, SendError(error, attempts=0))
+        self._settled(send.call_id)
+
+    def _partitioner(self, topic: str) -> Partitioner:
+        if topic not in self._partitioners:
+            self._partitioners[topic] = (
+                RoundRobinPartitioner()
+                if self._config["partitioner.class"]
+                else StickyPartitioner(
+                    self._kernel.chance,
+                    self._config["batch.size"],
+                    self._config["partitioner.ignore.keys"],
+                )
+            )
+        return self._partitioners[topic]
+
+    def _settled(self, call_id: int) -> None:
+        self._unsettled.discard(call_id)
+        for flush, waits_for in list(self._flushes.items()):
+            waits_for.discard(call_id)
+            if not waits_for:
+                del self._flushes[flush]
+                self._kernel.complete(flush)
+
+    def _answer_partitions(self) -> None:
+        for call_id, name in list(self._asking_partitions.items()):
+            topic = self._metadata.topic(name)
+            if topic is not None and topic.error and not is_retriable(topic.error):
+                self._kernel.fail(call_id, Refusal(topic.error, f"asking for topic {name}"))
+            elif self._metadata.partitions(name):
+                self._kernel.complete(call_id, self._metadata.partitions(name))
+            if not self._kernel.is_open(call_id):
+                del self._asking_partitions[call_id]
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _may_close(self) -> bool:
+        if self._accumulator.incomplete or self._waiting:
+            return False
+        return self._transactions is None or not self._transactions.is_ending
+
+    def _closed(self) -> None:
+        """Nothing is under way, or there is no time left for it."""
+        error = ClientError("PRODUCER_CLOSED", "the producer was closed before this was done")
+        self._drop_unsent(error)
+        self._sender.fail_all(error)
+        self._kernel.cancel_all()
+        self._is_closed = True
+        if self._closing is not None:
+            self._kernel.complete(self._closing)
+        self._kernel.fail_all(error)

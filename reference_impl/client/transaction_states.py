@@ -1,0 +1,84 @@
+"""The states of a transactional producer, and every way from one to another.
+
+Source: TransactionManager.java (State, isTransitionValid); KIP-98, KIP-360, KIP-588.
+
+A producer is UNINITIALIZED until the coordinator has given it an identity, which fences whoever
+had the same transactional id (INITIALIZING, READY). IN_TRANSACTION records are gathered and sent.
+COMMITTING and ABORTING first settle what is under way, then tell the coordinator. What goes wrong
+is either ABORTABLE_ERROR, and the application aborts and goes on, or FATAL_ERROR, mostly because a
+successor has taken over: the producer can only be closed.
+
+Everything about transitions is in this file; who causes them is in `transactions.py`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum, auto
+
+from reference_impl.client.errors import IllegalState
+
+
+class State(StrEnum):
+    """Named as in Java."""
+
+    UNINITIALIZED = auto()
+    INITIALIZING = auto()
+    READY = auto()
+    IN_TRANSACTION = auto()
+    COMMITTING_TRANSACTION = auto()
+    ABORTING_TRANSACTION = auto()
+    ABORTABLE_ERROR = auto()
+    FATAL_ERROR = auto()
+
+
+class Move(StrEnum):
+    """What can happen to a transactional producer."""
+
+    INIT = "init_transactions"
+    IDENTITY_COMES = auto()
+    BEGIN = "begin_transaction"
+    COMMIT = "commit_transaction"
+    ABORT = "abort_transaction"
+    ENDED = auto()
+    """The coordinator has decided as asked."""
+    EPOCH_IS_SPENT = auto()
+    """After an abort, a new epoch is needed to start the sequences over (KIP-360)."""
+    PROBLEM = auto()
+    """Something went wrong that an abort mends."""
+    CATASTROPHE = auto()
+    """Something went wrong that nothing mends."""
+
+
+_ANYWHERE = {Move.CATASTROPHE: State.FATAL_ERROR}
+
+PRODUCER: dict[State, dict[Move, State]] = {
+    State.UNINITIALIZED: {Move.INIT: State.INITIALIZING, **_ANYWHERE},
+    State.INITIALIZING: {Move.IDENTITY_COMES: State.READY, **_ANYWHERE},
+    State.READY: {Move.BEGIN: State.IN_TRANSACTION, **_ANYWHERE},
+    State.IN_TRANSACTION: {
+        Move.COMMIT: State.COMMITTING_TRANSACTION,
+        Move.ABORT: State.ABORTING_TRANSACTION,
+        Move.PROBLEM: State.ABORTABLE_ERROR,
+        **_ANYWHERE,
+    },
+    State.COMMITTING_TRANSACTION: {
+        Move.ENDED: State.READY,
+        Move.PROBLEM: State.ABORTABLE_ERROR,
+        **_ANYWHERE,
+    },
+    State.ABORTING_TRANSACTION: {
+        Move.ENDED: State.READY,
+        Move.EPOCH_IS_SPENT: State.INITIALIZING,
+        **_ANYWHERE,
+    },
+    State.ABORTABLE_ERROR: {Move.ABORT: State.ABORTING_TRANSACTION, **_ANYWHERE},
+    State.FATAL_ERROR: {},
+}
+
+
+def next_state(state: State, move: Move) -> State:
+    """Where a move leads; the application's mistake, if it leads nowhere."""
+    following = PRODUCER[state].get(move)
+    if following is None:
+        raise IllegalState(f"{move} cannot be called while the producer is in state {state}")
+    return following

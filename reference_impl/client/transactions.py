@@ -1,0 +1,451 @@
+"""Transactions, as their producer sees them.
+
+Source: KIP-98, Transactional Guarantees; KIP-360 (epoch bump after an abort), KIP-447 (offsets are
+fenced by the group's generation), KIP-588 (a time-out is abortable), KIP-890 (partitions take part
+by being written to, and each transaction has its own epoch); TransactionManager.java.
+
+One question is under way at a time. `_next_question` reads as the order of things: coordinator,
+identity, partitions, offsets, end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from reference_impl.client.accumulator import ProducerIdAndEpoch
+from reference_impl.client.config import Config
+from reference_impl.client.coordinators import Coordinators, Key, KeyType, OneAfterAnother
+from reference_impl.client.errors import (
+    COORDINATOR_MOVED,
+    ClientError,
+    IllegalState,
+    Refusal,
+    is_retriable,
+)
+from reference_impl.client.kernel import Kernel
+from reference_impl.client.network import Network
+from reference_impl.client.sequences import Sequences
+from reference_impl.client.transaction_states import Move, State, next_state
+from reference_impl.client.values import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    TopicPartition,
+)
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+Question = Callable[[], None]
+
+FATAL = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    }
+)
+"""Answers of a coordinator that nothing mends; an old epoch means a successor (KIP-98)."""
+
+ADD_PARTITIONS_AGAIN_MS = 20
+"""The markers of the last transaction are still being written; that takes no 100 ms
+(AddPartitionsToTxnHandler.maybeOverrideRetryBackoffMs)."""
+
+
+@dataclass(slots=True)
+class PendingOffsets:
+    """Offsets which are to become part of the transaction."""
+
+    call_id: int
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    group: ConsumerGroupMetadata
+    is_group_added: bool = False
+
+
+class Transactions:
+    """The transactional side of a producer."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        network: Network,
+        config: Config,
+        sequences: Sequences,
+        coordinators: Coordinators,
+    ) -> None:
+        self._kernel = kernel
+        self._network = network
+        self._sequences = sequences
+        self._id: str = config["transactional.id"]
+        self._key: Key = (KeyType.TRANSACTION, self._id)
+        self._timeout_ms: int = config["transaction.timeout.ms"]
+        self._questions = OneAfterAnother(kernel, network, config, coordinators, self._not_found)
+        self.state = State.UNINITIALIZED
+        self.error: ClientError | None = None
+        """What led to ABORTABLE_ERROR or FATAL_ERROR."""
+        self.is_v2 = False
+        """The cluster's transaction version, as of the beginning of this transaction."""
+        self._has_begun = False
+        """The coordinator may know of this transaction, so it must be told of the end."""
+        self._new: dict[TopicPartition, None] = {}
+        self._adding: dict[TopicPartition, None] = {}
+        self._added: set[TopicPartition] = set()
+        self._offsets: list[PendingOffsets] = []
+        self._is_epoch_spent = False
+        self._waiting_calls: list[int] = []
+
+    # --- what the application asks ------------------------------------------------------------
+
+    def init(self, call_id: int) -> None:
+        """InitTransactions; a second call while the first is under way waits with it."""
+        if self.state != State.INITIALIZING:
+            self._move(Move.INIT)
+        self._waiting_calls.append(call_id)
+
+    def begin(self) -> None:
+        """BeginTransaction: nothing is told to anybody yet."""
+        self._move(Move.BEGIN)
+        self.is_v2 = self._network.has_transactions_v2
+
+    def commit(self, call_id: int) -> None:
+        """CommitTransaction; a second call while the first is under way waits with it."""
+        if self.state == State.ABORTABLE_ERROR and self.error is not None:
+            raise self.error
+        if self.state != State.COMMITTING_TRANSACTION:
+            self._move(Move.COMMIT)
+        self._waiting_calls.append(call_id)
+
+    def abort(self, call_id: int | None) -> None:
+        """AbortTransaction. What was not asked of the coordinator yet never will be."""
+        if self.state != State.ABORTING_TRANSACTION:
+            self._move(Move.ABORT)
+            self._new.clear()
+            self._drop_offsets(ClientError("TRANSACTION_ABORTED", "the transaction was aborted"))
+        if call_id is not None:
+            self._waiting_calls.append(call_id)
+
+    def send_offsets(
+        self,
+        call_id: int,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group: ConsumerGroupMetadata,
+    ) -> None:
+        """SendOffsetsToTransaction."""
+        self.check_in_transaction("send_offsets_to_transaction")
+        if not offsets:
+            self._kernel.complete(call_id)
+            return
+        self._offsets.append(PendingOffsets(call_id, offsets, group))
+
+    def check_in_transaction(self, doing: str) -> None:
+        """Raise why nothing may be written now."""
+        if self.state == State.IN_TRANSACTION:
+            return
+        if self.error is not None and self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR):
+            raise self.error
+        raise IllegalState(
+            f"{doing} needs a transaction, but the producer is in state {self.state}"
+        )
+
+    def _move(self, move: Move) -> None:
+        if self.state == State.FATAL_ERROR and self.error is not None:
+            raise self.error
+        self.state = next_state(self.state, move)
+
+    # --- what the sender asks -----------------------------------------------------------------
+
+    @property
+    def is_ending(self) -> bool:
+        """Whatever was gathered is to be sent without lingering."""
+        return self.state in (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
+
+    @property
+    def drops_unsent(self) -> bool:
+        """What was not sent yet need not be: it would be aborted."""
+        return self.state in (
+            State.ABORTING_TRANSACTION,
+            State.ABORTABLE_ERROR,
+            State.FATAL_ERROR,
+        )
+
+    def joins(self, partition: TopicPartition) -> None:
+        """A record of the transaction goes to this partition."""
+        if partition in self._added or partition in self._adding:
+            return
+        if self.is_v2:
+            # The leader adds it when the first batch comes (KIP-890).
+            self._added.add(partition)
+            self._has_begun = True
+        else:
+            self._new[partition] = None
+
+    def may_send(self, partition: TopicPartition) -> bool:
+        """The partition takes part, so that a marker will end what is written there."""
+        return self.state != State.FATAL_ERROR and partition in self._added
+
+    # --- what goes wrong ----------------------------------------------------------------------
+
+    def problem(self, error: ClientError, *, spends_epoch: bool = True) -> None:
+        """Something that an abort mends. Sequences are in doubt: they start over after it."""
+        if error.fatal:
+            self.catastrophe(error)
+            return
+        self._is_epoch_spent = self._is_epoch_spent or spends_epoch
+        if self.state in (State.IN_TRANSACTION, State.COMMITTING_TRANSACTION):
+            self._move(Move.PROBLEM)
+            self.error = error
+            self._drop_offsets(error)
+            self._fail_calls(error)
+
+    def catastrophe(self, error: ClientError) -> None:
+        """Something that nothing mends."""
+        if self.state == State.FATAL_ERROR:
+            return
+        self.state = next_state(self.state, Move.CATASTROPHE)
+        error.fatal = True
+        self.error = error
+        self._drop_offsets(error)
+        self._fail_calls(error)
+
+    def _drop_offsets(self, error: ClientError) -> None:
+        pending, self._offsets = self._offsets, []
+        for offsets in pending:
+            self._kernel.fail(offsets.call_id, error)
+
+    def _fail_calls(self, error: ClientError) -> None:
+        calls, self._waiting_calls = self._waiting_calls, []
+        for call_id in calls:
+            self._kernel.fail(call_id, error)
+
+    # --- one question after the other ---------------------------------------------------------
+
+    def run(self, has_incomplete: bool) -> None:
+        """Ask the next thing, unless an answer is awaited. `has_incomplete`: records are."""
+        question = None if self._questions.is_busy else self._next_question(has_incomplete)
+        if question is not None:
+            question()
+
+    def _next_question(self, has_incomplete: bool) -> Question | None:
+        match self.state:
+            case State.INITIALIZING:
+                return self._init_producer_id
+            case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._new or self._adding:
+                return self._add_partitions
+            case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._offsets:
+                return self._add_offsets
+            case State.ABORTING_TRANSACTION if self._adding:
+                return self._add_partitions  # it may have been heard: then it must be ended, too
+            case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION if not has_incomplete:
+                return self._end
+        return None
+
+    def _not_found(self, key: Key, error: ClientError) -> None:
+        if key == self._key or error.fatal:
+            self.catastrophe(error)
+        else:
+            self.problem(error, spends_epoch=False)
+
+    def _is_good(self, code: int, doing: str, key: Key | None = None) -> bool:
+        """Judge an answer: go on (True), ask again, abort, or give up."""
+        if code == ErrorCode.NONE:
+            self._questions.backoff.succeed()
+            return True
+        if code in COORDINATOR_MOVED:
+            self._questions.ask_elsewhere(key or self._key)
+        elif is_retriable(code) or code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            self._questions.pause(self._questions.backoff.fail())
+        elif code in FATAL or self.state in (State.INITIALIZING, State.ABORTING_TRANSACTION):
+            self.catastrophe(Refusal(code, doing, fatal=True))
+        else:
+            self.problem(Refusal(code, doing))
+        return False
+
+    # --- identity -----------------------------------------------------------------------------
+
+    def _init_producer_id(self) -> None:
+        # [New in v3: KIP-360] Saying who we are raises our own epoch without fencing ourselves.
+        writer = self._sequences.writer if self._is_epoch_spent else ProducerIdAndEpoch()
+        fields: dict[str, object] = {
+            "transactional_id": self._id,
+            "transaction_timeout_ms": self._timeout_ms,
+            "producer_id": writer.producer_id,
+            "producer_epoch": writer.epoch,
+        }
+
+        def answered(answer: Struct) -> None:
+            if self._is_good(answer.error_code, "initializing transactions"):
+                self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+                self._move(Move.IDENTITY_COMES)
+                self._complete_calls()
+
+        version_min = 3 if writer.is_valid else 0
+        self._questions.ask(
+            self._key, ApiKey.INIT_PRODUCER_ID, fields, answered, version_min=version_min
+        )
+
+    def _become(self, writer: ProducerIdAndEpoch) -> None:
+        self._sequences.become(writer)
+        self._is_epoch_spent = False
+
+    def _complete_calls(self) -> None:
+        calls, self._waiting_calls = self._waiting_calls, []
+        for call_id in calls:
+            self._kernel.complete(call_id)
+
+    # --- partitions and offsets ---------------------------------------------------------------
+
+    def _writer_fields(self) -> dict[str, object]:
+        writer = self._sequences.writer
+        return {
+            "transactional_id": self._id,
+            "producer_id": writer.producer_id,
+            "producer_epoch": writer.epoch,
+        }
+
+    def _add_partitions(self) -> None:
+        if not self._adding:
+            self._adding, self._new = self._new, {}
+        fields = {f"v3_and_below_{name}": value for name, value in self._writer_fields().items()}
+        fields["v3_and_below_topics"] = [
+            request_definition(ApiKey.ADD_PARTITIONS_TO_TXN).struct(
+                "AddPartitionsToTxnTopic", name=topic, partitions=sorted(partitions)
+            )
+            for topic, partitions in by_topic(self._adding).items()
+        ]
+        # Version 4 and above are for brokers only (AddPartitionsToTxnRequest.json).
+        self._questions.ask(
+            self._key, ApiKey.ADD_PARTITIONS_TO_TXN, fields, self._partitions_added, version_max=3
+        )
+
+    def _partitions_added(self, answer: Struct) -> None:
+        codes = [
+            row.partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+            for row in topic.results_by_partition
+        ]
+        if ErrorCode.CONCURRENT_TRANSACTIONS in codes and not self._added:
+            self._questions.pause(ADD_PARTITIONS_AGAIN_MS)
+            return
+        bad = [code for code in codes if code not in (0, ErrorCode.OPERATION_NOT_ATTEMPTED)]
+        if bad and self.state == State.ABORTING_TRANSACTION and not is_retriable(bad[0]):
+            self._adding.clear()  # refused, so there is less to abort
+            return
+        if self._is_good(bad[0] if bad else 0, "adding partitions to the transaction"):
+            self._added.update(self._adding)
+            self._adding.clear()
+            self._has_begun = True
+        elif self.state == State.ABORTABLE_ERROR:
+            self._adding.clear()  # an answer, if a bad one: nothing was added
+
+    def _add_offsets(self) -> None:
+        pending = self._offsets[0]
+        if self.is_v2 or pending.is_group_added:
+            self._commit_offsets(pending)
+            return
+
+        def answered(answer: Struct) -> None:
+            if self._is_good(answer.error_code, "adding offsets to the transaction"):
+                pending.is_group_added = self._has_begun = True
+
+        fields = self._writer_fields() | {"group_id": pending.group.group_id}
+        self._questions.ask(self._key, ApiKey.ADD_OFFSETS_TO_TXN, fields, answered)
+
+    def _commit_offsets(self, pending: PendingOffsets) -> None:
+        of = request_definition(ApiKey.TXN_OFFSET_COMMIT)
+        group = pending.group
+        key: Key = (KeyType.GROUP, group.group_id)
+        self._has_begun = True
+
+        def partition(key: TopicPartition) -> Struct:
+            value = pending.offsets[key]
+            return of.struct(
+                "TxnOffsetCommitRequestPartition",
+                partition_index=key.partition,
+                committed_offset=value.offset,
+                committed_leader_epoch=value.leader_epoch,
+                committed_metadata=value.metadata,
+            )
+
+        topics = [
+            of.struct(
+                "TxnOffsetCommitRequestTopic",
+                name=topic,
+                partitions=[partition(TopicPartition(topic, index)) for index in indexes],
+            )
+            for topic, indexes in by_topic(pending.offsets).items()
+        ]
+        fields = self._writer_fields() | {
+            "group_id": group.group_id,
+            "generation_id": group.generation_id,
+            "member_id": group.member_id,
+            "group_instance_id": group.group_instance_id,
+            "topics": topics,
+        }
+        # [New in v5: KIP-890] The group's coordinator adds itself to the transaction.
+        version_min, version_max = (5, 5) if self.is_v2 else (0, 4)
+
+        def answered(answer: Struct) -> None:
+            codes = [row.error_code for topic in answer.topics for row in topic.partitions]
+            bad = [code for code in codes if code]
+            doing = "committing offsets in the transaction"
+            code = bad[0] if bad else 0
+            if self._is_good(code, doing, key) and self._offsets:
+                self._kernel.complete(self._offsets.pop(0).call_id)
+
+        self._questions.ask(
+            key,
+            ApiKey.TXN_OFFSET_COMMIT,
+            fields,
+            answered,
+            version_min=version_min,
+            version_max=version_max,
+        )
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        if not self._has_begun:
+            self._ended()
+            return
+        commits = self.state == State.COMMITTING_TRANSACTION
+        fields = self._writer_fields() | {"committed": commits}
+        version_min, version_max = (5, 1 << 15) if self.is_v2 else (0, 4)
+
+        def answered(answer: Struct) -> None:
+            doing = "committing the transaction" if commits else "aborting the transaction"
+            if not self._is_good(answer.error_code, doing):
+                return
+            if answer.producer_id >= 0:  # [New in v5: KIP-890] every transaction has an epoch
+                self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+            self._ended()
+
+        self._questions.ask(
+            self._key,
+            ApiKey.END_TXN,
+            fields,
+            answered,
+            version_min=version_min,
+            version_max=version_max,
+        )
+
+    def _ended(self) -> None:
+        self._added.clear()
+        self._new.clear()
+        self._has_begun = False
+        self.error = None
+        if self._is_epoch_spent and self.state == State.ABORTING_TRANSACTION:
+            self._move(Move.EPOCH_IS_SPENT)  # who waits for the abort waits for the epoch
+        else:
+            self._move(Move.ENDED)
+            self._complete_calls()
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Partition numbers by topic, in order, as most requests want them."""
+    topics: dict[str, list[int]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    return topics

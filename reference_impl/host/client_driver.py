@@ -1,0 +1,243 @@
+"""A client machine between the core and the world: connections, one timer, and futures for calls.
+
+The machine (`reference_impl.client`) decides everything; here bytes become events and effects
+become bytes. Everything runs in the thread of one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Protocol, cast
+
+from reference_impl.client.calls import Call
+from reference_impl.client.effects import (
+    Ask,
+    CloseConnection,
+    Complete,
+    Destination,
+    Effect,
+    Fail,
+    PartitionsChanged,
+    WakeAt,
+)
+from reference_impl.client.errors import ClientError
+from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
+from reference_impl.wire import (
+    ApiKey,
+    ErrorCode,
+    FrameReader,
+    Malformed,
+    Struct,
+    decode_response,
+    encode_request,
+)
+
+log = logging.getLogger("reference_impl.client")
+
+
+class Machine(Protocol):
+    """A producer or a consumer."""
+
+    def step(self, event: Event) -> tuple[Effect, ...]:
+        """Let one thing happen."""
+
+
+class ClientConnection(asyncio.Protocol):
+    """One connection to a broker. What is written before it stands is sent when it does."""
+
+    def __init__(self, driver: ClientDriver, destination: Destination) -> None:
+        self._driver = driver
+        self._destination = destination
+        self._reader = FrameReader()
+        self._asked: dict[int, tuple[int, int]] = {}
+        """API and version of each request that awaits its answer."""
+        self._unsent: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+        self._is_over = False
+        self._opening = asyncio.get_running_loop().create_task(self._open())
+
+    async def _open(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            host, port = self._destination.host, self._destination.port
+            await loop.create_connection(lambda: self, host, port)
+        except OSError as error:
+            self._lost(f"no connection: {error}")
+
+    def ask(self, effect: Ask) -> None:
+        """Send a request."""
+        frame = encode_request(
+            effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
+        )
+        if effect.expects_answer:
+            self._asked[effect.request_id] = (effect.api_key, effect.api_version)
+        if self._transport is None:
+            self._unsent.append(frame)
+        else:
+            self._transport.write(frame)
+
+    def abandon(self) -> None:
+        """Close without a word to the machine, which knows."""
+        self._is_over = True
+        self._opening.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _lost(self, reason: str) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._driver.connection_lost(self._destination, reason)
+
+    # --- asyncio.Protocol ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if self._is_over:
+            self._transport.abort()
+            return
+        self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost(f"the connection broke: {exc or 'closed by the broker'}")
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for frame in self._reader.feed(data):
+                if not self._is_over:
+                    self._driver.answered(*self._decode(frame))
+        except Malformed as error:
+            self._lost(f"an answer cannot be read: {error}")
+            self.abandon()
+
+    def _decode(self, frame: bytearray) -> tuple[int, Struct]:
+        request_id = int.from_bytes(frame[:4], "big")
+        if request_id not in self._asked:
+            raise Malformed(f"nobody has asked {request_id}", "correlation_id", "ResponseHeader")
+        api_key, version = self._asked.pop(request_id)
+        code = int.from_bytes(frame[4:6], "big", signed=True)
+        if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:
+            version = 0  # whoever does not know the version answers in the oldest (KIP-511)
+        return request_id, decode_response(frame, api_key, version)[1]
+
+
+class ClientDriver:
+    """Steps one machine; owns its connections, its timer and the futures of its calls."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        on_change: Callable[[PartitionsChanged], None] | None = None,
+    ) -> None:
+        self._machine = machine
+        self._on_change = on_change
+        self._loop = asyncio.get_running_loop()
+        self._ids = count(1)
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._connections: dict[Destination, ClientConnection] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._perform: dict[type[Effect], Callable[[Any], None]] = {
+            Ask: self._ask,
+            CloseConnection: self._close_connection,
+            WakeAt: self._wake_at,
+            Complete: self._complete,
+            Fail: self._fail,
+            PartitionsChanged: self._partitions_changed,
+        }
+
+    def call(self, call: Call) -> asyncio.Future[Any]:
+        """Ask something of the machine; cancelling the future abandons the call."""
+        call_id = next(self._ids)
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._calls[call_id] = future
+        future.add_done_callback(lambda done: self._call_is_over(call_id, done))
+        self._step(Called(*clocks(), call_id, call))
+        return future
+
+    def close(self) -> None:
+        """Drop the connections and the timer; the machine must have been closed before."""
+        for connection in self._connections.values():
+            connection.abandon()
+        self._connections.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # --- events -------------------------------------------------------------------------------
+
+    def answered(self, request_id: int, body: Struct | None) -> None:
+        """A broker has answered."""
+        self._step(Answered(*clocks(), request_id, body))
+
+    def connection_lost(self, destination: Destination, reason: str) -> None:
+        """A connection is gone, or never stood."""
+        self._connections.pop(destination, None)
+        self._step(ConnectionLost(*clocks(), destination, reason))
+
+    def _call_is_over(self, call_id: int, future: asyncio.Future[Any]) -> None:
+        if self._calls.pop(call_id, None) is not None and future.cancelled():
+            self._step(Abandoned(*clocks(), call_id))
+
+    def _woken(self) -> None:
+        self._timer = None
+        self._step(Woken(*clocks()))
+
+    def _step(self, event: Event) -> None:
+        try:
+            effects = self._machine.step(event)
+        except Exception as error:
+            # A fault of the machine itself: whoever waits must not wait for ever.
+            log.exception("the client failed at %s", type(event).__name__)
+            for call_id in list(self._calls):
+                self._fail(Fail(call_id, ClientError("CLIENT_FAILED", f"internal error: {error}")))
+            return
+        for effect in effects:
+            self._perform[type(effect)](effect)
+
+    # --- effects ------------------------------------------------------------------------------
+
+    def _ask(self, effect: Ask) -> None:
+        connection = self._connections.get(effect.destination)
+        if connection is None:
+            connection = ClientConnection(self, effect.destination)
+            self._connections[effect.destination] = connection
+        connection.ask(effect)
+        if not effect.expects_answer:
+            self._loop.call_soon(self.answered, effect.request_id, None)
+
+    def _close_connection(self, effect: CloseConnection) -> None:
+        connection = self._connections.pop(effect.destination, None)
+        if connection is not None:
+            connection.abandon()
+
+    def _wake_at(self, effect: WakeAt) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(0.0, effect.monotonic_ms / 1000 - time.monotonic())
+        self._timer = self._loop.call_later(delay_s, self._woken)
+
+    def _complete(self, effect: Complete) -> None:
+        future = self._calls.pop(effect.call_id, None)
+        if future is not None and not future.done():
+            future.set_result(effect.value)
+
+    def _fail(self, effect: Fail) -> None:
+        future = self._calls.pop(effect.call_id, None)
+        if future is not None and not future.done():
+            future.set_exception(effect.error)
+
+    def _partitions_changed(self, effect: PartitionsChanged) -> None:
+        log.info("%s: %s", effect.change, ", ".join(map(str, effect.partitions)))
+        if self._on_change is not None:
+            self._on_change(effect)
+
+
+def clocks() -> tuple[int, int]:
+    """(wall clock, monotonic clock) in milliseconds.
+
+    The monotonic one is rounded up: a timer must not seem to fire before its time.
+    """
+    return time.time_ns() // 1_000_000, -(-time.monotonic_ns() // 1_000_000)
