@@ -8,14 +8,13 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.handlers.operations import TOPIC_OPERATIONS
+from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.core.topic_names import is_internal, problem_with
 from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.acls import ResourceType
 
 RESPONSE = definition("DescribeTopicPartitionsResponse")
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-NOT_ASKED = -(2**31)
-"""What stands for authorized operations that are not told."""
 LIMIT_MAX = 2000
 """max.request.partition.size.limit, default."""
 
@@ -24,15 +23,17 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
     """Describe topics by name, from the cursor on, until the page is full."""
     body = RESPONSE.new()
     cursor = request.body.cursor
+    names = names_in(broker, request)
     # VALIDATE: a limit out of bounds is brought within them.
-    if cursor is not None and cursor.partition_index < 0:
+    if cursor is not None and not is_valid(cursor, names, request.body.topics):
         for wanted in request.body.topics:
             body.topics.append(refusal(wanted.name, ErrorCode.INVALID_REQUEST))
         yield Respond(request, body)
         return
     left = max(min(request.body.response_partition_limit, LIMIT_MAX), 1)
     # DEDUPLICATE, APPLY: reading changes nothing.
-    for name in names_in(broker, request):
+    seen = [name for name in names if broker.access.may(request, DESCRIBE_TOPIC, name)]
+    for name in seen:
         if left <= 0:
             body.next_cursor = RESPONSE.struct("Cursor", topic_name=name, partition_index=0)
             break
@@ -40,7 +41,7 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
         if topic is None:
             bad = problem_with(name) is not None
             code = ErrorCode.INVALID_TOPIC_EXCEPTION if bad else UNKNOWN
-            body.topics.append(refusal(name, code, TOPIC_OPERATIONS))
+            body.topics.append(refusal(name, code))
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         indexes = [index for index in sorted(topic.partitions) if index >= first]
@@ -51,6 +52,13 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
             )
             break
         left -= len(indexes)
+    for row in body.topics:
+        row.topic_authorized_operations = broker.access.operations(
+            request, ResourceType.TOPIC, row.name
+        )
+    if request.body.topics:  # from a list of all topics they are left out
+        denied = sorted(set(names) - set(seen))
+        body.topics += [refusal(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in denied]
     # RESPOND
     yield Respond(request, body)
 
@@ -63,6 +71,12 @@ def names_in(broker: Broker, request: Request) -> list[str]:
     return sorted(name for name in set(wanted) if name >= start)
 
 
+def is_valid(cursor: Struct, names: list[str], topics: list[Struct]) -> bool:
+    """Whether a cursor points into what is asked for. Where that is every topic, the cursor's may
+    have been deleted since the page before (DescribeTopicPartitionsRequestHandler.java)."""
+    return cursor.partition_index >= 0 and (not topics or cursor.topic_name in names)
+
+
 def described(topic: TopicImage, indexes: list[int]) -> Struct:
     """One topic with these of its partitions."""
     return RESPONSE.struct(
@@ -70,7 +84,6 @@ def described(topic: TopicImage, indexes: list[int]) -> Struct:
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
-        topic_authorized_operations=TOPIC_OPERATIONS,
         partitions=[
             RESPONSE.struct(
                 "DescribeTopicPartitionsResponsePartition",
@@ -87,11 +100,6 @@ def described(topic: TopicImage, indexes: list[int]) -> Struct:
     )
 
 
-def refusal(name: str, code: ErrorCode, operations: int = NOT_ASKED) -> Struct:
+def refusal(name: str, code: ErrorCode) -> Struct:
     """A topic that cannot be described, and why."""
-    return RESPONSE.struct(
-        "DescribeTopicPartitionsResponseTopic",
-        error_code=code,
-        name=name,
-        topic_authorized_operations=operations,
-    )
+    return RESPONSE.struct("DescribeTopicPartitionsResponseTopic", error_code=code, name=name)

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.fetch_sessions import FetchContext, Row, Wanted
+from reference_impl.core.fetch_sessions import FetchContext, Row, Wanted, WantedKey
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import CLUSTER_ACTION, READ_TOPIC
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode, Struct, batches, definition
 
@@ -72,6 +73,7 @@ class PendingFetch:
         most = broker.config.number("fetch.max.bytes")  # KIP-541
         self._max_bytes = min(request.body.max_bytes, most)
         self._min_bytes = min(request.body.min_bytes, self._max_bytes)
+        self._denied = denied_among(broker, request, context.wanted)
 
     def watched(self) -> tuple[PartitionKey, ...]:
         """Parked: an append to one of these may complete it."""
@@ -115,6 +117,8 @@ class PendingFetch:
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
         """The row of one partition; raises Refused."""
         params, isolation = wanted.params, self.request.body.isolation_level
+        if self._denied and wanted.key in self._denied:
+            raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         partition = self._broker.led_partition(wanted.topic, wanted.topic_id, params.partition)
         partition.check_leader_epoch(params.current_leader_epoch)
         check_reader(self.request, partition)
@@ -165,6 +169,28 @@ class PendingFetch:
         ]
 
 
+def denied_among(broker: Broker, request: Request, wanted: list[Wanted]) -> set[WantedKey]:
+    """What the client may not read. Asked once, however long the fetch waits."""
+    if not broker.access.is_controlled:
+        return set()
+    if replica_of(request) >= 0:
+        may_follow = broker.access.may(request, CLUSTER_ACTION)
+        return set() if may_follow else {each.key for each in wanted}
+    denied = set()
+    for each in wanted:
+        topic = broker.image.topic_of(each.topic, each.topic_id)
+        name = each.topic or (topic.name if topic is not None else None)
+        if name and not broker.access.may(request, READ_TOPIC, name):
+            denied.add(each.key)
+    return denied
+
+
+def replica_of(request: Request) -> int:
+    """The node id of a follower; -1 for a consumer."""
+    replica_id: int = max(request.body.replica_id, request.body.replica_state.replica_id)
+    return replica_id
+
+
 def read(
     partition: Partition,
     offset: int,
@@ -193,7 +219,7 @@ def read(
 
 def check_reader(request: Request, partition: Partition) -> None:
     """Who may not read, or not in this version; raises Refused."""
-    replica_id = max(request.body.replica_id, request.body.replica_state.replica_id)
+    replica_id = replica_of(request)
     followers = set(partition.state.replicas) - {partition.state.leader}
     if replica_id >= 0 and replica_id not in followers:
         raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -10,13 +10,20 @@ from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import create_topic
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.handlers.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    CREATE_IN_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_TOPIC,
+)
 from reference_impl.core.topic_names import is_internal, problem_with
 from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.acls import ResourceType
 from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("MetadataResponse")
+TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -36,10 +43,16 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
     body.topics = list(topics_of(broker, request))
     if request.body.include_topic_authorized_operations:
         for topic in body.topics:
-            if topic.error_code == ErrorCode.NONE:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
+            if topic.error_code not in TELL_NOTHING:
+                topic.topic_authorized_operations = broker.access.operations(
+                    request, ResourceType.TOPIC, topic.name
+                )
     if request.body.include_cluster_authorized_operations:
-        body.cluster_authorized_operations = CLUSTER_OPERATIONS
+        body.cluster_authorized_operations = (
+            broker.access.operations(request, ResourceType.CLUSTER)
+            if broker.access.may(request, DESCRIBE_CLUSTER)
+            else 0
+        )
     # RESPOND
     yield Respond(request, body)
 
@@ -50,7 +63,8 @@ def topics_of(broker: Broker, request: Request) -> Iterator[Struct]:
     # In version 0 an empty list means all topics; later null does.
     if wanted is None or (request.api_version == 0 and not wanted):
         for topic in list(broker.image.topics.values()):
-            yield described(topic)
+            if broker.access.may(request, DESCRIBE_TOPIC, topic.name):
+                yield described(topic)
         return
     # [Modified in v12: KIP-516]
     if request.api_version in (10, 11) and any(
@@ -66,26 +80,34 @@ def topics_of(broker: Broker, request: Request) -> Iterator[Struct]:
         if key in seen:
             continue
         seen.add(key)
-        yield of_id(broker, topic) if by_id else of_name(broker, request, topic.name or "")
+        yield of_id(broker, request, topic) if by_id else of_name(broker, request, topic.name or "")
 
 
-def of_id(broker: Broker, wanted: Struct) -> Struct:
+def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
     """A topic asked for by its id."""
     topic = broker.image.topics_by_id.get(wanted.topic_id)
     if topic is None:
         return refusal(None, wanted.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+    if not broker.access.may(request, DESCRIBE_TOPIC, topic.name):
+        # An id is no secret, a name is.
+        return refusal(None, wanted.topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return described(topic)
 
 
 def of_name(broker: Broker, request: Request, name: str) -> Struct:
     """A topic asked for by its name."""
+    if not broker.access.may(request, DESCRIBE_TOPIC, name):
+        return denial(name)  # whether there is such a topic has not even been looked up
     topic = broker.image.topics.get(name)
     if topic is not None:
         return described(topic)
+    creates = request.api_version < 4 or request.body.allow_auto_topic_creation
+    creates = creates and broker.config.flag("auto.create.topics.enable")
+    if creates and not may_create(broker, request, name):
+        return refusal(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if problem_with(name) is not None:
         return refusal(name, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
-    may_create = request.api_version < 4 or request.body.allow_auto_topic_creation
-    if may_create and broker.config.flag("auto.create.topics.enable"):
+    if creates:
         try:
             create_topic(broker, name)
         except Refused as refused:
@@ -93,6 +115,20 @@ def of_name(broker: Broker, request: Request, name: str) -> Struct:
     # Kafka creates in the background and asks the client to come again; so do we, although the
     # topic is there already: no client should depend on less (AutoTopicCreationManager.java).
     return refusal(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def may_create(broker: Broker, request: Request, name: str) -> bool:
+    """Whether the client may have a topic made for it."""
+    return broker.access.may(request, CREATE_IN_CLUSTER) or broker.access.may(
+        request, CREATE_TOPIC, name
+    )
+
+
+def denial(name: str) -> Struct:
+    """A topic of which nothing is told: not even that the broker would keep it for itself."""
+    row = refusal(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    row.is_internal = False
+    return row
 
 
 def described(topic: TopicImage) -> Struct:

@@ -13,10 +13,18 @@ from reference_impl.core.events import Request
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Appended, Partition
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from reference_impl.core.storage import StorageError
 from reference_impl.core.topic_names import is_internal
 from reference_impl.core.transactions.taking_part import Writer, ensure_takes_part
-from reference_impl.wire import BatchHeader, ErrorCode, Struct, definition, read_header
+from reference_impl.wire import (
+    HEADER_BYTES,
+    BatchHeader,
+    ErrorCode,
+    Struct,
+    definition,
+    read_header,
+)
 
 RESPONSE = definition("ProduceResponse")
 ACKS = (-1, 0, 1)
@@ -67,6 +75,8 @@ def append_one(
 ) -> tuple[Partition, Appended]:
     """One batch into one partition; raises Refused."""
     # VALIDATE the request
+    if broker.access.is_controlled:
+        check_access(broker, request, topic, wanted)
     partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
     data = the_only_batch(wanted.records, request.api_version)
     if request.body.acks not in ACKS:
@@ -81,6 +91,18 @@ def append_one(
         if refused.code not in SAY_NOTHING_OF_THE_LOG:
             refused.log_start_offset = partition.log.log_start_offset
         raise
+
+
+def check_access(broker: Broker, request: Request, topic: Struct, wanted: Struct) -> None:
+    """Raise Refused unless the producer may write this here."""
+    data = wanted.records or b""
+    transactional_id = request.body.transactional_id
+    if len(data) >= HEADER_BYTES and read_header(data).is_transactional and transactional_id:
+        broker.access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)
+    image = broker.image.topic_of(topic.name, topic.topic_id)
+    name = topic.name or (image.name if image is not None else None)
+    if name:  # who asks for an id that is unknown hears so
+        broker.access.require(request, WRITE_TOPIC, name)
 
 
 def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray) -> Appended:

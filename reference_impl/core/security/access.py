@@ -9,6 +9,8 @@ Source: AuthHelper.scala.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -86,15 +88,21 @@ class Access:
         self, request: Request, resource_type: ResourceType, name: str = CLUSTER_NAME
     ) -> int:
         """Everything that the request may do to a resource, as the bit field of KIP-430."""
-        return sum(
-            1 << operation
+        return bits(
+            operation
             for operation in OPERATIONS[resource_type]
-            if self.may(request, Permission(operation, resource_type), name)
+            if self.authorizer is None
+            or self.may(request, Permission(operation, resource_type), name)
         )
 
     def _client(self, request: Request) -> tuple[str, str]:
         # Java writes an address as name/address; ACLs have the address alone.
         return self._principals.of(request.connection), request.client_host.rpartition("/")[2]
+
+
+def bits(operations: Iterable[AclOperation]) -> int:
+    """Operations as a bit field: the bit of an operation is its code."""
+    return sum(1 << operation for operation in operations)
 
 
 def authorizer_of(config: BrokerConfig, acls: Acls) -> Authorizer | None:
