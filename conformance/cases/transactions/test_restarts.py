@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import committed
-from conformance.cases.transactions.test_admin import described
 from conformance.cases.transactions.offsets import commit_in_transaction
+from conformance.cases.transactions.test_admin import described
 from conformance.examination import Examined
 from conformance.members import NOT_YET, TRANSACTION, coordinator
 from conformance.transactions import (
