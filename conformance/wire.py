@@ -250,11 +250,12 @@ class Wire:
         self, topic: Topic, offset: int, *, partition: int = 0, max_wait_ms: int = 0,
         min_bytes: int = 1, max_bytes: int = 50 << 20, partition_max_bytes: int = 50 << 20,
         isolation_level: int = 0, session_id: int = 0, session_epoch: int = -1,
-        current_leader_epoch: int = -1,
+        current_leader_epoch: int = -1, last_fetched_epoch: int = -1,
     ) -> Struct:  # fmt: skip
         wanted = part(
             "Fetch", "FetchPartition", partition=partition, fetch_offset=offset,
             partition_max_bytes=partition_max_bytes, current_leader_epoch=current_leader_epoch,
+            last_fetched_epoch=last_fetched_epoch,
         )  # fmt: skip
         entry = part(
             "Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=[wanted]

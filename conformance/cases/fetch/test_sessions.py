@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
+
 from conformance.case import case, expect, expect_that
+from conformance.cases.list_offsets.test_delete_records import delete_records
+from conformance.variants import STRICT
 from conformance.wire import Connection, Topic, Wire, batch, part, request
 from reference_impl.wire import ErrorCode, Struct
 
@@ -115,3 +119,79 @@ def test_the_id_of_a_deleted_topic_stays_dead(wire: Wire, version: int) -> None:
     stale = wire.bootstrap.call("Fetch", version, wire.fetch_request(old, 0))
     expect(stale.responses[0].partitions[0].error_code, ErrorCode.UNKNOWN_TOPIC_ID, "old id")
     expect(wire.fetch(new, 0, version).error_code, ErrorCode.NONE, "new id")
+
+
+@case("FETCH-26", "Fetch", versions=SESSIONS, spec="KIP-227; "
+      "max.incremental.fetch.session.cache.slots", priority="P1", config=STRICT)  # fmt: skip
+def test_without_room_for_a_session_the_fetch_is_still_served(wire: Wire, version: int) -> None:
+    """Where the cache of sessions is full, a fetch that asks for a session gets its records and
+    session id 0; the sessions that have room go on."""
+    # STRICT gives room for two. Apache Kafka 4.3.1 shares the slots among eight parts of its cache,
+    # so that two are none at all.
+    topic = wire.create_topic()
+    wire.produce(topic, batch(b"a").encode())
+    given = []
+    for _ in range(6):
+        connection = wire.connect()
+        answer = fetch(connection, version, 0, 0, wanted(topic, (0, 0)))
+        expect_that(partitions_in(answer).get(0, 0) > 0, "records", "the batch", answer)
+        given.append((connection, answer.session_id))
+    held = [pair for pair in given if pair[1] != 0]
+    expect_that(len(held) <= 2, "sessions given", "at most 2", len(held))
+    for connection, session in held:
+        expect(fetch(connection, version, session, 1).error_code, 0, "error of a session given")
+    final = fetch(wire.connect(), version, 0, FINAL_EPOCH, wanted(topic, (0, 0)))
+    expect_that(partitions_in(final).get(0, 0) > 0, "records without a session", "the batch", final)
+    for connection, session in held:  # so that the next case finds room
+        fetch(connection, version, session, FINAL_EPOCH)
+
+
+@case("FETCH-27", "Fetch", spec="KIP-516; class FetchManager, newContext", priority="P1")
+def test_a_session_by_names_is_not_one_by_ids(wire: Wire) -> None:
+    """A session begun with topic names (v12) and continued with topic ids (v13), or the other way
+    round, gets FETCH_SESSION_TOPIC_ID_ERROR (106)."""
+    names, ids = wire.version("Fetch", 12, 12), wire.version("Fetch", 13)
+    for first, second in ((names, ids), (ids, names)):
+        _, connection, session = opened(wire, first)
+        answer = fetch(connection, second, session, 1)
+        expect(
+            answer.error_code, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, f"v{first}, then {second}"
+        )
+        expect(len(answer.responses), 0, "topics in the answer")
+
+
+@case("FETCH-28", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")
+def test_another_log_start_is_news(wire: Wire, version: int) -> None:
+    """In a session a partition without new records is answered, once, when its log start offset
+    has moved."""
+    topic, connection, session = opened(wire, version)
+    wire.produce(topic, batch(b"a", b"b").encode())
+    fetch(connection, version, session, 1, wanted(topic, (0, 2)))
+    quiet = fetch(connection, version, session, 2)
+    expect(partitions_in(quiet), {}, "answer when nothing is new")
+    deleted = delete_records(wire, topic, 1, wire.version("DeleteRecords"))
+    expect(deleted.error_code, ErrorCode.NONE, "DeleteRecords error")
+    moved = fetch(connection, version, session, 3)
+    expect([(p.partition_index, p.log_start_offset, len(bytes(p.records or b"")))
+            for t in moved.responses for p in t.partitions], [(0, 1, 0)],
+           "(partition, log start, bytes)")  # fmt: skip
+    expect(partitions_in(fetch(connection, version, session, 4)), {}, "answer afterwards")
+
+
+@case("FETCH-29", "Fetch", versions=(7, 12), spec=SPEC, priority="P1")
+def test_an_error_is_repeated_until_it_is_over(wire: Wire, version: int) -> None:
+    """A partition of a session that does not exist yet gets UNKNOWN_TOPIC_OR_PARTITION (3) in every
+    answer; once the topic is there its records come, without being asked for again."""
+    name = wire.new_name()
+    missing = Topic(name, uuid.UUID(int=0), 1)
+    connection = wire.connect()
+    first = fetch(connection, version, 0, 0, wanted(missing, (0, 0)))
+    session = first.session_id
+    expect_that(session != 0, "session id", "not 0", session)
+    for epoch, answer in ((0, first), (1, fetch(connection, version, session, 1))):
+        errors = [p.error_code for t in answer.responses for p in t.partitions]
+        expect(errors, [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], f"errors of fetch {epoch}")
+    wire.produce(wire.create_topic(name=name), batch(b"a").encode())
+    found = fetch(connection, version, session, 2)
+    errors = [p.error_code for t in found.responses for p in t.partitions]
+    expect((errors, partitions_in(found).get(0, 0) > 0), ([0], True), "(errors, are there records)")

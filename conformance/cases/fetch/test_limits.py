@@ -1,0 +1,110 @@
+"""Fetch: how long it waits and how much it returns (KIP-74), to whom, in which version."""
+
+from __future__ import annotations
+
+import time
+
+from conformance.case import case, expect, expect_that
+from conformance.cases.fetch.test_fetch import filled
+from conformance.transactions import READ_COMMITTED, Producer, batches_of, wait_until_ended
+from conformance.wire import Wire, batch, part, request
+from reference_impl.wire import Compression, ControlRecordType, ErrorCode, control_type
+
+ALL = (4, 18)
+
+
+@case("FETCH-07", "Fetch", versions=ALL, spec="FetchRequest.json, field MaxWaitMs", priority="P1")
+def test_a_fetch_without_patience_is_answered_at_once(wire: Wire, version: int) -> None:
+    """With max_wait_ms 0 a fetch is answered at once, however much min_bytes asks for."""
+    topic = filled(wire, [b"a"])
+    started = time.monotonic()
+    for offset, has_records in ((0, True), (1, False)):
+        answer = wire.fetch(topic, offset, version, max_wait_ms=0, min_bytes=1 << 20)
+        expect((answer.error_code, bool(bytes(answer.records or b""))), (0, has_records),
+               f"(error, are there records) from offset {offset}")  # fmt: skip
+    took_s = time.monotonic() - started
+    expect_that(took_s < 5, "two answers", "< 5 s", f"{took_s:.1f} s")
+
+
+@case("FETCH-11", "Fetch", versions=ALL, spec="KIP-74, Proposed Changes", priority="P1")
+def test_no_partition_starves_when_the_client_rotates(wire: Wire, version: int) -> None:
+    """Where max_bytes is enough for one partition, the one named first gets it: a client that
+    rotates its list reads them all."""
+    topic = wire.create_topic(partitions=3)
+    for index in range(3):
+        wire.produce(topic, batch(b"%d" % index * 2000).encode(), partition=index)
+    for turn in range(3):
+        order = [(turn + step) % 3 for step in range(3)]
+        asked = [
+            part("Fetch", "FetchPartition", partition=index, fetch_offset=0,
+                 partition_max_bytes=1 << 20) for index in order
+        ]  # fmt: skip
+        entry = part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=asked)
+        body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=1000, topics=[entry])
+        answer = wire.bootstrap.call("Fetch", version, body)
+        found = [p.partition_index for t in answer.responses for p in t.partitions
+                 if bytes(p.records or b"")]  # fmt: skip
+        expect(found, order[:1], f"partitions with records, asked for as {order}")
+
+
+@case("FETCH-12", "Fetch", versions=ALL, spec="KIP-74; class FileRecords, slice", priority="P1")
+def test_what_is_cut_off_is_the_rest_of_a_batch(wire: Wire, version: int) -> None:
+    """A limit that falls inside a later batch is kept: the answer holds whole batches from the
+    offset on, and at most the beginning of the next one behind them."""
+    topic = filled(wire, *[[b"%d" % n * 300] for n in range(4)])
+    whole = bytes(wire.fetch(topic, 0).records)
+    size = len(whole) // 4
+    limit = 2 * size + size // 2
+    for offset in (0, 1):
+        answer = wire.fetch(topic, offset, version, partition_max_bytes=limit)
+        data, expected = bytes(answer.records), whole[offset * size :]
+        expect_that(len(data) in (2 * size, limit), "bytes", f"{2 * size} or {limit}", len(data))
+        expect_that(expected.startswith(data), "bytes", "those of the log in order", "others")
+
+
+@case("FETCH-30", "Fetch", versions=(4, 9), spec="KIP-110, Compatibility", priority="P1")
+def test_zstd_for_old_readers_is_refused_or_sent_as_it_is(wire: Wire, version: int) -> None:
+    """A topic with compression.type=zstd, before v10: UNSUPPORTED_COMPRESSION_TYPE (76) without
+    records, or the zstd batches as they are, never something else; from v10 on it is read."""
+    # KIP-110 and the catalogue demand 76. Apache Kafka 4.3.1 no longer looks: it left the check out
+    # together with the conversion of old message formats.
+    topic = wire.create_topic(config={"compression.type": "zstd"})
+    expect(wire.produce(topic, batch(b"a").encode()).error_code, ErrorCode.NONE, "produce error")
+    answer = wire.fetch(topic, 0, version)
+    refused = answer.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    expect(answer.error_code, {ErrorCode.NONE, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE}, "error")
+    found = [b.compression for b in batches_of(answer)]
+    expect(found, [] if refused else [Compression.ZSTD], "codecs of the batches")
+    newer = wire.fetch(topic, 0, wire.version("Fetch", 10))
+    expect(newer.error_code, ErrorCode.NONE, "error from v10 on")
+    expect([b.compression for b in batches_of(newer)], [Compression.ZSTD], "codecs from v10 on")
+
+
+@case("FETCH-35", "Fetch", versions=(14, 18), spec="KIP-903; FetchRequest.json, field ReplicaState",
+      priority="P1")  # fmt: skip
+def test_a_consumer_says_nothing_of_replicas(wire: Wire, version: int) -> None:
+    """From v15 on a reader that leaves replica_state out is a consumer, as one with replica_id -1
+    is before: it sees records up to the high watermark, and in read_committed up to the last
+    stable offset."""
+    topic, producer = filled(wire, [b"a"]), Producer.ready(wire)
+    producer.add_and_send(topic, b"open")
+    plain = wire.fetch(topic, 0, version)
+    expect([b.base_offset for b in batches_of(plain)], [0, 1], "base offsets")
+    stable = wire.fetch(topic, 0, version, isolation_level=READ_COMMITTED)
+    expect([b.base_offset for b in batches_of(stable)], [0], "base offsets of read_committed")
+
+
+@case("FETCH-36", "Fetch", versions=ALL, spec="KIP-98, Control Messages", priority="P1")
+def test_control_batches_are_delivered(wire: Wire, version: int) -> None:
+    """Markers come to consumers of both isolation levels as batches with the control bit; skipping
+    them is the client's part."""
+    topic, producer = wire.create_topic(), Producer.ready(wire)
+    producer.add_and_send(topic, b"a")
+    producer.commit()
+    wait_until_ended(wire, topic)
+    for isolation in (0, READ_COMMITTED):
+        found = batches_of(wire.fetch(topic, 0, version, isolation_level=isolation))
+        expect([(b.base_offset, b.is_control) for b in found], [(0, False), (1, True)],
+               f"(base offset, control bit), isolation level {isolation}")  # fmt: skip
+        kinds = [control_type(record) for record in found[1].records]
+        expect(kinds, [ControlRecordType.COMMIT], "control records")
