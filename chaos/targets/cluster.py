@@ -166,6 +166,9 @@ class LocalCluster:
                 return f"node {number} does not answer ({error})"
             if not everybody <= known:
                 return f"node {number} knows only the nodes {sorted(known)}"
+        for name, bootstrap in self.listeners.items():
+            if not all(probe.listens(where, ALIVE_TIMEOUT_S) for where in bootstrap.split(",")):
+                return f"nobody listens at {bootstrap} ({name})"
         return ""
 
     def _last_words(self) -> str:

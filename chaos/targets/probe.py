@@ -80,6 +80,16 @@ def answers(address: Address, timeout_s: float) -> bool:
     return True
 
 
+def listens(where: str, timeout_s: float) -> bool:
+    """Does somebody accept connections at host:port? It may ask for TLS or SASL before it talks."""
+    host, _, port = where.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s):
+            return True
+    except OSError:
+        return False
+
+
 def _metadata(address: Address, topics: list[str], timeout_s: float) -> Struct:
     request = request_definition(ApiKey.METADATA)
     body = request.new(

@@ -1,0 +1,102 @@
+"""What the cases of SEC do all the time: come in by a listener, make a user of SCRAM."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from conformance import certificates, sasl
+from conformance.case import expect, expect_that
+from conformance.connection import Connection, ConnectionClosed
+from conformance.examination import Examined
+from conformance.secured import PASSWORDS
+from conformance.wire import Wire, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+
+def come_in(wire: Wire, examined: Examined, listener: str) -> Connection:
+    """A fresh connection to one of the listeners of SECURED; nobody is authenticated yet."""
+    host, _, port = examined.cluster.listeners[listener].rpartition(":")
+    connection = wire.connect(address=(host, int(port)))
+    if listener in ("TLS", "SASL_TLS"):
+        context = ssl.create_default_context(cadata=certificates.for_loopback().chain)
+        connection.socket = context.wrap_socket(connection.socket, server_hostname=host)
+    return connection
+
+
+def come_in_as(wire: Wire, examined: Examined, user: str, *, listener: str = "SASL") -> Connection:
+    """A fresh connection of one of the users of PLAIN."""
+    connection = come_in(wire, examined, listener)
+    answer = sasl.log_in(connection, "PLAIN", user, PASSWORDS[user])
+    expect(answer.error_code, ErrorCode.NONE, f"error of {user}")
+    return connection
+
+
+def add_user(
+    wire: Wire, examined: Examined, mechanism: str, password: str, *,
+    iterations: int = sasl.ITERATIONS_MIN, user: str | None = None,
+) -> str:  # fmt: skip
+    """A new user of SCRAM with this password, known to the broker; the name."""
+    user = user or wire.new_name("user")
+    row = upsertion(user, mechanism, password, iterations)
+    answer = wire.call("AlterUserScramCredentials", upsertions=[row])
+    expect(errors_by_user(answer), {user: ErrorCode.NONE}, "AlterUserScramCredentials")
+
+    def error() -> int:
+        answer = sasl.log_in(come_in(wire, examined, "SASL"), mechanism, user, password)
+        return int(answer.error_code)
+
+    # A broker learns of a new user a moment after the controller has written it down.
+    eventually(error, lambda code: code == ErrorCode.NONE, f"{user} can log in")
+    return user
+
+
+def upsertion(
+    user: str, mechanism: str, password: str, iterations: int = sasl.ITERATIONS_MIN
+) -> Struct:
+    """A row of AlterUserScramCredentials that sets a password."""
+    salt = os.urandom(16)
+    return part(
+        "AlterUserScramCredentials", "ScramCredentialUpsertion", name=user,
+        mechanism=sasl.TYPES[mechanism], iterations=iterations, salt=salt,
+        salted_password=sasl.salted(mechanism, password, salt, iterations),
+    )  # fmt: skip
+
+
+def errors_by_user(answer: Struct) -> Mapping[str, ErrorCode]:
+    """The error code of each user in an answer of KIP-554."""
+    return {row.user: ErrorCode(row.error_code) for row in answer.results}
+
+
+def expect_served(connection: Connection) -> None:
+    """Whoever is in gets answers."""
+    answer = connection.call("DescribeCluster", 0)
+    expect(answer.error_code, ErrorCode.NONE, "DescribeCluster")
+
+
+def expect_closed(connection: Connection) -> None:
+    """The broker closes, and sends nothing before that."""
+    expect_that(
+        connection.is_closed_by_peer(), "the connection", "closed", "still open, or answered"
+    )
+
+
+def expect_not_served(
+    connection: Connection, api: str = "DescribeCluster", version: int = 0, **fields: Any
+) -> None:
+    """A request that is sent now gets no answer: the connection is, or gets, closed."""
+    try:
+        connection.call(api, version, **fields)
+    except (ConnectionClosed, ConnectionError):
+        return
+    expect(f"an answer to {api}", "the connection closed")
+
+
+def wait_ms(milliseconds: int) -> None:
+    """Let a time pass that is itself the requirement: of a session that ends, of a throttle."""
+    end = time.monotonic() + milliseconds / 1000
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(left)

@@ -1,0 +1,52 @@
+"""A certificate for the TLS listeners of a target, made when it is needed: nothing to expire.
+
+Sources: KIP-651 (keys and certificates in PEM); RFC 5280 (subject alternative name).
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from dataclasses import dataclass
+from functools import cache
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Both in PEM; the key as PKCS #8, the only form that Kafka reads."""
+
+    key: str
+    chain: str
+
+
+@cache
+def for_loopback() -> Certificate:
+    """A certificate that signs itself, for localhost; the same one in all of this process."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(LOOPBACK))]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=30))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return Certificate(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+        certificate.public_bytes(Encoding.PEM).decode(),
+    )
