@@ -13,6 +13,7 @@ from chaos.faults import Heal, Kill
 from chaos.protocols import Cluster, TargetError
 from chaos.targets import parse_target
 from chaos.targets.bootstrap import BootstrapTarget
+from chaos.targets.cluster import LocalCluster
 from conformance.case import Case, Unsupported
 from conformance.wire import Connection, eventually
 from reference_impl.wire import ApiKey, Malformed, request_definition
@@ -23,6 +24,7 @@ QUICK_CLEANUP = {
     "log.retention.check.interval.ms": "500",
     "log.cleaner.backoff.ms": "200",
 }
+SHUTDOWN_TIMEOUT_S = 60.0
 CONFIGURED = ("apache", "reference")
 """Targets that are started with a configuration; kfake takes none."""
 CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key in ApiKey}
@@ -115,11 +117,29 @@ class Examined:
         if "quick-cleanup" in stated.requires and not self.cleans_up_quickly:
             raise Unsupported("the case waits for retention or compaction, minutes on this target")
 
-    def kill_and_restart(self) -> None:
-        """SIGKILL, then start again on the same data; returns once it answers."""
+    def kill_and_restart(self, while_down: Callable[[Path], None] | None = None) -> None:
+        """SIGKILL, then start again on the same data; returns once it answers.
+
+        while_down: is given the first node's data directory while nothing runs on it.
+        """
         self.cluster.perform(Kill("all"))
+        if while_down is not None:
+            node = self._local_cluster().members()[0]
+            while_down(node.directory.parent.parent / "data" / str(node.number))
         self.cluster.perform(Heal())
         self.cluster.restart()
+
+    def stop_and_restart(self) -> None:
+        """SIGTERM, so that the target may shut down in order; then start again on the same data."""
+        for member in self._local_cluster().members():
+            if member.child is not None:
+                member.child.end(SHUTDOWN_TIMEOUT_S)
+        self.cluster.restart()
+
+    def _local_cluster(self) -> LocalCluster:
+        if not isinstance(self.cluster, LocalCluster) or not _is_configured(self.name):
+            raise Unsupported("the case reaches behind the target; this one is not ours")
+        return self.cluster
 
     def restart_if_dead(self) -> str | None:
         """None if the target lives; else restart it and say what was found dead."""

@@ -91,6 +91,23 @@ def test_an_unknown_topic_is_refused(wire: Wire, version: int) -> None:
     expect(found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
 
 
+@case("LIST-28", "DeleteRecords", spec="KIP-107; class LogSegment, read", priority="P1")
+def test_a_batch_is_cut_in_the_middle_by_offset_only(wire: Wire, version: int) -> None:
+    """DeleteRecords up to an offset inside a batch moves the log start there; a fetch from there
+    returns the whole batch, of which the client drops the records below."""
+    topic = wire.create_topic()
+    expect(wire.produce(topic, batch(b"0", b"1", b"2").encode()).error_code, 0, "produce error")
+    expect(wire.produce(topic, batch(b"3").encode()).error_code, 0, "produce error")
+    answer = delete_records(wire, topic, 1, version)
+    expect((answer.error_code, answer.low_watermark), (0, 1), "(error, low watermark)")
+    expect(list_offset(wire, topic, EARLIEST, wire.version("ListOffsets")).offset, 1, "earliest")
+    expect(wire.fetch(topic, 0).error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "fetch below it")
+    found = wire.fetch(topic, 1)
+    expect(found.log_start_offset, 1, "log start offset")
+    expect([(b.base_offset, len(b.records)) for b in wire.batches(topic, 1)], [(0, 3), (3, 1)],
+           "(base offset, records) of the batches")  # fmt: skip
+
+
 def epoch_end(wire: Wire, topic: Topic, version: int, epoch: int, current: int = -1) -> Struct:
     wanted = part("OffsetForLeaderEpoch", "OffsetForLeaderPartition", partition=0,
                   leader_epoch=epoch, current_leader_epoch=current)  # fmt: skip
@@ -127,3 +144,19 @@ def test_a_newer_current_epoch_is_refused(wire: Wire, version: int) -> None:
     epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
     answer = epoch_end(wire, topic, version, epoch, current=epoch + 1)
     expect(answer.error_code, ErrorCode.UNKNOWN_LEADER_EPOCH, "error")
+
+
+@case("LIST-22", "OffsetForLeaderEpoch", spec="OffsetsForLeaderEpochRequestTest", priority="P1")
+def test_the_epochs_of_an_unknown_partition_are_unknown(wire: Wire, version: int) -> None:
+    """A topic or partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3), epoch -1 and
+    end offset -1."""
+    topic = of_five(wire)
+    for name, index in ((topic.name, 9), (wire.new_name("missing"), 0)):
+        wanted = part("OffsetForLeaderEpoch", "OffsetForLeaderPartition", partition=index,
+                      leader_epoch=0, current_leader_epoch=-1)  # fmt: skip
+        entry = part("OffsetForLeaderEpoch", "OffsetForLeaderTopic", topic=name,
+                     partitions=[wanted])  # fmt: skip
+        answer = wire.call("OffsetForLeaderEpoch", version, replica_id=-1, topics=[entry])
+        found = answer.topics[0].partitions[0]
+        expect((found.error_code, found.leader_epoch, found.end_offset),
+               (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1), "(error, epoch, end)")  # fmt: skip

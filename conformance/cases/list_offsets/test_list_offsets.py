@@ -7,23 +7,32 @@ import time
 import pytest
 
 from conformance.case import case, expect
+from conformance.transactions import Producer, wait_until_ended
 from conformance.wire import Topic, Wire, part, request
-from reference_impl.wire import Compression, ErrorCode, Record, RecordBatch, Struct
+from reference_impl.wire import (
+    TRANSACTIONAL_BIT,
+    Compression,
+    ErrorCode,
+    Record,
+    RecordBatch,
+    Struct,
+)
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+EARLIEST_PENDING_UPLOAD = -6
 ALL = (1, 11)
 
 
 def list_offset(
     wire: Wire, topic: Topic, timestamp: int, version: int, *, partition: int = 0,
-    isolation_level: int = 0, current_leader_epoch: int = -1,
+    isolation_level: int = 0, current_leader_epoch: int = -1, timeout_ms: int = 20_000,
 ) -> Struct:  # fmt: skip
     """The answer for one partition."""
     wanted = part("ListOffsets", "ListOffsetsPartition", partition_index=partition,
                   timestamp=timestamp, current_leader_epoch=current_leader_epoch)  # fmt: skip
     entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=[wanted])
     body = request("ListOffsets", replica_id=-1, isolation_level=isolation_level, topics=[entry],
-                   timeout_ms=20_000)  # fmt: skip
+                   timeout_ms=timeout_ms)  # fmt: skip
     answer = wire.leader(topic, partition).call("ListOffsets", version, body)
     return answer.topics[0].partitions[0]  # type: ignore[no-any-return]
 
@@ -166,3 +175,61 @@ def test_an_empty_partition_begins_and_ends_at_zero(wire: Wire, version: int) ->
     topic = wire.create_topic()
     found = [list_offset(wire, topic, t, version).offset for t in (EARLIEST, LATEST, BASE)]
     expect(found, [0, 0, -1], "earliest, latest, by time")
+
+
+@case("LIST-06", "ListOffsets", versions=(2, 11), spec="class Partition, fetchOffsetForTimestamp; "
+      "KIP-98", priority="P1")  # fmt: skip
+def test_a_time_beyond_the_stable_offset_finds_nothing(wire: Wire, version: int) -> None:
+    """In read_committed a timestamp whose first record lies in an open transaction answers offset
+    -1; in read_uncommitted, and once it is committed, that record."""
+    topic, producer = stamped(wire, 0), Producer.ready(wire)
+    producer.add(topic, 0)
+    records = [Record(b"open", timestamp_delta=100)]
+    made = RecordBatch(records, base_timestamp=BASE, attributes=TRANSACTIONAL_BIT, base_sequence=0,
+                       producer_id=producer.producer_id, producer_epoch=producer.epoch)  # fmt: skip
+    sent = wire.produce(topic, made.encode(), producer.explicit("Produce"),
+                        transactional_id=producer.transactional_id)  # fmt: skip
+    expect(sent.error_code, ErrorCode.NONE, "produce error")
+    for isolation, offset, what in ((1, -1, "read_committed"), (0, 1, "read_uncommitted")):
+        answer = list_offset(wire, topic, BASE + 50, version, isolation_level=isolation)
+        expect((answer.error_code, answer.offset), (0, offset), f"(error, offset), {what}")
+    producer.commit()
+    wait_until_ended(wire, topic)
+    answer = list_offset(wire, topic, BASE + 50, version, isolation_level=1)
+    expect((answer.error_code, answer.offset), (0, 1), "(error, offset) once it is committed")
+
+
+@case("LIST-09", "ListOffsets", versions=(8, 11), spec="KIP-405; KIP-1005", priority="P1")
+def test_without_tiers_the_local_log_is_all(wire: Wire, version: int) -> None:
+    """Without tiered storage timestamp -4 (earliest local) answers the log start, also after
+    DeleteRecords, and -5 (latest tiered, v9+) offset -1."""
+    topic = stamped(wire, 0, 1, 2)
+    expect(list_offset(wire, topic, EARLIEST_LOCAL, version).offset, 0, "earliest local offset")
+    wanted = part("DeleteRecords", "DeleteRecordsPartition", partition_index=0, offset=2)
+    entry = part("DeleteRecords", "DeleteRecordsTopic", name=topic.name, partitions=[wanted])
+    wire.call("DeleteRecords", topics=[entry], timeout_ms=20_000)
+    answer = list_offset(wire, topic, EARLIEST_LOCAL, version)
+    expect((answer.error_code, answer.offset), (0, 2), "(error, earliest local) after deletion")
+    if version >= 9:
+        tiered = list_offset(wire, topic, LATEST_TIERED, version)
+        expect((tiered.error_code, tiered.offset), (0, -1), "(error, latest tiered)")
+
+
+@case("LIST-10", "ListOffsets", versions=(11, 11), spec="KIP-1023", priority="P1")
+def test_without_tiers_nothing_waits_for_upload(wire: Wire, version: int) -> None:
+    """Without tiered storage timestamp -6 (earliest pending upload) answers NONE and offset -1."""
+    answer = list_offset(wire, stamped(wire, 0, 1), EARLIEST_PENDING_UPLOAD, version)
+    expect((answer.error_code, answer.offset), (0, -1), "(error, offset)")
+
+
+@case("LIST-17", "ListOffsets", versions=(10, 11), spec="KIP-1075", priority="P1")
+def test_a_timeout_changes_no_answer(wire: Wire, version: int) -> None:
+    """From v10 on a request may carry a time-out; whatever it is, what needs no remote storage is
+    answered as before."""
+    topic = stamped(wire, 0, 100)
+    for timeout_ms in (0, 1, 2**31 - 1):
+        found = [
+            list_offset(wire, topic, asked, version, timeout_ms=timeout_ms).offset
+            for asked in (LATEST, EARLIEST, BASE + 50, MAX_TIMESTAMP)
+        ]
+        expect(found, [2, 0, 1, 1], f"latest, earliest, by time, of max time; {timeout_ms} ms")
