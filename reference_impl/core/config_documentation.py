@@ -1,1 +1,128 @@
-DOCUMENTATION: dict[str, str] = {}
+"""What each configuration key is for, in a sentence: DescribeConfigs tells it (KIP-569).
+
+The words are ours; what they say is in Kafka's documentation of broker and topic configurations.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.topic_configs import TOPIC_CONFIGS
+
+_TOPICS = {
+    "cleanup.policy": "What becomes of old records: delete them by age and size, keep the newest of"
+    " each key (compact), both, or neither.",
+    "compression.gzip.level": "How hard gzip tries, where the broker compresses; -1: its default.",
+    "compression.lz4.level": "How hard lz4 tries, where the broker compresses.",
+    "compression.type": "The codec in which batches are stored; producer keeps what arrives.",
+    "compression.zstd.level": "How hard zstd tries, where the broker compresses.",
+    "delete.retention.ms": "How long a tombstone outlives its cleaning, so that readers see it.",
+    "file.delete.delay.ms": "How long a file that nobody needs any more stays on the disk.",
+    "flush.messages": "After how many records a log is synced to the disk.",
+    "flush.ms": "After which time a log is synced to the disk.",
+    "follower.replication.throttled.replicas": "Partition:broker pairs whose followers are slowed.",
+    "index.interval.bytes": "How many bytes of records lie between two entries of an index.",
+    "leader.replication.throttled.replicas": "Partition:broker pairs whose leaders are slowed.",
+    "local.retention.bytes": "How much of a tiered log stays here; -2 means retention.bytes.",
+    "local.retention.ms": "How long a tiered log stays here; -2 means retention.ms.",
+    "max.compaction.lag.ms": "How old a record may become before its log must be compacted.",
+    "max.message.bytes": "How large a record batch may be, compressed.",
+    "message.timestamp.after.max.ms": "How far a record's timestamp may lie in the future.",
+    "message.timestamp.before.max.ms": "How far a record's timestamp may lie in the past.",
+    "message.timestamp.type": "Whose time a record carries: its producer's, or that of the append.",
+    "min.cleanable.dirty.ratio": "Which part of a log must be dirty for it to be compacted.",
+    "min.compaction.lag.ms": "How old a record must be before compaction may remove it.",
+    "min.insync.replicas": "How many replicas must be in sync for acks=all to be accepted.",
+    "preallocate": "Whether a segment's file is made in its full size.",
+    "remote.log.copy.disable": "Whether a tiered topic stops copying segments.",
+    "remote.log.delete.on.disable": "Whether remote data goes when tiering is switched off.",
+    "remote.storage.enable": "Whether segments are kept in tiered storage.",
+    "retention.bytes": "How large a partition may grow before old segments go; -1: no limit.",
+    "retention.ms": "How old a segment may grow before it goes; -1: no limit.",
+    "segment.bytes": "The size at which a new segment begins.",
+    "segment.index.bytes": "The largest size of an index; a full one begins a new segment.",
+    "segment.jitter.ms": "How much earlier a segment may be rolled, so that not all are at once.",
+    "segment.ms": "The age at which a new segment begins, even if the old one is not full.",
+    "unclean.leader.election.enable": "Whether a replica that is not in sync may lead, which may"
+    " lose records.",
+}
+
+_BROKERS = {
+    "advertised.listeners": "Where clients are told to connect to, if not to listeners.",
+    "allow.everyone.if.no.acl.found": "Whether a resource without any ACL is open to all.",
+    "authorizer.class.name": "Who decides what a principal may do; empty: everybody everything.",
+    "auto.create.topics.enable": "Whether a topic that is asked for is created.",
+    "background.threads": "Threads for background work; this broker has one thread for everything.",
+    "broker.rack": "The rack of this broker, told in Metadata.",
+    "connections.max.idle.ms": "After which silence a connection is closed.",
+    "controlled.shutdown.enable": "Whether leadership is handed over before a shutdown.",
+    "controller.listener.names": "The listeners on which controllers talk.",
+    "controller.quorum.voters": "The voters of the metadata quorum, as id@host:port.",
+    "default.replication.factor": "How many replicas a topic gets that does not say.",
+    "delete.topic.enable": "Whether topics can be deleted.",
+    "fetch.max.bytes": "The most that one Fetch is answered with, whatever it asks for.",
+    "group.initial.rebalance.delay.ms": "How long an empty group waits for more members.",
+    "group.max.session.timeout.ms": "The longest session timeout that a member may ask for.",
+    "group.max.size": "How many members a group may have.",
+    "group.min.session.timeout.ms": "The shortest session timeout that a member may ask for.",
+    "inter.broker.listener.name": "The listener over which brokers talk to each other.",
+    "listener.security.protocol.map": "Which protocol each listener speaks.",
+    "listeners": "Where the broker listens, as NAME://host:port.",
+    "log.cleaner.backoff.ms": "How long the cleaner rests when there is nothing to compact.",
+    "log.cleaner.dedupe.buffer.size": "Memory for the keys seen in one cleaning.",
+    "log.cleaner.enable": "Whether logs are compacted at all.",
+    "log.cleaner.threads": "Threads that compact; this broker has one thread for everything.",
+    "log.dir": "The data directory, where log.dirs is not given.",
+    "log.dirs": "The data directories; this broker has one.",
+    "log.flush.offset.checkpoint.interval.ms": "How often it is noted how far logs are synced.",
+    "log.flush.scheduler.interval.ms": "How often it is looked whether a log must be synced.",
+    "log.initial.task.delay.ms": "How long after the start old segments are first looked for.",
+    "log.retention.check.interval.ms": "How often old segments are looked for.",
+    "log.retention.hours": "As log.retention.ms, in hours; the finer unit goes before.",
+    "log.retention.minutes": "As log.retention.ms, in minutes; the finer unit goes before.",
+    "log.roll.hours": "As log.roll.ms, in hours; the finer unit goes before.",
+    "log.roll.jitter.hours": "As log.roll.jitter.ms, in hours; the finer unit goes before.",
+    "max.incremental.fetch.session.cache.slots": "How many fetch sessions are remembered.",
+    "node.id": "The id of this node, unique in the cluster.",
+    "num.io.threads": "Threads for requests; this broker has one thread for everything.",
+    "num.network.threads": "Threads for sockets; this broker has one thread for everything.",
+    "num.partitions": "How many partitions a topic gets that does not say.",
+    "num.recovery.threads.per.data.dir": "Threads for recovery at the start.",
+    "num.replica.fetchers": "Threads that fetch from one leader.",
+    "offset.metadata.max.bytes": "How long the text beside a committed offset may be.",
+    "offsets.topic.compression.codec": "The codec of __consumer_offsets; 0 is none.",
+    "offsets.topic.num.partitions": "The partitions of __consumer_offsets.",
+    "offsets.topic.replication.factor": "The replicas of __consumer_offsets.",
+    "offsets.topic.segment.bytes": "The segment size of __consumer_offsets.",
+    "process.roles": "Whether this process is a broker, a controller, or both.",
+    "producer.id.expiration.check.interval.ms": "How often idle producers are looked for.",
+    "producer.id.expiration.ms": "After which idleness a partition forgets a producer.",
+    "queued.max.requests": "How many requests may wait for a thread.",
+    "replica.lag.time.max.ms": "How long a follower may lag before it leaves the ISR.",
+    "socket.receive.buffer.bytes": "The receive buffer of a socket.",
+    "socket.request.max.bytes": "How large a request may be; a larger one ends its connection.",
+    "socket.send.buffer.bytes": "The send buffer of a socket.",
+    "ssl.key.password": "The password of the private key.",
+    "super.users": "Principals who may do everything, separated by semicolons.",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "How often transactions that"
+    " took too long are looked for.",
+    "transaction.max.timeout.ms": "The longest timeout that a transaction may ask for.",
+    "transaction.partition.verification.enable": "Whether a transactional write asks first if its"
+    " transaction is open.",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "How often idle transactional ids"
+    " are looked for.",
+    "transaction.state.log.min.isr": "The min.insync.replicas of __transaction_state.",
+    "transaction.state.log.num.partitions": "The partitions of __transaction_state.",
+    "transaction.state.log.replication.factor": "The replicas of __transaction_state.",
+    "transaction.state.log.segment.bytes": "The segment size of __transaction_state.",
+    "transactional.id.expiration.ms": "After which idleness a transactional id is forgotten.",
+}
+
+DOCUMENTATION = {
+    **{
+        key.synonym: f"The {key.name} of topics that have none. {_TOPICS[key.name]}"
+        for key in TOPIC_CONFIGS.values()
+        if key.synonym is not None
+    },
+    **_BROKERS,
+    **_TOPICS,
+}
+"""By key. A broker's key that has the same name as a topic's has the same sentence."""

@@ -21,9 +21,11 @@ from reference_impl.core.handlers.describe_acls import handle_describe_acls
 from reference_impl.core.handlers.describe_cluster import handle_describe_cluster
 from reference_impl.core.handlers.describe_configs import handle_describe_configs
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
+from reference_impl.core.handlers.describe_log_dirs import handle_describe_log_dirs
 from reference_impl.core.handlers.describe_producers import handle_describe_producers
 from reference_impl.core.handlers.describe_topic_partitions import handle_describe_topic_partitions
 from reference_impl.core.handlers.describe_transactions import handle_describe_transactions
+from reference_impl.core.handlers.elect_leaders import handle_elect_leaders
 from reference_impl.core.handlers.end_txn import handle_end_txn
 from reference_impl.core.handlers.fetch import handle_fetch
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
@@ -32,6 +34,7 @@ from reference_impl.core.handlers.incremental_alter_configs import handle_increm
 from reference_impl.core.handlers.init_producer_id import handle_init_producer_id
 from reference_impl.core.handlers.join_group import handle_join_group
 from reference_impl.core.handlers.leave_group import handle_leave_group
+from reference_impl.core.handlers.list_config_resources import handle_list_config_resources
 from reference_impl.core.handlers.list_groups import handle_list_groups
 from reference_impl.core.handlers.list_offsets import handle_list_offsets
 from reference_impl.core.handlers.list_transactions import handle_list_transactions
@@ -76,13 +79,16 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DELETE_ACLS: Api(handle_delete_acls, 1, 3),
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
     ApiKey.ALTER_CONFIGS: Api(handle_alter_configs, 0, 2),
+    ApiKey.DESCRIBE_LOG_DIRS: Api(handle_describe_log_dirs, 1, 5),
     ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
+    ApiKey.ELECT_LEADERS: Api(handle_elect_leaders, 0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
     ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),
     ApiKey.LIST_TRANSACTIONS: Api(handle_list_transactions, 0, 2),
+    ApiKey.LIST_CONFIG_RESOURCES: Api(handle_list_config_resources, 0, 1),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(handle_describe_topic_partitions, 0, 0),
 }

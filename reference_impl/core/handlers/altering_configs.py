@@ -10,8 +10,13 @@ from collections.abc import Callable, Mapping
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.config_changes import Configured, change_to, find_configured
+from reference_impl.core.controller.metadata_image import TOPIC_RESOURCE
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    ALTER_CONFIGS_OF_CLUSTER,
+    ALTER_CONFIGS_OF_TOPIC,
+)
 from reference_impl.wire import Definition, ErrorCode, Struct
 
 Wanted = Callable[[Configured, Struct], Mapping[str, str]]
@@ -36,12 +41,21 @@ def alter_all(
             if times[resource.resource_type, resource.resource_name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check_keys_appear_once(resource)
+            may_alter(broker, request, resource)
             configured = find_configured(broker, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
             change_to(broker, configured, after, validate_only=request.body.validate_only)
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
     return rows
+
+
+def may_alter(broker: Broker, request: Request, resource: Struct) -> None:
+    """Raise Refused where the client may not; brokers' configurations belong to the cluster."""
+    if resource.resource_type == TOPIC_RESOURCE:
+        broker.access.require(request, ALTER_CONFIGS_OF_TOPIC, resource.resource_name)
+    else:
+        broker.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
 
 
 def check_keys_appear_once(resource: Struct) -> None:

@@ -21,6 +21,10 @@ from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    DESCRIBE_CONFIGS_OF_CLUSTER,
+    DESCRIBE_CONFIGS_OF_TOPIC,
+)
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DescribeConfigsResponse")
@@ -39,6 +43,7 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
         results.append(result)
         try:
             # VALIDATE. DEDUPLICATE, APPLY: reading changes nothing.
+            may_describe(broker, request, wanted)
             entries = entries_of(broker, wanted.resource_type, wanted.resource_name)
         except Refused as refused:
             result.error_code, result.error_message = refused.code, refused.message
@@ -49,6 +54,14 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
         ]
     # RESPOND
     yield Respond(request, RESPONSE.new(results=results))
+
+
+def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
+    """Raise Refused where the client may not; brokers' configurations belong to the cluster."""
+    if wanted.resource_type == TOPIC_RESOURCE:
+        broker.access.require(request, DESCRIBE_CONFIGS_OF_TOPIC, wanted.resource_name)
+    else:
+        broker.access.require(request, DESCRIBE_CONFIGS_OF_CLUSTER)
 
 
 def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[ConfigEntry]:

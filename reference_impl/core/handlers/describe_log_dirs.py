@@ -1,0 +1,60 @@
+"""DescribeLogDirs (API key 35). Spec: KIP-113; KIP-827 (space of the volume, v4: not known here).
+
+What Kafka tells besides belongs to what is not modelled: a second log directory, and replicas that
+move from one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.partition import Partition
+from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("DescribeLogDirsResponse")
+
+
+def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Tell how large the partitions in the data directory are."""
+    # VALIDATE: what is not here is left out.
+    if not broker.access.may(request, DESCRIBE_CLUSTER):
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        return
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    by_topic: dict[str, list[Struct]] = {}
+    for partition in wanted_partitions(broker, request.body.topics):
+        by_topic.setdefault(partition.topic, []).append(described(partition))
+    directory = RESPONSE.struct("DescribeLogDirsResult", log_dir=broker.data_directory.path)
+    directory.topics = [
+        RESPONSE.struct("DescribeLogDirsTopic", name=name, partitions=partitions)
+        for name, partitions in by_topic.items()
+    ]
+    # RESPOND
+    yield Respond(request, RESPONSE.new(results=[directory]))
+
+
+def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[Partition]:
+    """The partitions that are asked for and here; null asks for all."""
+    if topics is None:
+        yield from broker.replicas
+        return
+    for name, index in dict.fromkeys(
+        (wanted.topic, index) for wanted in topics for index in wanted.partitions
+    ):
+        partition = broker.replicas.get(name, index)
+        if partition is not None:
+            yield partition
+
+
+def described(partition: Partition) -> Struct:
+    """One partition."""
+    return RESPONSE.struct(
+        "DescribeLogDirsPartition",
+        partition_index=partition.index,
+        partition_size=partition.log.size_bytes,
+        offset_lag=max(0, partition.high_watermark - partition.log.log_end_offset),
+    )

@@ -1,0 +1,82 @@
+"""ElectLeaders (API key 43). Spec: KIP-183 (preferred leader), KIP-460 (unclean election, v1).
+
+The preferred leader is the first replica. With one node each partition is led by its only replica,
+so that no election is needed, of neither kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("ElectLeadersResponse")
+PREFERRED, UNCLEAN = 0, 1
+
+
+def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let partitions be led by whom the election type prefers."""
+    body = request.body
+    # VALIDATE
+    answer = RESPONSE.new()
+    try:
+        broker.access.require(request, ALTER_CLUSTER)
+        check_type(body.election_type)
+    except Refused as refused:
+        answer.error_code = refused.code
+    if body.topic_partitions is None:
+        # All topics are asked for: named, and only partitions with an election are told.
+        topics = sorted(broker.image.topics) if answer.error_code == ErrorCode.NONE else []
+        answer.replica_election_results = [of_topic(name, []) for name in topics]
+        yield Respond(request, answer)
+        return
+    # DEDUPLICATE, APPLY: no election is ever needed.
+    for wanted in body.topic_partitions:
+        results = [result(broker, request, wanted.topic, index) for index in wanted.partitions]
+        answer.replica_election_results.append(of_topic(wanted.topic, results))
+    # RESPOND
+    yield Respond(request, answer)
+
+
+def result(broker: Broker, request: Request, topic: str, index: int) -> Struct:
+    """One partition: why there was no election."""
+    try:
+        broker.access.require(request, ALTER_CLUSTER)
+        check_type(request.body.election_type)
+        check_exists(broker, topic, index)
+        refused = Refused(
+            ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+        )
+    except Refused as error:
+        refused = error
+    return RESPONSE.struct(
+        "PartitionResult",
+        partition_id=index,
+        error_code=refused.code,
+        error_message=refused.message,
+    )
+
+
+def check_type(election_type: int) -> None:
+    """Raise Refused unless there is such an election."""
+    if election_type not in (PREFERRED, UNCLEAN):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}")
+
+
+def check_exists(broker: Broker, name: str, index: int) -> None:
+    """Raise Refused unless there is such a partition."""
+    topic = broker.image.topics.get(name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    if index not in topic.partitions:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+
+
+def of_topic(name: str, results: list[Struct]) -> Struct:
+    """The results of one topic."""
+    return RESPONSE.struct("ReplicaElectionResult", topic=name, partition_result=results)

@@ -1,0 +1,43 @@
+"""ListConfigResources (API key 74). Spec: KIP-1142 (all types, v1); KIP-1000 (version 0, which was
+called ListClientMetricsResources: there are none here).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
+from reference_impl.wire import ErrorCode, definition
+
+RESPONSE = definition("ListConfigResourcesResponse")
+BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32
+KNOWN = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+
+
+def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Name the resources which have a configuration, by type."""
+    # VALIDATE
+    if not broker.access.may(request, DESCRIBE_CONFIGS_OF_CLUSTER):
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        return
+    # [New in v1: KIP-1142]
+    wanted = set(request.body.resource_types or KNOWN)
+    if request.api_version == 0:
+        wanted = {CLIENT_METRICS}
+    if not wanted <= set(KNOWN):
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        return
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    found = [(BROKER_RESOURCE, str(broker.node_id))] if BROKER_RESOURCE in wanted else []
+    if TOPIC_RESOURCE in wanted:
+        found += [(TOPIC_RESOURCE, name) for name in sorted(broker.image.topics)]
+    # RESPOND
+    resources = [
+        RESPONSE.struct("ConfigResource", resource_name=name, resource_type=resource_type)
+        for resource_type, name in found
+    ]
+    yield Respond(request, RESPONSE.new(config_resources=resources))

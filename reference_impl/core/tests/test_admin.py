@@ -1,0 +1,137 @@
+"""What administrators ask: where partitions lie, who leads, what has a configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+NOT_NEEDED, UNKNOWN = ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def elect(world: World, version: int, wanted: dict[str, list[int]] | None, kind: int = 0) -> Struct:
+    of = request_definition(ApiKey.ELECT_LEADERS)
+    topics = wanted and [
+        of.struct("TopicPartitions", topic=topic, partitions=indexes)
+        for topic, indexes in wanted.items()
+    ]
+    return world.call(ApiKey.ELECT_LEADERS, version, topic_partitions=topics, election_type=kind)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_no_election_is_needed_where_one_node_leads(kind: int) -> None:
+    world = World()
+    world.create_topic("t", 2)
+    answer = elect(world, 2, {"t": [1, 7], "missing": [0]}, kind)
+    found = {
+        topic.topic: [(row.partition_id, row.error_code) for row in topic.partition_result]
+        for topic in answer.replica_election_results
+    }
+    assert found == {"t": [(1, NOT_NEEDED), (7, UNKNOWN)], "missing": [(0, UNKNOWN)]}
+    assert answer.error_code == 0
+
+
+def test_all_partitions_may_be_asked_for() -> None:
+    world = World()
+    world.create_topic("b")
+    world.create_topic("a")
+    answer = elect(world, 2, None)
+    topics = [(t.topic, t.partition_result) for t in answer.replica_election_results]
+    assert topics == [("a", []), ("b", [])]
+
+
+def test_an_unknown_kind_of_election_is_refused_everywhere() -> None:
+    world = World()
+    world.create_topic("t")
+    answer = elect(world, 2, {"t": [0]}, kind=5)
+    row = answer.replica_election_results[0].partition_result[0]
+    assert (answer.error_code, row.error_code) == (ErrorCode.INVALID_REQUEST,) * 2
+
+
+def log_dirs(world: World, wanted: dict[str, list[int]] | None) -> dict[str, dict[int, int]]:
+    """Topic -> partition -> size."""
+    of = request_definition(ApiKey.DESCRIBE_LOG_DIRS)
+    topics = None if wanted is None else [
+        of.struct("DescribableLogDirTopic", topic=topic, partitions=indexes)
+        for topic, indexes in wanted.items()
+    ]  # fmt: skip
+    answer = world.call(ApiKey.DESCRIBE_LOG_DIRS, 4, topics=topics)
+    assert [(d.error_code, d.log_dir) for d in answer.results] == [(0, "data")]
+    return {
+        topic.name: {row.partition_index: row.partition_size for row in topic.partitions}
+        for topic in answer.results[0].topics
+    }
+
+
+def test_the_data_directory_says_how_large_its_partitions_are() -> None:
+    world = World()
+    world.create_topic("t", 2)
+    world.create_topic("u")
+    data = world.batch("a", "b")
+    world.produce("t", raw=data, partition=1)
+    assert log_dirs(world, None) == {"t": {0: 0, 1: len(data)}, "u": {0: 0}}
+    assert log_dirs(world, {"t": [1, 1, 9], "missing": [0]}) == {"t": {1: len(data)}}
+    assert log_dirs(world, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "types", "code", "found"),
+    [
+        (1, [], 0, [(4, "1"), (2, "t")]),
+        (1, [2], 0, [(2, "t")]),
+        (1, [8, 16, 32], 0, []),
+        (1, [2, 99], ErrorCode.UNSUPPORTED_VERSION, []),
+        (0, [], 0, []),
+    ],
+)
+def test_resources_with_a_configuration_are_listed(
+    version: int, types: list[int], code: int, found: list[Any]
+) -> None:
+    world = World()
+    world.create_topic("t")
+    answer = world.call(ApiKey.LIST_CONFIG_RESOURCES, version, resource_types=types)
+    rows = [(row.resource_type, row.resource_name) for row in answer.config_resources]
+    assert (answer.error_code, rows) == (code, found)
+
+
+def page(
+    world: World, names: list[str], limit: int, cursor: tuple[str, int] | None
+) -> tuple[list[tuple[str, list[int]]], tuple[str, int] | None, set[int]]:
+    """([(topic, partitions)], next cursor, errors)."""
+    of = request_definition(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+    answer = world.call(
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        0,
+        topics=[of.struct("TopicRequest", name=name) for name in names],
+        response_partition_limit=limit,
+        cursor=cursor and of.struct("Cursor", topic_name=cursor[0], partition_index=cursor[1]),
+    )
+    following = answer.next_cursor
+    return (
+        [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics],
+        following and (following.topic_name, following.partition_index),
+        {t.error_code for t in answer.topics},
+    )
+
+
+def test_pages_of_topics_follow_their_cursor() -> None:
+    world = World()
+    world.create_topic("a", 3)
+    world.create_topic("b", 2)
+    assert page(world, [], 2, None) == ([("a", [0, 1])], ("a", 2), {0})
+    assert page(world, [], 2, ("a", 2)) == ([("a", [2]), ("b", [0])], ("b", 1), {0})
+    assert page(world, ["b", "a"], 2, ("b", 1)) == ([("b", [1])], None, {0})
+    # Of all topics the one under the cursor may have been deleted meanwhile.
+    assert page(world, [], 2, ("aa", 1)) == ([("b", [0, 1])], None, {0})
+
+
+@pytest.mark.parametrize("cursor", [("a", -1), ("c", 0), ("aa", 0)])
+def test_a_cursor_beside_what_is_asked_for_is_refused(cursor: tuple[str, int]) -> None:
+    world = World()
+    world.create_topic("a", 3)
+    world.create_topic("b")
+    refused = page(world, ["a", "b"], 2, cursor)
+    assert refused == ([("a", []), ("b", [])], None, {ErrorCode.INVALID_REQUEST})

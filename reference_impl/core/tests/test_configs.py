@@ -1,0 +1,165 @@
+"""Configurations: which value is in force, what may be changed, and what survives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reference_impl.core.config_entries import ConfigSource
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+KEY, TOPIC_KEY = "message.max.bytes", "max.message.bytes"
+OF_BROKER, OF_ALL, STATIC, DEFAULT = (
+    ConfigSource.BROKER,
+    ConfigSource.ALL_BROKERS,
+    ConfigSource.STATIC_BROKER,
+    ConfigSource.DEFAULT,
+)
+
+
+def alter(
+    world: World, resource_type: int, name: str, *rows: tuple[str, str | None, int], **fields: Any
+) -> ErrorCode:
+    """IncrementalAlterConfigs of one resource by rows of (key, value, operation)."""
+    of = request_definition(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    resource = of.struct(
+        "AlterConfigsResource",
+        resource_type=resource_type,
+        resource_name=name,
+        configs=[
+            of.struct("AlterableConfig", name=key, value=value, config_operation=operation)
+            for key, value, operation in rows
+        ],
+    )
+    answer = world.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=[resource], **fields)
+    return ErrorCode(answer.responses[0].error_code)
+
+
+def describe(world: World, resource_type: int, name: str, key: str) -> Struct | None:
+    """One key as DescribeConfigs has it, with its synonyms."""
+    of = request_definition(ApiKey.DESCRIBE_CONFIGS)
+    resource = of.struct(
+        "DescribeConfigsResource",
+        resource_type=resource_type,
+        resource_name=name,
+        configuration_keys=[key],
+    )
+    answer = world.call(ApiKey.DESCRIBE_CONFIGS, 4, resources=[resource], include_synonyms=True)
+    rows = answer.results[0].configs
+    return rows[0] if rows else None
+
+
+def shown(world: World, resource_type: int, name: str, key: str) -> tuple[Any, list[Any]]:
+    """(value, [(name, value, source) of each synonym])."""
+    row = describe(world, resource_type, name, key)
+    assert row is not None
+    return row.value, [(s.name, s.value, s.source) for s in row.synonyms]
+
+
+def test_the_stronger_layer_is_in_force_and_the_weaker_told() -> None:
+    world = World({KEY: "5000"})
+    world.create_topic("t")
+    assert alter(world, BROKER, "", (KEY, "4000", SET)) is ErrorCode.NONE
+    assert alter(world, BROKER, "1", (KEY, "3000", SET)) is ErrorCode.NONE
+    layers = [
+        (KEY, "3000", OF_BROKER),
+        (KEY, "4000", OF_ALL),
+        (KEY, "5000", STATIC),
+        (KEY, "1048588", DEFAULT),
+    ]
+    for _ in range(2):
+        assert shown(world, BROKER, "1", KEY) == ("3000", layers)
+        assert shown(world, TOPIC, "t", TOPIC_KEY) == ("3000", layers)
+        assert shown(world, BROKER, "", KEY) == ("4000", [(KEY, "4000", OF_ALL)])
+        assert world.produce("t", "x" * 3500).error_code == ErrorCode.MESSAGE_TOO_LARGE
+        world.kill()
+    assert alter(world, BROKER, "1", (KEY, None, DELETE)) is ErrorCode.NONE
+    assert shown(world, TOPIC, "t", TOPIC_KEY) == ("4000", layers[1:])
+    assert world.produce("t", "x" * 3500).error_code == 0
+    assert alter(world, BROKER, "", (KEY, None, DELETE)) is ErrorCode.NONE
+    assert shown(world, BROKER, "1", KEY) == ("5000", layers[2:])
+    assert describe(world, BROKER, "", KEY) is None
+
+
+def test_a_topics_own_value_goes_before_the_brokers() -> None:
+    world = World()
+    world.create_topic("t", max_message_bytes="2000")
+    alter(world, BROKER, "1", (KEY, "100", SET))
+    assert shown(world, TOPIC, "t", TOPIC_KEY)[0] == "2000"
+    assert world.produce("t", "x" * 500).error_code == 0
+
+
+def test_of_one_setting_in_several_units_the_finest_goes_before() -> None:
+    world = World({"log.retention.hours": "1"})
+    world.create_topic("t")
+    assert shown(world, TOPIC, "t", "retention.ms") == ("3600000", [])
+    alter(world, BROKER, "1", ("log.retention.ms", "5000", SET))
+    value, synonyms = shown(world, TOPIC, "t", "retention.ms")
+    assert (value, synonyms[0]) == ("5000", ("log.retention.ms", "5000", OF_BROKER))
+    assert ("log.retention.hours", "1", STATIC) in synonyms
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "code"),
+    [
+        ("1", ("num.partitions", "3", SET), ErrorCode.INVALID_REQUEST),
+        ("", ("node.id", "3", SET), ErrorCode.INVALID_REQUEST),
+        ("1", (KEY, "many", SET), ErrorCode.INVALID_REQUEST),
+        ("1", (KEY, None, SET), ErrorCode.INVALID_REQUEST),
+        ("1", (KEY, "1", 9), ErrorCode.INVALID_REQUEST),
+        ("1", ("no.such.key", "1", SET), ErrorCode.INVALID_REQUEST),
+        ("1", (KEY, "1", APPEND), ErrorCode.INVALID_CONFIG),
+        ("2", (KEY, "1", SET), ErrorCode.INVALID_REQUEST),
+        ("one", (KEY, "1", SET), ErrorCode.INVALID_REQUEST),
+    ],
+    ids=str,
+)
+def test_what_a_running_broker_cannot_change_is_refused(
+    name: str, row: tuple[str, str | None, int], code: ErrorCode
+) -> None:
+    world = World()
+    before = world.node.broker.metadata.end_offset
+    assert alter(world, BROKER, name, row, ("log.retention.ms", "1", SET)) is code
+    assert world.node.broker.metadata.end_offset == before
+
+
+def test_a_list_of_the_broker_is_appended_to() -> None:
+    world = World()
+    for operation, value in ((APPEND, "delete,compact"), (SUBTRACT, "delete")):
+        item = ("log.cleanup.policy", "compact", operation)
+        assert alter(world, BROKER, "1", item) is ErrorCode.NONE
+        assert shown(world, BROKER, "1", "log.cleanup.policy")[0] == value
+
+
+def test_validation_alone_changes_nothing() -> None:
+    world = World()
+    before = world.node.broker.metadata.end_offset
+    assert alter(world, BROKER, "1", (KEY, "100", SET), validate_only=True) is ErrorCode.NONE
+    assert world.node.broker.metadata.end_offset == before
+
+
+def test_a_replacement_takes_away_what_it_does_not_name() -> None:
+    world = World()
+    world.create_topic("t", max_message_bytes="2000", retention_ms="1000")
+    of = request_definition(ApiKey.ALTER_CONFIGS)
+    row = of.struct("AlterableConfig", name="retention.ms", value="5000")
+    resource = of.struct("AlterConfigsResource", resource_type=TOPIC, resource_name="t")
+    resource.configs = [row]
+    answer = world.call(ApiKey.ALTER_CONFIGS, 2, resources=[resource])
+    assert answer.responses[0].error_code == 0
+    world.kill()
+    assert world.node.broker.image.topics["t"].configs == {"retention.ms": "5000"}
+    answer = world.call(ApiKey.ALTER_CONFIGS, 2, resources=[resource, resource])
+    assert [r.error_code for r in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+def test_a_password_is_never_told() -> None:
+    world = World({"ssl.key.password": "secret"})
+    row = describe(world, BROKER, "1", "ssl.key.password")
+    assert row is not None
+    assert (row.is_sensitive, row.value, row.config_source) == (True, None, STATIC)
+    assert [s.value for s in row.synonyms] == [None]
