@@ -8,7 +8,12 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.acl_changes import check_enabled, checked_acl, create_acls
+from reference_impl.core.security.acl_changes import (
+    check_enabled,
+    checked_acl,
+    create_acls,
+    names_unknown,
+)
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.wire import Struct, definition
 
@@ -19,7 +24,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     """Add entries; each gets its own answer, and those that are well formed are added."""
     creations = request.body.creations
     # VALIDATE the request
-    if any(0 in codes_of(wanted) for wanted in creations):
+    if any(names_unknown(wanted) for wanted in creations):
         yield CloseConnection(request.connection, "CreateAcls with a type UNKNOWN (0)")
         return
     try:
@@ -40,16 +45,6 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     create_acls(broker, acls)
     # RESPOND
     yield Respond(request, RESPONSE.new(results=rows))
-
-
-def codes_of(wanted: Struct) -> tuple[int, ...]:
-    """Everything that is named by a code (CreateAclsRequest.java, validate)."""
-    return (
-        wanted.resource_type,
-        wanted.resource_pattern_type,
-        wanted.operation,
-        wanted.permission_type,
-    )
 
 
 def result(refused: Refused) -> Struct:

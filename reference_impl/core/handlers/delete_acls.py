@@ -8,9 +8,13 @@ from uuid import UUID
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.handlers.describe_acls import codes_of
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.acl_changes import check_enabled, delete_acls, found
+from reference_impl.core.security.acl_changes import (
+    check_enabled,
+    delete_acls,
+    found,
+    names_unknown,
+)
 from reference_impl.core.security.acls import Acl, AclFilter
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.wire import Struct, definition
@@ -22,7 +26,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     """Delete every entry that one of the filters means; each filter is told which those were."""
     filters = request.body.filters
     # VALIDATE the request
-    if any(0 in codes_of(wanted) for wanted in filters):
+    if any(names_unknown(wanted) for wanted in filters):
         yield CloseConnection(request.connection, "DeleteAcls with a type UNKNOWN (0)")
         return
     try:

@@ -8,7 +8,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.security.acl_changes import check_enabled
+from reference_impl.core.security.acl_changes import check_enabled, names_unknown
 from reference_impl.core.security.acls import Acl, AclFilter
 from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import Struct, definition
@@ -20,7 +20,7 @@ RESPONSE = definition("DescribeAclsResponse")
 def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     """Tell the entries that a filter means, by resource."""
     # VALIDATE
-    if 0 in codes_of(request.body):
+    if names_unknown(request.body):
         yield CloseConnection(request.connection, "DescribeAcls with a type UNKNOWN (0)")
         return
     try:
@@ -48,16 +48,6 @@ def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         for (resource_type, name, pattern_type), acls in resources.items()
     ]
     yield Respond(request, RESPONSE.new(resources=rows))
-
-
-def codes_of(wanted: Struct) -> tuple[int, ...]:
-    """Everything that is named by a code, of one filter (DescribeAclsRequest.java)."""
-    return (
-        wanted.resource_type_filter,
-        wanted.pattern_type_filter,
-        wanted.operation,
-        wanted.permission_type,
-    )
 
 
 def described(acl: Acl) -> Struct:

@@ -6,6 +6,7 @@ Source: AclApis.scala (handleCreateAcls), AclControlManager.java; KIP-140, KIP-8
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -30,6 +31,21 @@ NOT_CREATED = {
     AclPermissionType: (AclPermissionType.UNKNOWN, AclPermissionType.ANY),
 }
 """What an entry cannot have: it says nothing, or makes sense in a filter only."""
+
+
+_CODES = attrgetter("operation", "permission_type")
+_CODES_OF_FILTER = attrgetter("resource_type_filter", "pattern_type_filter")
+_CODES_OF_ACL = attrgetter("resource_type", "resource_pattern_type")
+
+
+def names_unknown(wanted: Struct) -> bool:
+    """Whether an entry or a filter names something by the code 0, which stands for UNKNOWN.
+
+    Kafka takes such a request for a broken one, and closes the connection; codes that it does not
+    know are refused later, one by one (CreateAclsRequest.java, DescribeAclsRequest.java).
+    """
+    of = _CODES_OF_ACL if hasattr(wanted, "resource_type") else _CODES_OF_FILTER
+    return 0 in (*of(wanted), *_CODES(wanted))
 
 
 def checked_acl(wanted: Struct) -> Acl:
