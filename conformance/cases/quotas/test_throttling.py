@@ -1,0 +1,196 @@
+"""What happens to a client that is over its quota. QUOT-02, QUOT-03.
+
+Sources: KIP-13 (quotas), KIP-219 (answer first, then mute); ClientQuotaManager.java.
+A quota is a mean over ten seconds, so that ten times its rate passes at once (quota.window.num,
+quota.window.size.seconds); what is beyond that must be waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+
+from conformance.case import case, expect, expect_that
+from conformance.cases.quotas.quotas import CLIENT_ID, USER, Entity, quota
+from conformance.cases.security.secured_wire import come_in_as
+from conformance.connection import Connection
+from conformance.examination import Examined
+from conformance.secured import SECURED
+from conformance.wire import Topic, Wire, batch, request
+from reference_impl.wire import ErrorCode, Struct
+
+RATE = 10_000
+AT_ONCE = 10 * RATE
+OVER_MS = 1000
+"""How long it takes at RATE to make up for what the cases send too much."""
+TOO_MUCH = AT_ONCE + RATE * OVER_MS // 1000
+TOLERANCE_MS = 50
+ATTEMPTS_MAX = 5
+
+
+@dataclass
+class Client:
+    """One connection with a client id of its own."""
+
+    wire: Wire
+    connection: Connection
+    client_id: str
+
+    def call(self, api: str, body: Struct) -> Struct:
+        version = self.wire.version(api)
+        self.connection.send(api, version, body, client_id=self.client_id)
+        return self.connection.receive(api, version)[1]
+
+    def produce(self, topic: Topic, size: int, acks: int = -1) -> Struct:
+        records = batch(bytes(size)).encode()
+        return self.call("Produce", self.wire.produce_request(topic, records, acks=acks))
+
+    def produce_too_much(self, topic: Topic) -> Struct:
+        """The first answer with a throttle: a broker learns of a quota a moment after it is set."""
+        for _ in range(ATTEMPTS_MAX):
+            answer = self.produce(topic, TOO_MUCH)
+            expect(answer.responses[0].partition_responses[0].error_code, ErrorCode.NONE, "error")
+            if answer.throttle_time_ms:
+                break
+        return answer
+
+    def is_served(self) -> None:
+        self.call("Metadata", request("Metadata", topics=[]))
+
+    def throttle_of(self, topic: Topic, size: int) -> int:
+        return int(self.produce(topic, size).throttle_time_ms)
+
+
+def new_client(wire: Wire) -> Client:
+    return Client(wire, wire.connect(), wire.new_name("client"))
+
+
+def took_ms(action: Callable[[], object]) -> float:
+    began = time.monotonic()
+    action()
+    return (time.monotonic() - began) * 1000
+
+
+@case("QUOT-02", "Produce", spec="KIP-219, Proposed Changes", priority="P1")
+def test_a_producer_over_its_quota_is_answered_then_muted(wire: Wire) -> None:
+    """What exceeds producer_byte_rate is appended and answered at once with throttle_time_ms, the
+    time until the mean is back at the quota; the connection is not served before that, others
+    are."""
+    topic, client = wire.create_topic(), new_client(wire)
+    with quota(wire, {CLIENT_ID: client.client_id}, producer_byte_rate=RATE):
+        expect(client.produce(topic, 1000).throttle_time_ms, 0, "throttle below the quota")
+        answer = client.produce_too_much(topic)
+        throttle_ms = answer.throttle_time_ms
+        expect_that(
+            OVER_MS * 0.9 <= throttle_ms <= OVER_MS * 20, "throttle_time_ms",
+            f"about {OVER_MS}", throttle_ms,
+        )  # fmt: skip
+        others_ms = took_ms(lambda: expect(wire.produce(topic, batch(b"a").encode()).error_code, 0))
+        waited_ms = took_ms(client.is_served) + others_ms
+        expect_that(
+            waited_ms >= throttle_ms - TOLERANCE_MS, "the connection is muted", f"{throttle_ms} ms",
+            f"{waited_ms:.0f} ms",
+        )  # fmt: skip
+        expect_that(others_ms < throttle_ms / 2, "another client", "is served", others_ms)
+
+
+@case("QUOT-02", "Produce", spec="KIP-219; KafkaApis.handleProduceRequest", priority="P1")
+def test_a_producer_without_acks_is_muted_too(wire: Wire) -> None:
+    """With acks=0 there is no answer to say it, but the connection is muted all the same."""
+    topic, client = wire.create_topic(), new_client(wire)
+    with quota(wire, {CLIENT_ID: client.client_id}, producer_byte_rate=RATE):
+        client.produce_too_much(topic)  # the quota is in force, and used up
+        client.is_served()
+        body = wire.produce_request(topic, batch(bytes(RATE)).encode(), acks=0)
+        client.connection.send("Produce", wire.version("Produce"), body, client_id=client.client_id)
+        waited_ms = took_ms(client.is_served)
+        expect_that(waited_ms >= 500, "the connection is muted", "about 1 s", waited_ms)
+
+
+@case("QUOT-03", "Fetch", spec="KIP-219; KafkaApis.processResponseCallback", priority="P1")
+def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None:
+    """A fetch returns no more than what passes at once. The one that would exceed
+    consumer_byte_rate is answered at once, empty and with throttle_time_ms; the connection is muted
+    for that time. What it would have read does not count, and is read in the end."""
+    topic, client, size = wire.create_topic(), new_client(wire), 35_000
+    for _ in range(3):
+        wire.produce(topic, batch(bytes(size)).encode())
+    ends: list[int] = []
+    throttles: list[int] = []
+    with quota(wire, {CLIENT_ID: client.client_id}, consumer_byte_rate=RATE):
+        while sum(ends) < 3:
+            body = wire.fetch_request(
+                topic, sum(ends), max_wait_ms=500, partition_max_bytes=size + 1000
+            )
+            answer = client.call("Fetch", body)
+            expect(answer.error_code, ErrorCode.NONE, "error")
+            throttles.append(answer.throttle_time_ms)
+            if answer.throttle_time_ms:
+                expect(list(answer.responses), [], "topics in a throttled answer")
+                waited_ms = took_ms(client.is_served)
+                expect_that(
+                    waited_ms >= answer.throttle_time_ms - TOLERANCE_MS,
+                    "the connection is muted", answer.throttle_time_ms, waited_ms,
+                )  # fmt: skip
+            else:
+                ends.append(len(answer.responses[0].partitions))
+    expect(throttles[:2], [0, 0], "throttles of what passes at once")
+    expect_that(any(throttles), "throttles", "some", throttles)
+
+
+@pytest.mark.parametrize(
+    ("entity", "is_throttled"),
+    [
+        ({USER: "alice"}, True),
+        ({USER: "alice", CLIENT_ID: None}, True),
+        ({USER: None}, True),
+        ({USER: None, CLIENT_ID: "mine"}, True),
+        ({CLIENT_ID: "mine"}, True),
+        ({CLIENT_ID: None}, True),
+        ({USER: "bob"}, False),
+        ({USER: "alice", CLIENT_ID: "other"}, False),
+        ({CLIENT_ID: "other"}, False),
+    ],
+    ids=str,
+)
+@case("QUOT-02", "Produce", spec="KIP-55, Quota Configuration; ClientQuotaManager", priority="P1",
+      config=SECURED)  # fmt: skip
+def test_quotas_concern_whom_they_name(
+    wire: Wire, examined: Examined, entity: Entity, is_throttled: bool
+) -> None:
+    """A quota of a user, of a client id, of both, or of the default of either concerns the clients
+    that it names, and no others."""
+    mine = wire.new_name("mine")
+    named = {kind: mine if name == "mine" else name for kind, name in entity.items()}
+    client = Client(wire, come_in_as(wire, examined, "alice"), mine)
+    topic = wire.create_topic()
+    with quota(wire, named, producer_byte_rate=RATE):
+        throttle_ms = client.produce_too_much(topic).throttle_time_ms
+    expect(throttle_ms > 0, is_throttled, f"throttled ({throttle_ms} ms)")
+
+
+@case("QUOT-02", "Produce", spec="KIP-55, Quota Configuration; ClientQuotaManager", priority="P1",
+      config=SECURED)  # fmt: skip
+def test_the_most_specific_quota_decides(wire: Wire, examined: Examined) -> None:
+    """Of several quotas the first of this order counts: user and client id, user and default client
+    id, user, default user and client id, both defaults, default user, client id, default."""
+    mine, plenty = wire.new_name("mine"), float(1 << 40)
+    order: list[Entity] = [
+        {USER: "bob", CLIENT_ID: mine}, {USER: "bob", CLIENT_ID: None}, {USER: "bob"},
+        {USER: None, CLIENT_ID: mine}, {USER: None, CLIENT_ID: None}, {USER: None},
+        {CLIENT_ID: mine}, {CLIENT_ID: None},
+    ]  # fmt: skip
+    topic = wire.create_topic()
+    client = Client(wire, come_in_as(wire, examined, "bob"), mine)
+    for specific, general in pairwise(order):
+        with (
+            quota(wire, general, producer_byte_rate=RATE),
+            quota(wire, specific, producer_byte_rate=plenty),
+        ):
+            # The general one alone would not let this through, however long it had been idle.
+            throttles = [client.throttle_of(topic, TOO_MUCH) for _ in range(2)]
+            expect(throttles[-1], 0, f"throttle under {dict(specific)}, not {dict(general)}")
