@@ -124,6 +124,8 @@ class Broker:
             topic_now = self._topic_named_in(record)
             if topic_now is not None:
                 self.replicas.open_topic(topic_now, self.now_ms)
+        if self.image.topics_by_id.keys() - before.keys():
+            self.groups.topics_were_created()
 
     def publish_configs(self, records: Sequence[Struct]) -> None:
         """Write changed configurations of a topic or of brokers, and put them in force."""

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from reference_impl.core import batch_validation
 from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.member import (
+    JOIN_EPOCH,
+    ConsumerMember,
+    TopicIdPartition,
+    is_subset,
+)
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Appended, Partition
@@ -90,6 +97,54 @@ class Rules:
     def restores_producer_state(self) -> bool:
         """A restarted leader still knows which batches it has (KIP-98; ProducerStateManager)."""
         return True
+
+    # --- consumer groups ----------------------------------------------------------------------
+
+    def is_released(
+        self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
+    ) -> bool:
+        """A partition is given to a member only when no other may still be reading it.
+
+        Source: KIP-848, Reconciliation of the group; CurrentAssignmentBuilder.java.
+        """
+        return group.owners.get(partition, member_id) == member_id
+
+    def check_member_epoch(
+        self, member: ConsumerMember, epoch: int, reported: set[TopicIdPartition] | None
+    ) -> None:
+        """Who missed an epoch reads what it may have lost, so it must begin anew (KIP-848).
+
+        The previous epoch is accepted, in case that the answer was lost, from a member that claims
+        nothing beyond what it has. Source: throwIfConsumerGroupMemberEpochIsInvalid.
+        """
+        if epoch in (JOIN_EPOCH, member.epoch):
+            return
+        is_retry = epoch == member.previous_epoch and epoch < member.epoch
+        if is_retry and is_subset(reported, member.assigned):
+            return
+        kind = "greater" if epoch > member.epoch else "smaller"
+        raise Refused(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The consumer group member has a {kind} member epoch ({epoch}) than the one known by"
+            f" the group coordinator ({member.epoch}). The member must abandon all its partitions"
+            " and rejoin.",
+        )
+
+    def check_commit_epoch(
+        self, member: ConsumerMember, epoch: int, partition: TopicIdPartition
+    ) -> None:
+        """A member commits for what it reads: since its epoch nobody else had the partition.
+
+        Source: ConsumerGroup.java (validateOffsetCommit); KIP-848, KIP-1251 (an older epoch will do
+        from the one on in which the member got the partition).
+        """
+        since = member.assignment_epoch(partition)
+        is_since_then = since is not None and since <= epoch < member.epoch
+        if epoch != member.epoch and not is_since_then:
+            is_classic = member.classic is not None
+            raise Refused(
+                ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
+            )
 
     # --- transactions -------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from reference_impl.core.events import Request
 from reference_impl.core.groups.states import Move, State, next_state
@@ -46,6 +47,8 @@ class Member:
 class ClassicGroup:
     """One group. Members are kept in the order in which they came."""
 
+    kind: ClassVar[str] = "classic"
+    """As ListGroups calls it."""
     group_id: str
     state: State = State.EMPTY
     generation: int = 0
@@ -63,6 +66,11 @@ class ClassicGroup:
     """Somebody came during the initial delay, so it may be extended (KIP-134)."""
     is_initial_rebalance: bool = False
     state_timestamp_ms: int = -1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it may be deleted."""
+        return self.state is State.EMPTY
 
     def move(self, what: Move) -> None:
         """Go where the table says."""
@@ -166,6 +174,8 @@ class ClassicGroup:
             return None
         topics: set[str] = set()
         for member in self.members.values():
+            if self.protocol not in member.protocols:
+                continue  # came since the protocol was chosen, and has no part in its generation
             try:
                 _, subscription = decode_versioned(
                     definition("ConsumerProtocolSubscription"), member.protocols[self.protocol]

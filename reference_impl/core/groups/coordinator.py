@@ -1,9 +1,11 @@
 """The group coordinator: every group of the cluster, since one node coordinates them all.
 
 Source: GroupCoordinatorService.java, GroupMetadataManager.java, OffsetMetadataManager.java. What
-must survive a restart is in `__consumer_offsets` before it is answered (group_log.py).
+must survive a restart is in `__consumer_offsets` before it is answered (group_log.py). Groups are
+of two kinds: classic ones, whose members work out the assignment, and consumer groups (consumer/),
+for which the broker does it (KIP-848).
 
-Not modelled: offset expiry (KIP-211), consumer groups of KIP-848, share and streams groups.
+Not modelled: share and streams groups.
 """
 
 from __future__ import annotations
@@ -13,11 +15,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from reference_impl.core.config_keys import split_list
+from reference_impl.core.controller.metadata_image import MetadataImage
 from reference_impl.core.controller.topic_changes import create_topic
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import TimerKey
-from reference_impl.core.groups import group_log, rebalance, timers
+from reference_impl.core.groups import expiry, group_log, rebalance, timers
 from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.consumer import leaving, records
+from reference_impl.core.groups.consumer import timers as consumer_timers
+from reference_impl.core.groups.consumer.draft import Draft
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.states import MemberState
 from reference_impl.core.groups.group_log import KeyValue
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
@@ -36,30 +45,68 @@ if TYPE_CHECKING:
     from reference_impl.core.broker import Broker
 
 TIMER = timers.TIMER
+Group = ClassicGroup | ConsumerGroup
 
 
 class GroupCoordinator:
     """Groups by id, and their committed offsets."""
 
     def __init__(self, broker: Broker) -> None:
-        self.groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()
         self.log = group_log.GroupLog(broker)
         self.initial_delay_ms = broker.config.number("group.initial.rebalance.delay.ms")
         self.group_size_max = broker.config.number("group.max.size")
-        self._broker = broker
+        self.newest_topic_version = broker.metadata.end_offset
+        """When a topic was created last, as far as this process knows."""
+        self.broker = broker
         for log_index, batch in self.log.replay():
             self._apply_batch(log_index, batch)
 
     @property
     def now_ms(self) -> int:
         """The wall clock of the current event."""
-        return self._broker.now_ms
+        return self.broker.now_ms
+
+    @property
+    def image(self) -> MetadataImage:
+        """The topics that there are."""
+        return self.broker.image
+
+    @property
+    def metadata_version(self) -> int:
+        """Changes with the image."""
+        return self.broker.metadata.end_offset
+
+    @property
+    def migration_policy(self) -> str:
+        """Which groups may change their protocol while they have members."""
+        return self.broker.config.text("group.consumer.migration.policy").lower()
+
+    @property
+    def serves_consumer_groups(self) -> bool:
+        """Whether the new protocol is spoken (group.coordinator.rebalance.protocols)."""
+        return "consumer" in split_list(
+            self.broker.config.text("group.coordinator.rebalance.protocols")
+        )
+
+    @property
+    def consumer_assignors(self) -> list[str]:
+        """Which assignors there are for consumer groups, the default first."""
+        return split_list(self.broker.config.text("group.consumer.assignors"))
+
+    def consumer_setting(self, group_id: str, name: str) -> int:
+        """A number that consumer groups are ruled by."""
+        return self.broker.config.number(f"group.consumer.{name}")
+
+    def topics_were_created(self) -> None:
+        """Patterns may describe more now."""
+        self.newest_topic_version = self.metadata_version
 
     def random_uuid(self) -> UUID:
         """For member ids."""
-        return self._broker.random_uuid()
+        return self.broker.random_uuid()
 
     # --- from the log -------------------------------------------------------------------------
 
@@ -94,16 +141,45 @@ class GroupCoordinator:
                 self.offsets.put(key.group, where, group_log.committed_from(value, log_offset))
                 self.groups.setdefault(key.group, ClassicGroup(key.group))
         elif kind == "GroupMetadataKey":
-            if value is None:
-                self.groups.pop(key.group, None)
-            else:
+            if value is not None:
                 self.groups[key.group] = group_log.group_from(key.group, value)
+            elif isinstance(self.groups.get(key.group), ClassicGroup):
+                self._end(key.group)
+        elif records.is_of_consumer_group(key):
+            self._apply_to_consumer_group(key, value)
+
+    def _apply_to_consumer_group(self, key: Struct, value: Struct | None) -> None:
+        group = self.groups.get(key.group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return  # the end of something that is over already
+            group = self.groups[key.group_id] = ConsumerGroup(key.group_id)
+        records.apply(group, key, value)
+        if records.ends_group(key, value):
+            self._end(key.group_id)
+
+    def _end(self, group_id: str) -> None:
+        """The records of a group end; for offsets that are left it goes on as a mere name."""
+        self.groups.pop(group_id, None)
+        if self.offsets.of(group_id):
+            self.groups[group_id] = ClassicGroup(group_id)
 
     def start(self) -> Iterator[Effect]:
         """Members from before a restart have their session timeout to show that they live."""
         for group in self.groups.values():
-            for member in group.members.values():
-                yield from timers.expect_heartbeat(group, member)
+            if isinstance(group, ConsumerGroup):
+                yield from self._start_consumer_group(group)
+            else:
+                for member in group.members.values():
+                    yield from timers.expect_heartbeat(group, member)
+        yield expiry.next_round(self)
+
+    def _start_consumer_group(self, group: ConsumerGroup) -> Iterator[Effect]:
+        timeout_ms = self.consumer_setting(group.group_id, "session.timeout.ms")
+        for member in group.members.values():
+            yield from consumer_timers.expect_heartbeat(group.group_id, member, timeout_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                yield from consumer_timers.expect_revocation(group.group_id, member)
 
     # --- to the log ---------------------------------------------------------------------------
 
@@ -117,6 +193,12 @@ class GroupCoordinator:
             self.save_group(group)
         except Refused as refused:
             yield Report(f"group {group.group_id} could not be saved: {refused}")
+
+    def write(self, draft: Draft) -> Iterator[Effect]:
+        """Write a change of a consumer group, then let it be so; raises Refused."""
+        self.log.append(draft.group.group_id, draft.records)
+        self.groups[draft.group.group_id] = draft.group
+        yield from draft.consequences()
 
     def commit(
         self, group_id: str, commits: Sequence[tuple[TopicPartition, CommittedOffset]]
@@ -137,7 +219,7 @@ class GroupCoordinator:
     ) -> None:
         """Write offsets that count once their transaction is committed; raises Refused."""
         partition = self.log.partition_of(group_id)
-        self._broker.rules.check_offset_writer(partition, producer_id, producer_epoch)
+        self.broker.rules.check_offset_writer(partition, producer_id, producer_epoch)
         first = self._write_commits(group_id, commits, (producer_id, producer_epoch))
         self._note_pending(
             partition.index,
@@ -181,18 +263,24 @@ class GroupCoordinator:
         for key in known:
             self._forget_offset(group_id, key)
 
-    def delete_group(self, group: ClassicGroup) -> None:
+    def delete_group(self, group: Group) -> None:
         """End a group with everything that it committed; raises Refused."""
         keys = list(self.offsets.of(group.group_id))
         keys += [key for key in self.pending_offsets.of(group.group_id) if key not in keys]
-        records: list[KeyValue] = [
+        offsets: list[KeyValue] = [
             group_log.offset_record(group.group_id, key, None) for key in keys
         ]
-        self.log.append(group.group_id, [*records, group_log.group_tombstone(group.group_id)])
+        self.log.append(group.group_id, [*offsets, *self._tombstones(group)])
         for key in keys:
             self._forget_offset(group.group_id, key)
-        group.move(Move.GROUP_DELETED)
+        if isinstance(group, ClassicGroup):
+            group.move(Move.GROUP_DELETED)
         del self.groups[group.group_id]
+
+    def _tombstones(self, group: Group) -> list[KeyValue]:
+        if isinstance(group, ConsumerGroup):
+            return records.group_tombstones(group)
+        return [group_log.group_tombstone(group.group_id)]
 
     def forget_topic(self, name: str) -> None:
         """A topic is gone, and what was committed for it."""
@@ -211,11 +299,11 @@ class GroupCoordinator:
 
     def ensure_topic(self) -> None:
         """Make `__consumer_offsets`, if it is not there; raises Refused."""
-        if group_log.TOPIC in self._broker.image.topics:
+        if group_log.TOPIC in self.broker.image.topics:
             return
-        config = self._broker.config
+        config = self.broker.config
         create_topic(
-            self._broker,
+            self.broker,
             group_log.TOPIC,
             config.number("offsets.topic.num.partitions"),
             configs={
@@ -225,12 +313,12 @@ class GroupCoordinator:
             },
         )
 
-    def group(self, group_id: str) -> ClassicGroup | None:
+    def group(self, group_id: str) -> Group | None:
         """A group that exists; raises Refused if this broker does not coordinate it."""
         self.log.partition_of(group_id)
         return self.groups.get(group_id)
 
-    def known_group(self, group_id: str) -> ClassicGroup:
+    def known_group(self, group_id: str) -> Group:
         """A group that a member speaks of; raises Refused if there is none."""
         if not group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID)
@@ -242,13 +330,17 @@ class GroupCoordinator:
     def group_to_join(self, group_id: str, member_id: str) -> ClassicGroup:
         """The group, which a new member may create; raises Refused."""
         group = self.group(group_id)
-        if group is None:
-            if member_id:
-                raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-            group = self.groups[group_id] = ClassicGroup(group_id)
-        return group
+        if isinstance(group, ClassicGroup):
+            return group
+        if member_id:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+        if group is not None:
+            # An empty consumer group makes room.
+            self.log.append(group_id, records.group_tombstones(group))
+        classic = self.groups[group_id] = ClassicGroup(group_id)
+        return classic
 
-    def group_to_commit(self, group_id: str, generation: int, version: int) -> ClassicGroup:
+    def group_to_commit(self, group_id: str, generation: int, version: int) -> Group:
         """The group, which a commit without a generation may create; raises Refused."""
         group = self.group(group_id)
         if group is None:
@@ -263,7 +355,9 @@ class GroupCoordinator:
     def forget_if_unused(self, group_id: str) -> None:
         """A group that was made for a member who was then turned away."""
         group = self.groups.get(group_id)
-        if group is None or group.generation > 0 or self.offsets.of(group_id):
+        if not isinstance(group, ClassicGroup):
+            return
+        if group.generation > 0 or self.offsets.of(group_id):
             return
         if not group.members and not group.pending_members:
             del self.groups[group_id]
@@ -272,10 +366,21 @@ class GroupCoordinator:
 
     def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
         """Somebody was waited for in vain, or a delay is over."""
-        _, what, group_id, *rest = key
-        group = self.groups.get(str(group_id))
-        if group is None or group.state is State.DEAD:
+        _, what, *rest = key
+        if what == expiry.EXPIRY:
+            yield from expiry.expire_offsets(self)
             return
+        group_id, *rest = rest
+        group = self.groups.get(str(group_id))
+        if isinstance(group, ConsumerGroup):
+            if what in consumer_timers.KINDS:
+                yield from leaving.timer_fired(self, group, str(what), str(rest[0]))
+        elif group is not None and group.state is not State.DEAD:
+            yield from self._classic_timer_fired(group, what, rest)
+
+    def _classic_timer_fired(
+        self, group: ClassicGroup, what: str | int, rest: Sequence[str | int]
+    ) -> Iterator[Effect]:
         match what:
             case timers.SESSION:
                 yield from rebalance.session_timed_out(self, group, str(rest[0]))

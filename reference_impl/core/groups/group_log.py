@@ -1,7 +1,8 @@
 """What groups must not forget, in `__consumer_offsets`: Kafka's own records, in its own topic.
 
 Source: GroupCoordinatorRecordHelpers.java, GroupCoordinator (partitionFor); record definitions
-OffsetCommitKey/Value (type 1) and GroupMetadataKey/Value (type 2). One log partition holds
+OffsetCommitKey/Value (type 1) and GroupMetadataKey/Value (type 2); those of consumer groups are in
+consumer/records.py. One log partition holds
 everything of one group; the newest record of a key is what counts, and a null value ends the key.
 """
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from reference_impl.core.broker import Broker
 
 TOPIC = "__consumer_offsets"
-OFFSET_VERSION, GROUP_VERSION = 4, 4
+VERSIONS = {"OffsetCommitKey": 4, "GroupMetadataKey": 4}
+"""Of the values; those of consumer groups have version 0."""
 KeyValue = tuple[Struct, Struct | None]
 
 
@@ -113,7 +115,7 @@ class GroupLog:
 
 
 def _record(key: Struct, value: Struct | None) -> Record:
-    version = OFFSET_VERSION if type(key).__name__ == "OffsetCommitKey" else GROUP_VERSION
+    version = VERSIONS.get(type(key).__name__, 0)
     key_bytes, value_bytes = encode_record(key, value, version)
     return Record(value_bytes, key_bytes)
 

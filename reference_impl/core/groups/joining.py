@@ -11,6 +11,13 @@ from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
 from reference_impl.core.groups import answers, rebalance, timers
 from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.consumer import classic_members
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.join_requests import (
+    needs_member_id,
+    protocols_of,
+    rebalance_timeout_of,
+)
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
@@ -18,12 +25,16 @@ from reference_impl.wire import ErrorCode
 if TYPE_CHECKING:
     from reference_impl.core.groups.coordinator import GroupCoordinator
 
-MEMBER_ID_REQUIRED_SINCE, SKIP_ASSIGNMENT_SINCE = 4, 9
+SKIP_ASSIGNMENT_SINCE = 9
 
 
 def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
     """Decide about one JoinGroup; raises Refused."""
     body = request.body
+    known = coordinator.group(body.group_id)
+    if isinstance(known, ConsumerGroup) and known.members:
+        yield from classic_members.join(coordinator, known, request)
+        return
     group = coordinator.group_to_join(body.group_id, body.member_id)
     _check_size(coordinator, group, body.member_id)
     if not group.supports(body.protocol_type, protocols_of(request)):
@@ -35,11 +46,6 @@ def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
         yield from _add(coordinator, group, request, body.member_id)
     else:
         yield from _rejoin(coordinator, group, request)
-
-
-def protocols_of(request: Request) -> dict[str, bytes]:
-    """The protocols of a request, in its order."""
-    return {row.name: bytes(row.metadata) for row in request.body.protocols}
 
 
 def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: str) -> None:
@@ -69,8 +75,7 @@ def _join_new(
         else:
             yield from _add(coordinator, group, request, member_id)
     # [New in v4: KIP-394]
-    elif request.api_version >= MEMBER_ID_REQUIRED_SINCE:
-        # A client whose answer is lost asks again: with an id it would not be taken for two.
+    elif needs_member_id(request):
         group.pending_members.add(member_id)
         yield from timers.expect_pending(group, member_id, body.session_timeout_ms)
         yield answers.join_refused(request, ErrorCode.MEMBER_ID_REQUIRED, member_id)
@@ -100,12 +105,6 @@ def _add(
     group.add(member)
     yield from timers.expect_heartbeat(group, member, timers.NEW_MEMBER_TIMEOUT_MS)
     yield from rebalance.change(coordinator, group)
-
-
-def rebalance_timeout_of(request: Request) -> int:
-    """How long the member lets a rebalance take; version 0 has only the session timeout."""
-    wanted: int = request.body.rebalance_timeout_ms
-    return wanted if wanted >= 0 else request.body.session_timeout_ms
 
 
 def _rejoin(

@@ -9,6 +9,9 @@ from uuid import UUID
 
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.consumer import commits
+from reference_impl.core.groups.consumer.commits import Committer
+from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
@@ -69,28 +72,32 @@ class Offsets:
 
 
 def check_commit(
-    group: ClassicGroup,
-    member_id: str,
-    instance_id: str | None,
-    generation: int,
-    *,
-    in_transaction: bool = False,
+    broker: Broker, group: ClassicGroup | ConsumerGroup, committer: Committer, wanted: list[Wanted]
 ) -> None:
+    """Whether this member may commit now; raises Refused."""
+    if isinstance(group, ClassicGroup):
+        check_classic_commit(group, committer)
+        return
+    partitions = [(image.topic_id, partition.partition_index) for image, partition, _ in wanted]
+    commits.check_commit(broker.rules, group, committer, partitions)
+
+
+def check_classic_commit(group: ClassicGroup, committer: Committer) -> None:
     """Whether this member may commit now; raises Refused.
 
     In a transaction the producer is what is fenced; versions before KIP-447 know no member.
     """
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if generation < 0 and group.state is State.EMPTY:
+    if committer.epoch < 0 and group.state is State.EMPTY:
         return  # a consumer that assigns partitions to itself, or an admin client
-    if generation >= 0 or member_id or instance_id is not None:
-        group.checked_member(member_id, instance_id)
-        if generation != group.generation:
+    if not committer.is_nobody:
+        group.checked_member(committer.member_id, committer.instance_id)
+        if committer.epoch != group.generation:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)
-    elif not in_transaction:
+    elif not committer.in_transaction:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-    if group.state is State.COMPLETING_REBALANCE and not in_transaction:
+    if group.state is State.COMPLETING_REBALANCE and not committer.in_transaction:
         # The member knows the new generation, but not yet whether the partition is still its own.
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
 
@@ -99,7 +106,7 @@ def commits_of(
     broker: Broker, wanted: list[Wanted]
 ) -> list[tuple[TopicPartition, CommittedOffset]]:
     """What is asked for, without what has too much metadata: those rows get their error."""
-    commits: list[tuple[TopicPartition, CommittedOffset]] = []
+    found: list[tuple[TopicPartition, CommittedOffset]] = []
     longest = broker.config.number("offset.metadata.max.bytes")
     for image, partition, row in wanted:
         metadata = partition.committed_metadata or ""
@@ -113,5 +120,5 @@ def commits_of(
             broker.now_ms,
             image.topic_id,
         )
-        commits.append(((image.name, partition.partition_index), committed))
-    return commits
+        found.append(((image.name, partition.partition_index), committed))
+    return found

@@ -157,6 +157,16 @@ def fence(group: ClassicGroup, member: Member) -> Iterator[Effect]:
     yield from _turn_away(group, member, ErrorCode.FENCED_INSTANCE_ID)
 
 
+def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
+    """The group changes its protocol under its members: nobody is waited for any more."""
+    for member in group.members.values():
+        yield from _turn_away(group, member, code)
+    for member_id in sorted(group.pending_members):
+        yield from timers.forget_pending(group, member_id)
+    yield from timers.joins_are_over(group)
+    yield from timers.syncs_are_over(group)
+
+
 def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
     """The assignment that members wait for will never be made."""
     for member in group.members.values():

@@ -12,6 +12,8 @@ from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
 from reference_impl.core.groups import answers, timers
 from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.consumer import classic_members
+from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.states import Move, State
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
@@ -24,6 +26,9 @@ def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
     """Decide about one SyncGroup; raises Refused."""
     body = request.body
     group = coordinator.known_group(body.group_id)
+    if isinstance(group, ConsumerGroup):
+        yield from classic_members.sync(coordinator, group, request)
+        return
     member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
     for given, own in (
         (body.protocol_type, group.protocol_type),
@@ -76,6 +81,9 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
     """A member lives. Raises Refused, also to tell it that a rebalance is on."""
     body = request.body
     group = coordinator.known_group(body.group_id)
+    if isinstance(group, ConsumerGroup):
+        yield from classic_members.heartbeat(group, request)
+        return
     member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
     yield from timers.expect_heartbeat(group, member)
 
@@ -83,7 +91,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
 def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
     """Whether members should come and join again."""
     group = coordinator.groups.get(group_id)
-    return group is not None and group.state is State.PREPARING_REBALANCE
+    return isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE
 
 
 def _checked(

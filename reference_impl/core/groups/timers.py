@@ -24,7 +24,8 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 """ClassicGroup.NEW_MEMBER_JOIN_TIMEOUT_MS: a new member cannot send heartbeats while it waits."""
 
 
-def _key(what: str, group_id: str, member_id: str = "") -> TimerKey:
+def key(what: str, group_id: str, member_id: str = "") -> TimerKey:
+    """Whose timer, and for what."""
     return (TIMER, what, group_id, member_id)
 
 
@@ -33,27 +34,27 @@ def expect_heartbeat(
 ) -> Iterator[Effect]:
     """The member was heard of; it must be heard of again within its session timeout."""
     delay_ms = member.session_timeout_ms if within_ms is None else within_ms
-    yield SetTimer(_key(SESSION, group.group_id, member.member_id), delay_ms)
+    yield SetTimer(key(SESSION, group.group_id, member.member_id), delay_ms)
 
 
 def forget_member(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
     """Nothing is expected of this member any more."""
-    yield CancelTimer(_key(SESSION, group.group_id, member_id))
+    yield CancelTimer(key(SESSION, group.group_id, member_id))
 
 
 def expect_pending(group: ClassicGroup, member_id: str, within_ms: int) -> Iterator[Effect]:
     """A new member must come back with its id (KIP-394)."""
-    yield SetTimer(_key(PENDING_MEMBER, group.group_id, member_id), within_ms)
+    yield SetTimer(key(PENDING_MEMBER, group.group_id, member_id), within_ms)
 
 
 def forget_pending(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
     """The new member came, or left."""
-    yield CancelTimer(_key(PENDING_MEMBER, group.group_id, member_id))
+    yield CancelTimer(key(PENDING_MEMBER, group.group_id, member_id))
 
 
 def wait_for_joins(group: ClassicGroup, within_ms: int) -> Iterator[Effect]:
     """Members have so long to ask for the next generation (KIP-62)."""
-    yield SetTimer(_key(JOIN, group.group_id), within_ms)
+    yield SetTimer(key(JOIN, group.group_id), within_ms)
 
 
 def delay_first_rebalance(
@@ -65,14 +66,14 @@ def delay_first_rebalance(
 
 def joins_are_over(group: ClassicGroup) -> Iterator[Effect]:
     """The next generation begins."""
-    yield CancelTimer(_key(JOIN, group.group_id))
+    yield CancelTimer(key(JOIN, group.group_id))
 
 
 def wait_for_syncs(group: ClassicGroup, within_ms: int) -> Iterator[Effect]:
     """Members have so long to come for their assignment (KAFKA-10284)."""
-    yield SetTimer(_key(SYNC, group.group_id), within_ms)
+    yield SetTimer(key(SYNC, group.group_id), within_ms)
 
 
 def syncs_are_over(group: ClassicGroup) -> Iterator[Effect]:
     """Everybody came, or it does not matter any more."""
-    yield CancelTimer(_key(SYNC, group.group_id))
+    yield CancelTimer(key(SYNC, group.group_id))

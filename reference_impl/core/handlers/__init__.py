@@ -10,6 +10,8 @@ from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_t
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
 from reference_impl.core.handlers.alter_configs import handle_alter_configs
 from reference_impl.core.handlers.api_versions import handle_api_versions
+from reference_impl.core.handlers.consumer_group_describe import handle_consumer_group_describe
+from reference_impl.core.handlers.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from reference_impl.core.handlers.create_acls import handle_create_acls
 from reference_impl.core.handlers.create_partitions import handle_create_partitions
 from reference_impl.core.handlers.create_topics import handle_create_topics
@@ -90,5 +92,7 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),
     ApiKey.LIST_TRANSACTIONS: Api(handle_list_transactions, 0, 2),
     ApiKey.LIST_CONFIG_RESOURCES: Api(handle_list_config_resources, 0, 1),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(handle_consumer_group_heartbeat, 0, 1),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Api(handle_consumer_group_describe, 0, 1),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(handle_describe_topic_partitions, 0, 0),
 }

@@ -17,12 +17,15 @@ METADATA_VERSION = 30
 """4.3-IV0, whose metadata records this broker writes."""
 TRANSACTION_VERSION = 2
 """An epoch for each transaction, and partitions that are added by writing to them (KIP-890)."""
+GROUP_VERSION = 1
+"""Consumer groups (KIP-848)."""
 FEATURES = {
+    "group.version": (0, GROUP_VERSION),
     "metadata.version": (METADATA_VERSION, METADATA_VERSION),
     "transaction.version": (0, TRANSACTION_VERSION),
 }
 """The lowest and highest level of each; the highest is in force. What is not here, such as
-group.version, a client must not use."""
+share.version, a client must not use."""
 LOWEST_LEVEL_0_SINCE = 4
 
 

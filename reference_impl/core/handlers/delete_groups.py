@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DELETE_GROUP
 from reference_impl.wire import ErrorCode, definition
@@ -37,7 +36,7 @@ def delete(broker: Broker, group_id: str) -> None:
     # DEDUPLICATE: a group that is gone is not found.
     if group is None:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
-    if group.state is not State.EMPTY:
+    if not group.is_empty:
         raise Refused(ErrorCode.NON_EMPTY_GROUP)
     # APPLY
     broker.groups.delete_group(group)

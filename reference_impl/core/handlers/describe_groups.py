@@ -32,7 +32,10 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
                 RESPONSE.struct("DescribedGroup", group_id=group_id, error_code=refused.code)
             )
             continue
-        row = unknown(request, group_id) if group is None else described(group)
+        if isinstance(group, ClassicGroup):
+            row = described(group)
+        else:
+            row = unknown(request, group_id, exists=group is not None)
         if request.body.include_authorized_operations and row.error_code == ErrorCode.NONE:
             row.authorized_operations = broker.access.operations(
                 request, ResourceType.GROUP, group_id
@@ -42,13 +45,14 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
     yield Respond(request, RESPONSE.new(groups=rows))
 
 
-def unknown(request: Request, group_id: str) -> Struct:
-    """A group that does not exist looks like one that is dead."""
+def unknown(request: Request, group_id: str, *, exists: bool) -> Struct:
+    """A group that does not exist looks like one that is dead; so does one of another kind."""
     row = RESPONSE.struct("DescribedGroup", group_id=group_id, group_state=State.DEAD.value)
     # [New in v6: KIP-1043]
     if request.api_version >= NOT_FOUND_SINCE:
         row.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        row.error_message = f"Group {group_id} not found."
+        what = "is not a classic group" if exists else "not found"
+        row.error_message = f"Group {group_id} {what}."
     return row
 
 

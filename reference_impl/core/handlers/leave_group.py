@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.groups.consumer import classic_members
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.leaving import remove
+from reference_impl.core.groups.consumer.member import ConsumerMember
 from reference_impl.core.groups.leaving import leave
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import READ_GROUP
@@ -28,6 +32,7 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
         if not request.body.group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID)
         group = broker.groups.group(request.body.group_id)
+        leavers: list[ConsumerMember] = []
         for wanted in members:
             row = RESPONSE.struct(
                 "MemberResponse",
@@ -39,10 +44,15 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
                 # DEDUPLICATE: who has left is unknown.
                 if group is None:
                     raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-                # APPLY
+                # APPLY: at once in a classic group; a consumer group changes once for all of them.
+                if isinstance(group, ConsumerGroup):
+                    leavers.append(classic_members.leaver(group, wanted))
+                    continue
                 yield from leave(broker.groups, group, wanted.member_id, wanted.group_instance_id)
             except Refused as refused:
                 row.error_code = refused.code
+        if isinstance(group, ConsumerGroup):
+            yield from remove(broker.groups, group, leavers)
     except Refused as refused:
         yield Respond(request, RESPONSE.new(error_code=refused.code))
         return

@@ -12,7 +12,6 @@ from reference_impl.core.security.permissions import DESCRIBE_CLUSTER, DESCRIBE_
 from reference_impl.wire import definition
 
 RESPONSE = definition("ListGroupsResponse")
-TYPE = "classic"
 
 
 def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -27,11 +26,11 @@ def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
             group_id=group.group_id,
             protocol_type=group.protocol_type or "",
             group_state=group.state.value,
-            group_type=TYPE,
+            group_type=group.kind,
         )
         for group in broker.groups.groups.values()
         if (not states or group.state.value.lower() in states)
-        and (not types or TYPE in types)
+        and (not types or group.kind in types)
         and (sees_all or broker.access.may(request, DESCRIBE_GROUP, group.group_id))
     ]
     # RESPOND

@@ -10,6 +10,8 @@ from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import timers
+from reference_impl.core.groups.consumer.commits import Committer
+from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
@@ -74,10 +76,18 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[E
     group = broker.groups.group_to_commit(
         body.group_id, body.generation_id_or_member_epoch, request.api_version
     )
-    check_commit(group, body.member_id, body.group_instance_id, body.generation_id_or_member_epoch)
+    committer = Committer(
+        body.member_id,
+        body.group_instance_id,
+        body.generation_id_or_member_epoch,
+        request.api_version,
+    )
+    check_commit(broker, group, committer, wanted)
     commits = commits_of(broker, wanted)
     # APPLY: only once it is in the log, it counts.
     broker.groups.commit(body.group_id, commits)
+    if isinstance(group, ConsumerGroup):
+        return
     member = group.members.get(body.member_id)
     if member is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
         yield from timers.expect_heartbeat(group, member)  # a commit, too, shows that it lives

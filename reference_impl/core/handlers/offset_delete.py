@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
+from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL
+from reference_impl.core.groups.coordinator import Group
 from reference_impl.core.groups.offsets import TopicPartition
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
@@ -44,19 +45,19 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, body)
 
 
-def checked_group(broker: Broker, group_id: str) -> ClassicGroup:
+def checked_group(broker: Broker, group_id: str) -> Group:
     """The group, if its offsets may be deleted at all; raises Refused."""
     if not group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = broker.groups.group(group_id)
     if group is None or group.state is State.DEAD:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
-    if group.state is not State.EMPTY and group.protocol_type != CONSUMER_PROTOCOL:
+    if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
         raise Refused(ErrorCode.NON_EMPTY_GROUP)  # nobody can tell what its members read
     return group
 
 
-def partition_row(broker: Broker, group: ClassicGroup, topic: str, wanted: Struct) -> Struct:
+def partition_row(broker: Broker, group: Group, topic: str, wanted: Struct) -> Struct:
     """Whether the offset of one partition may be deleted."""
     image = broker.image.topics.get(topic)
     code = ErrorCode.NONE

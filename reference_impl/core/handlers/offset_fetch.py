@@ -10,6 +10,8 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.groups.consumer.commits import check_fetch
+from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
@@ -48,7 +50,7 @@ def group_of(broker: Broker, request: Request, wanted: Struct) -> Struct:
     """The offsets of one group, or why there are none to be had."""
     row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
     try:
-        offsets = offsets_of(broker, request, wanted.group_id, wanted.topics)
+        offsets = offsets_of(broker, request, wanted.group_id, wanted.topics, wanted)
         row.topics = topics_of(broker, request, wanted.topics, offsets, "s")
     except Refused as refused:
         row.error_code = refused.code
@@ -56,11 +58,19 @@ def group_of(broker: Broker, request: Request, wanted: Struct) -> Struct:
 
 
 def offsets_of(
-    broker: Broker, request: Request, group_id: str, wanted: list[Struct] | None
+    broker: Broker,
+    request: Request,
+    group_id: str,
+    wanted: list[Struct] | None,
+    speaker: Struct | None = None,
 ) -> Offsets:
-    """Everything a group has committed; raises Refused if another broker knows."""
+    """Everything a group has committed; raises Refused if another broker knows, or if the speaker,
+    a row with member id and epoch, is no member of today."""
     broker.access.require(request, DESCRIBE_GROUP, group_id)
-    broker.groups.log.partition_of(group_id)
+    group = broker.groups.group(group_id)
+    # [New in v9: KIP-848]
+    if speaker is not None and isinstance(group, ConsumerGroup):
+        check_fetch(group, speaker.member_id, speaker.member_epoch)
     offsets = broker.groups.offsets.of(group_id)
     # [New in v7: KIP-447]
     if not request.body.require_stable:

@@ -9,6 +9,8 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.consumer.commits import Committer
+from reference_impl.core.groups.coordinator import Group
 from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
@@ -79,13 +81,14 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
             api_version=request.api_version,
         ),
     )
-    check_commit(
-        group_of(broker, body),
+    committer = Committer(
         body.member_id,
         body.group_instance_id,
         body.generation_id,
+        request.api_version,
         in_transaction=True,
     )
+    check_commit(broker, group_of(broker, body), committer, wanted)
     commits = commits_of(broker, wanted)
     # APPLY: it is in the log, but counts only with the marker.
     broker.groups.commit_in_transaction(
@@ -93,7 +96,7 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
     )
 
 
-def group_of(broker: Broker, body: Struct) -> ClassicGroup:
+def group_of(broker: Broker, body: Struct) -> Group:
     """The group, which a producer without a consumer may create; raises Refused.
 
     Source: OffsetMetadataManager.java, validateTransactionalOffsetCommit.

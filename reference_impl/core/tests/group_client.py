@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.states import State
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
@@ -143,4 +144,6 @@ def stable_pair(world: World) -> tuple[Client, Client]:
 
 
 def state(world: World) -> State:
-    return world.node.broker.groups.groups["g"].state
+    group = world.node.broker.groups.groups["g"]
+    assert isinstance(group, ClassicGroup)
+    return group.state

@@ -1,0 +1,40 @@
+"""What an assignor is given, and what it answers. Source: GroupSpec.java, GroupAssignment.java."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from reference_impl.core.groups.consumer.member import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSpec:
+    """A member, the topics it wants, and its part of the last target."""
+
+    member_id: str
+    instance_id: str | None
+    topics: frozenset[UUID]
+    current: frozenset[TopicIdPartition]
+
+
+Assignment = dict[str, frozenset[TopicIdPartition]]
+"""Member id -> its part. Every partition of a topic that somebody wants is in exactly one."""
+
+Assignor = Callable[[Sequence[MemberSpec], Mapping[UUID, int]], Assignment]
+"""(members, number of partitions of each topic that exists) -> who reads what."""
+
+
+def by_member_id(members: Sequence[MemberSpec]) -> list[MemberSpec]:
+    """An order that does not depend on who came when, so that the log alone decides."""
+    return sorted(members, key=lambda member: member.member_id)
+
+
+def subscribers_of(members: Sequence[MemberSpec]) -> dict[UUID, list[MemberSpec]]:
+    """Who wants each topic, in the order of `members`; topics by id."""
+    found: dict[UUID, list[MemberSpec]] = {}
+    for member in members:
+        for topic in member.topics:
+            found.setdefault(topic, []).append(member)
+    return dict(sorted(found.items()))

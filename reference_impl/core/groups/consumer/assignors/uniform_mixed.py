@@ -1,0 +1,84 @@
+"""The `uniform` assignor where members want different topics.
+
+Source: UniformHeterogeneousAssignmentBuilder.java. Three steps: everybody keeps what it still
+wants; what is left goes, topic by topic, to the subscriber with the least; then partitions move
+from those with the most to those with the least as long as that makes a difference smaller. Not
+always a perfect balance, which may need a chain of moves through several members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from reference_impl.core.groups.consumer.assignors.spec import (
+    Assignment,
+    MemberSpec,
+    by_member_id,
+    subscribers_of,
+)
+from reference_impl.core.groups.consumer.member import TopicIdPartition
+
+ROUNDS_MAX = 16
+"""Each round about halves what is out of balance (MAX_ITERATION_COUNT)."""
+
+
+def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) -> Assignment:
+    """Keep, hand out, balance."""
+    ordered = by_member_id(members)
+    subscribers = {
+        topic: [member.member_id for member in wanting]
+        for topic, wanting in subscribers_of(ordered).items()
+    }
+    parts: dict[str, set[TopicIdPartition]] = {
+        member.member_id: {
+            key
+            for key in member.current
+            if key[0] in member.topics and key[1] < partition_counts[key[0]]
+        }
+        for member in ordered
+    }
+    # Topics with the most partitions per subscriber first: later ones can make up for them.
+    topics = sorted(
+        subscribers,
+        key=lambda topic: (
+            -partition_counts[topic] / len(subscribers[topic]),
+            len(subscribers[topic]),
+            topic,
+        ),
+    )
+    taken = set().union(*parts.values())
+    for topic in topics:
+        for index in range(partition_counts[topic]):
+            if (topic, index) not in taken:
+                parts[_least(parts, subscribers[topic])].add((topic, index))
+    for _ in range(ROUNDS_MAX):
+        moved = [_balance(parts, topic, subscribers[topic]) for topic in topics]
+        if not any(moved):
+            break
+    return {member_id: frozenset(part) for member_id, part in parts.items()}
+
+
+def _least(parts: Mapping[str, set[TopicIdPartition]], member_ids: Sequence[str]) -> str:
+    return min(member_ids, key=lambda member_id: (len(parts[member_id]), member_id))
+
+
+def _balance(
+    parts: dict[str, set[TopicIdPartition]], topic: UUID, member_ids: Sequence[str]
+) -> bool:
+    """Move partitions of one topic from the most to the least loaded of its subscribers."""
+    held = {
+        member_id: sorted(key for key in parts[member_id] if key[0] == topic)
+        for member_id in member_ids
+    }
+    moved = False
+    while True:
+        givers = [member_id for member_id in member_ids if held[member_id]]
+        giver = max(givers, key=lambda member_id: (len(parts[member_id]), member_id))
+        taker = _least(parts, member_ids)
+        if len(parts[giver]) - len(parts[taker]) <= 1:
+            return moved
+        partition = held[giver].pop()
+        parts[giver].discard(partition)
+        parts[taker].add(partition)
+        moved = True

@@ -1,0 +1,73 @@
+"""Which offsets of a consumer group may be committed and read, and by whom.
+
+Source: ConsumerGroup.java (validateOffsetCommit, validateOffsetFetch); KIP-848, KIP-1251.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.rules import Rules
+
+MEMBER_EPOCH_SINCE = 9
+"""The version of OffsetCommit from which on a generation may be a member epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """Who commits, in either protocol."""
+
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    """The generation, or the member epoch."""
+    version: int
+    in_transaction: bool = False
+
+    @property
+    def is_nobody(self) -> bool:
+        """A producer of before KIP-447, which says nothing of its consumer."""
+        return self.epoch < 0 and not self.member_id and self.instance_id is None
+
+
+def check_commit(
+    rules: Rules,
+    group: ConsumerGroup,
+    committer: Committer,
+    partitions: Iterable[TopicIdPartition],
+) -> None:
+    """Whether these offsets may be committed; raises Refused for all of them together."""
+    if committer.epoch < 0 and not group.members:
+        return  # a consumer that assigns partitions to itself, or an admin client
+    if committer.in_transaction and committer.is_nobody:
+        return
+    member = group.member(committer.member_id)
+    speaks_new_protocol = member.classic is None and not committer.in_transaction
+    if speaks_new_protocol and committer.version < MEMBER_EPOCH_SINCE:
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION)
+    try:
+        for partition in partitions:
+            rules.check_commit_epoch(member, committer.epoch, partition)
+    except Refused as refused:
+        # Transactions know the error of the classic protocol alone.
+        if committer.in_transaction and refused.code is ErrorCode.STALE_MEMBER_EPOCH:
+            raise Refused(ErrorCode.ILLEGAL_GENERATION) from None
+        raise
+
+
+def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
+    """Whether a member may read the offsets of its group; raises Refused."""
+    if member_id is None and epoch < 0:
+        return  # an admin client
+    member = group.member(member_id or "")
+    if epoch != member.epoch:
+        is_classic = member.classic is not None
+        raise Refused(ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH)

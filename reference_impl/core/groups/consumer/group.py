@@ -1,0 +1,223 @@
+"""A consumer group (KIP-848): its members, their target, and the three epochs.
+
+Source: ConsumerGroup.java, ModernGroup.java. This is state and pure questions about it. Every
+change is a record of the log that is applied (`records.apply`), by the broker that wrote it as by
+one that reads it after a restart; so what the log says and what is in memory cannot differ.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID
+
+from reference_impl.core.controller.metadata_image import MetadataImage
+from reference_impl.core.groups.consumer.assignors import MemberSpec
+from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
+from reference_impl.core.groups.consumer.states import GroupState
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+FIRST_EPOCH = 1
+"""Of a new group, and of its target, which gives nothing to nobody (TargetAssignmentMetadata)."""
+NEVER_HASHED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRegex:
+    """The topics which a regular expression described at some moment."""
+
+    topics: frozenset[str]
+    version: int
+    """Of the metadata at that moment: the end of the metadata log."""
+    timestamp_ms: int
+
+
+class ConsumerGroup:
+    """One group that the new protocol coordinates."""
+
+    kind: ClassVar[str] = "consumer"
+    """As ListGroups calls it."""
+    protocol_type: ClassVar[str] = "consumer"
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        """Of the subscribed topics, as they were when the epoch was bumped last."""
+        self.assignment_epoch = FIRST_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        """group.instance.id -> member id."""
+        self.target: dict[str, frozenset[TopicIdPartition]] = {}
+        self.owners: dict[TopicIdPartition, str] = {}
+        """Who may be reading a partition now: it has it, or did not report yet that it stopped."""
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.has_partition_metadata = False
+        """The log has a record of the type which Kafka wrote before 4.1; it is to be ended."""
+        self.hashed_at_version = NEVER_HASHED
+        """Not in the log: the metadata with which `metadata_hash` was compared last."""
+        self.awaited_joins: set[str] = set()
+        """Not in the log: classic members that were told to join again."""
+
+    def draft(self) -> ConsumerGroup:
+        """A copy to try changes on; members and parts are values, so they are shared."""
+        twin = copy.copy(self)
+        for name in ("members", "static_members", "target", "owners", "regexes"):
+            setattr(twin, name, dict(getattr(self, name)))
+        twin.awaited_joins = set(self.awaited_joins)
+        return twin
+
+    @property
+    def state(self) -> GroupState:
+        """What the epochs say (ConsumerGroup.maybeUpdateGroupState)."""
+        if not self.members:
+            return GroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if all(member.has_arrived_at(self.assignment_epoch) for member in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it may be deleted."""
+        return not self.members
+
+    # --- members, as the log says -------------------------------------------------------------
+
+    def put(self, member: ConsumerMember) -> None:
+        """Take a new version of a member into account."""
+        self._release(member.member_id)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        for partition in member.owned:
+            self.owners[partition] = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        """A member is gone, and holds nothing."""
+        self._release(member_id)
+        member = self.members.pop(member_id, None)
+        # A replacement with the same instance id may be there already.
+        instance_id = member.instance_id if member is not None else None
+        if instance_id is not None and self.static_members.get(instance_id) == member_id:
+            del self.static_members[instance_id]
+
+    def _release(self, member_id: str) -> None:
+        member = self.members.get(member_id)
+        for partition in member.owned if member is not None else ():
+            if self.owners.get(partition) == member_id:
+                del self.owners[partition]
+
+    # --- questions ----------------------------------------------------------------------------
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """A member that is known; raises Refused."""
+        found = self.members.get(member_id)
+        if found is None:
+            raise Refused(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {self.group_id}.",
+            )
+        return found
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """Whoever has this group.instance.id now."""
+        member_id = self.static_members.get(instance_id or "")
+        return self.members.get(member_id) if member_id is not None else None
+
+    def speaking_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """The member who speaks; raises Refused if it is unknown, or was replaced (KIP-345)."""
+        if instance_id is None:
+            return self.member(member_id)
+        member = self.static_member(instance_id)
+        if member is None:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            raise Refused(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member"
+                f" {member.member_id}.",
+            )
+        return member
+
+    def part_of(self, member_id: str) -> frozenset[TopicIdPartition]:
+        """The target of one member."""
+        return self.target.get(member_id, frozenset())
+
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        """By name and by pattern; a pattern that is not resolved yet describes nothing."""
+        resolved = self.regexes.get(member.topic_regex)
+        return member.topic_names | (resolved.topics if resolved is not None else frozenset())
+
+    def topic_ids_of(self, member: ConsumerMember, image: MetadataImage) -> frozenset[UUID]:
+        """The subscribed topics that exist."""
+        names = self.topics_of(member)
+        return frozenset(image.topics[name].topic_id for name in names if name in image.topics)
+
+    def subscribed_topics(self) -> set[str]:
+        """What anybody in the group wants."""
+        return set[str]().union(*(self.topics_of(member) for member in self.members.values()))
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member may be reading the topic."""
+        return topic in self.subscribed_topics()
+
+    def subscribers_of_regex(self, regex: str) -> int:
+        """How many members use a pattern."""
+        return sum(member.topic_regex == regex for member in self.members.values())
+
+    def preferred_assignor(self, default: str) -> str:
+        """The one which most members ask for."""
+        votes = Counter(
+            member.server_assignor
+            for member in sorted(self.members.values(), key=lambda member: member.member_id)
+            if member.server_assignor is not None
+        )
+        return votes.most_common(1)[0][0] if votes else default
+
+    def specs(self, image: MetadataImage) -> list[MemberSpec]:
+        """The members as an assignor sees them."""
+        return [
+            MemberSpec(
+                member.member_id,
+                member.instance_id,
+                self.topic_ids_of(member, image),
+                self.part_of(member.member_id),
+            )
+            for member in self.members.values()
+        ]
+
+    def is_waiting_for_others(self, member: ConsumerMember) -> bool:
+        """Whether somebody else still holds a partition of the member's part."""
+        missing = self.part_of(member.member_id) - member.assigned.keys()
+        return any(self.owners.get(key, member.member_id) != member.member_id for key in missing)
+
+    def supports_protocols(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
+        """Whether a classic member with these protocols can live beside the other classic ones."""
+        if protocol_type != "consumer" or not protocols:
+            return False
+        others = [member.classic for member in self.members.values() if member.classic is not None]
+        return any(all(name in dict(other.protocols) for other in others) for name in protocols)
+
+    def hash_of_metadata(self, image: MetadataImage) -> int:
+        """A number that changes with the subscribed topics: ids, names, partitions.
+
+        Kafka hashes the same facts by XXH3 (Utils.computeGroupHash). Nobody but the group's own
+        coordinator looks at the number, and another one would cost one rebalance.
+        """
+        facts = [
+            (name, image.topics[name].topic_id.hex, len(image.topics[name].partitions))
+            for name in sorted(self.subscribed_topics())
+            if name in image.topics
+        ]
+        if not facts:
+            return 0
+        digest = hashlib.blake2b(repr(facts).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,132 @@
+"""ConsumerGroupHeartbeat: the one request by which a member joins, stays, moves and leaves.
+
+Source: KIP-848, ConsumerGroupHeartbeat API; GroupMetadataManager.java (consumerGroupHeartbeat).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.groups.consumer import (
+    leaving,
+    membership,
+    records,
+    regexes,
+    targets,
+    timers,
+)
+from reference_impl.core.groups.consumer.draft import Draft
+from reference_impl.core.groups.consumer.member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ConsumerMember,
+)
+from reference_impl.wire import Struct, definition
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.coordinator import GroupCoordinator
+
+RESPONSE = definition("ConsumerGroupHeartbeatResponse")
+
+
+def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
+    """Decide about one heartbeat; raises Refused before anything has changed."""
+    body = request.body
+    if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+        yield from leaving.leave(coordinator, request)
+        return
+    draft = membership.group_to_enter(coordinator, body.group_id, body.member_epoch == JOIN_EPOCH)
+    membership.check_size(coordinator, draft.group, body.member_id)
+    member_id = body.member_id or new_member_id(coordinator)
+    reported = None
+    if body.topic_partitions is not None:
+        reported = set(records.partitions_in(body.topic_partitions))
+    # 1. Who is it, and what does it want? New wishes bump the group epoch.
+    old = membership.speaker(coordinator, draft, body, member_id, reported)
+    new = with_wishes(old, request)
+    names_changed = note_member(draft, old, new)
+    regex_is_known = regexes.note_change(draft, old, new)
+    targets.update_epoch(coordinator, draft, bump=names_changed or regex_is_known)
+    # 2. A new epoch gets a new target.
+    targets.update_target(coordinator, draft)
+    # 3. The member walks towards it.
+    new = targets.reconcile(
+        coordinator,
+        draft,
+        new,
+        reported,
+        subscription_changed=names_changed or old.topic_regex != new.topic_regex,
+    )
+    session_timeout_ms = coordinator.consumer_setting(body.group_id, "session.timeout.ms")
+    draft.then(timers.expect_heartbeat(body.group_id, new, session_timeout_ms))
+    # Only once it is in the log, it counts.
+    yield from coordinator.write(draft)
+    yield Respond(request, answer(coordinator, body, old, new))
+    yield from regexes.refresh(coordinator, body.group_id)
+
+
+def new_member_id(coordinator: GroupCoordinator) -> str:
+    """As Kafka writes a UUID: base64 without padding."""
+    return base64.urlsafe_b64encode(coordinator.random_uuid().bytes).rstrip(b"=").decode()
+
+
+def with_wishes(member: ConsumerMember, request: Request) -> ConsumerMember:
+    """The member with what the request says; null means: as before."""
+    body = request.body
+    told = {
+        "instance_id": body.instance_id,
+        "rack_id": body.rack_id,
+        "server_assignor": body.server_assignor,
+        "topic_regex": body.subscribed_topic_regex,
+        "topic_names": None
+        if body.subscribed_topic_names is None
+        else frozenset(body.subscribed_topic_names),
+        "rebalance_timeout_ms": None
+        if body.rebalance_timeout_ms == -1
+        else body.rebalance_timeout_ms,
+    }
+    return replace(
+        member,
+        **{name: value for name, value in told.items() if value is not None},
+        client_id=request.client_id or "",
+        client_host=request.client_host,
+        classic=None,  # who speaks the new protocol is a classic member no more
+    )
+
+
+def note_member(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
+    """Write down what is new about a member; whether it wants other topics, by name."""
+    if new != old:
+        draft.write(records.member_record(draft.group.group_id, new))
+    return new.topic_names != old.topic_names
+
+
+def answer(
+    coordinator: GroupCoordinator, body: Struct, old: ConsumerMember, new: ConsumerMember
+) -> Struct:
+    """The member's epoch, and its partitions where it may not know them."""
+    response = RESPONSE.new(
+        member_id=new.member_id,
+        member_epoch=new.epoch,
+        heartbeat_interval_ms=coordinator.consumer_setting(body.group_id, "heartbeat.interval.ms"),
+    )
+    says_everything = (
+        body.rebalance_timeout_ms != -1
+        and (body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None)
+        and body.topic_partitions is not None
+    )
+    if body.member_epoch == JOIN_EPOCH or says_everything or dict(old.assigned) != new.assigned:
+        response.assignment = RESPONSE.struct(
+            "Assignment",
+            topic_partitions=[
+                RESPONSE.struct("TopicPartitions", topic_id=topic_id, partitions=indexes)
+                for topic_id, indexes in records.by_topic(new.assigned)
+            ],
+        )
+    return response

@@ -1,0 +1,74 @@
+"""One member of a consumer group, as the log describes it.
+
+Source: ConsumerGroupMember.java; records ConsumerGroupMemberMetadataValue (what the member wants)
+and ConsumerGroupCurrentMemberAssignmentValue (what it has). A member is a value: a change makes
+another one, which is written to the log before it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from reference_impl.core.groups.consumer.states import MemberState
+
+TopicIdPartition = tuple[UUID, int]
+Epochs = Mapping[TopicIdPartition, int]
+"""Partitions, each with the assignment epoch in which the member got it (KIP-1251)."""
+
+LEAVE_EPOCH, LEAVE_STATIC_EPOCH, JOIN_EPOCH = -1, -2, 0
+"""ConsumerGroupHeartbeatRequest.java: what MemberEpoch says besides an epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMembership:
+    """What is known of a member that still speaks the classic protocol (KIP-848, Upgrade)."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMember:
+    """Who, what it wants, and what it has."""
+
+    member_id: str
+    epoch: int = 0
+    previous_epoch: int = 0
+    """The epoch before, which comes again if the answer with the new one was lost."""
+    state: MemberState = MemberState.STABLE
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topic_names: frozenset[str] = frozenset()
+    topic_regex: str = ""
+    server_assignor: str | None = None
+    classic: ClassicMembership | None = None
+    assigned: Epochs = field(default_factory=dict)
+    revoking: Epochs = field(default_factory=dict)
+    """What it was told to give up and may still be reading."""
+
+    @property
+    def owned(self) -> set[TopicIdPartition]:
+        """Everything that nobody else may read now."""
+        return {*self.assigned, *self.revoking}
+
+    def has_arrived_at(self, assignment_epoch: int) -> bool:
+        """Whether it has its whole part of this target."""
+        return self.state is MemberState.STABLE and self.epoch == assignment_epoch
+
+    def with_epoch(self, epoch: int) -> ConsumerMember:
+        """The member in another epoch; the one it had becomes the previous one."""
+        return replace(self, epoch=epoch, previous_epoch=self.epoch)
+
+    def assignment_epoch(self, partition: TopicIdPartition) -> int | None:
+        """Since when it has a partition, or gives it up; None if it has nothing to do with it."""
+        return self.assigned.get(partition, self.revoking.get(partition))
+
+
+def is_subset(claimed: set[TopicIdPartition] | None, partitions: Epochs) -> bool:
+    """Whether a member claims nothing beyond these; one that claims nothing at all says nothing."""
+    return claimed is not None and claimed <= partitions.keys()

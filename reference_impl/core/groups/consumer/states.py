@@ -1,0 +1,127 @@
+"""The states of a consumer group and of its members (KIP-848), and every way between them.
+
+Source: KIP-848, Group State and Member State; ConsumerGroup.java (maybeUpdateGroupState),
+MemberState.java, CurrentAssignmentBuilder.java.
+
+In the classic protocol the whole group stops, and a member works out who reads what. Here the
+broker works it out, and each member walks towards its part alone. Three numbers say how far
+everything is. The *group epoch* counts changes: of members, subscriptions, topics. The *assignment
+epoch* is the group epoch for which the target, who shall read what, was worked out. The *member
+epoch* is the assignment epoch which a member has reached. So the group is
+
+- EMPTY without members;
+- ASSIGNING while its epoch is ahead of the target's: a new target is due;
+- RECONCILING while a member is behind the target;
+- STABLE once everybody has arrived.
+
+On its way a member gives up before it gets: in UNREVOKED_PARTITIONS it still has to stop reading
+what it loses, and keeps its epoch. Then it takes the new epoch with what is free of its part; as
+long as others still hold some of it, it is in UNRELEASED_PARTITIONS.
+
+Everything about transitions is in this file; who causes them is in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, IntEnum, auto
+
+
+class GroupState(Enum):
+    """Values as ConsumerGroupDescribe and ListGroups say them."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class GroupMove(Enum):
+    """What can happen to a consumer group."""
+
+    EPOCH_BUMPED = auto()
+    """A member, a subscription or a topic changed: the target is out of date."""
+    TARGET_SET = auto()
+    """A new target, and somebody is not there yet."""
+    ALL_ARRIVED = auto()
+    """Every member has reached the target."""
+    MEMBER_BEHIND = auto()
+    """A member begins anew, without a change of the target (static members, rejoining)."""
+    LAST_LEAVES = auto()
+    GROUP_DELETED = auto()
+
+
+CONSUMER_GROUP: dict[GroupState, dict[GroupMove, GroupState]] = {
+    GroupState.EMPTY: {
+        GroupMove.EPOCH_BUMPED: GroupState.ASSIGNING,
+        GroupMove.TARGET_SET: GroupState.RECONCILING,
+        GroupMove.ALL_ARRIVED: GroupState.STABLE,
+        GroupMove.GROUP_DELETED: GroupState.DEAD,
+    },
+    GroupState.ASSIGNING: {
+        GroupMove.TARGET_SET: GroupState.RECONCILING,
+        GroupMove.ALL_ARRIVED: GroupState.STABLE,
+        GroupMove.LAST_LEAVES: GroupState.EMPTY,
+    },
+    GroupState.RECONCILING: {
+        GroupMove.ALL_ARRIVED: GroupState.STABLE,
+        GroupMove.EPOCH_BUMPED: GroupState.ASSIGNING,
+        GroupMove.LAST_LEAVES: GroupState.EMPTY,
+    },
+    GroupState.STABLE: {
+        GroupMove.EPOCH_BUMPED: GroupState.ASSIGNING,
+        GroupMove.TARGET_SET: GroupState.RECONCILING,
+        GroupMove.MEMBER_BEHIND: GroupState.RECONCILING,
+        GroupMove.LAST_LEAVES: GroupState.EMPTY,
+    },
+    GroupState.DEAD: {},
+}
+
+
+class MemberState(IntEnum):
+    """Values as ConsumerGroupCurrentMemberAssignmentValue.State has them."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+
+
+class MemberMove(Enum):
+    """What a member's next step towards its target can be."""
+
+    MUST_REVOKE = auto()
+    """It reads what is not its own any more; it must say that it has stopped."""
+    MUST_WAIT = auto()
+    """It has everything that is free, and others still hold the rest."""
+    ARRIVES = auto()
+    """It has its whole part."""
+
+
+CONSUMER_MEMBER: dict[MemberState, dict[MemberMove, MemberState]] = {
+    state: {
+        MemberMove.MUST_REVOKE: MemberState.UNREVOKED_PARTITIONS,
+        MemberMove.MUST_WAIT: MemberState.UNRELEASED_PARTITIONS,
+        MemberMove.ARRIVES: MemberState.STABLE,
+    }
+    for state in MemberState
+}
+"""A member can take any step from anywhere, since the target may change under its feet."""
+
+
+def next_member_state(state: MemberState, move: MemberMove) -> MemberState:
+    """Where a step of a member leads."""
+    return CONSUMER_MEMBER[state][move]
+
+
+def lines_of(table: Mapping[Enum, Mapping[Enum, Enum]]) -> list[str]:
+    """A table of transitions as text, one line per pair of states, for README.md."""
+    lines = []
+    for start, moves in table.items():
+        ends: dict[Enum, list[str]] = {}
+        for move, end in moves.items():
+            ends.setdefault(end, []).append(move.name)
+        lines += [
+            f"{start.name} ── {', '.join(names)} ──▶ {end.name}" for end, names in ends.items()
+        ]
+    return lines

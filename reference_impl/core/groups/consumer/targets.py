@@ -1,0 +1,86 @@
+"""When a group gets a new epoch, and when the epoch gets a new target.
+
+Source: GroupMetadataManager.java (updateSubscriptionMetadata, maybeUpdateTargetAssignment,
+maybeReconcile), TargetAssignmentBuilder.java; KIP-848, Rebalance Process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reference_impl.core.groups.consumer import records, timers
+from reference_impl.core.groups.consumer.assignors import ASSIGNORS
+from reference_impl.core.groups.consumer.draft import Draft
+from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
+from reference_impl.core.groups.consumer.reconciliation import Goal, reconciled
+from reference_impl.core.groups.consumer.states import MemberState
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.coordinator import GroupCoordinator
+
+
+def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> None:
+    """Bump the group epoch, if told so or if the subscribed topics are not what they were."""
+    group, version = draft.group, coordinator.metadata_version
+    if not bump and group.hashed_at_version == version:
+        return
+    metadata_hash = group.hash_of_metadata(coordinator.image)
+    if bump or metadata_hash != group.metadata_hash:
+        draft.write(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+    group.hashed_at_version = version
+    if group.has_partition_metadata:
+        draft.write(records.partition_metadata_tombstone(group.group_id))
+
+
+def update_target(coordinator: GroupCoordinator, draft: Draft) -> None:
+    """Work out who shall read what, if the target is of an older epoch.
+
+    Not more often than group.consumer.assignment.interval.ms, so that a hundred members which come
+    one after the other are not moved around a hundred times; the heartbeats after that do it.
+    """
+    group = draft.group
+    interval_ms = coordinator.consumer_setting(group.group_id, "assignment.interval.ms")
+    is_due = coordinator.now_ms >= group.assignment_timestamp_ms + interval_ms
+    if group.assignment_epoch >= group.epoch:
+        return
+    if group.assignment_timestamp_ms and interval_ms and not is_due:
+        return
+    assignors = coordinator.consumer_assignors
+    assign = ASSIGNORS[group.preferred_assignor(assignors[0])]
+    counts = {topic.topic_id: len(topic.partitions) for topic in coordinator.image.topics.values()}
+    for member_id, part in sorted(assign(group.specs(coordinator.image), counts).items()):
+        if group.target.get(member_id) != part:
+            draft.write(records.target_record(group.group_id, member_id, part))
+    draft.write(records.target_epoch_record(group.group_id, group.epoch, coordinator.now_ms))
+
+
+def reconcile(
+    coordinator: GroupCoordinator,
+    draft: Draft,
+    member: ConsumerMember,
+    reported: set[TopicIdPartition] | None,
+    *,
+    subscription_changed: bool,
+) -> ConsumerMember:
+    """Let a member take its next step towards the target."""
+    group, rules = draft.group, coordinator.broker.rules
+    if not subscription_changed and member.has_arrived_at(group.assignment_epoch):
+        return member
+    goal = Goal(
+        group.assignment_epoch,
+        group.part_of(member.member_id),
+        group.topic_ids_of(member, coordinator.image),
+        lambda partition: rules.is_released(group, member.member_id, partition),
+        reported,
+        subscription_changed,
+    )
+    updated = reconciled(member, goal)
+    if updated == member:
+        return member
+    draft.write(records.current_record(group.group_id, updated))
+    if updated.classic is None:  # a classic member has the timers of its join and its sync
+        if updated.state is MemberState.UNREVOKED_PARTITIONS:
+            draft.then(timers.expect_revocation(group.group_id, updated))
+        else:
+            draft.then(timers.revocation_is_over(group.group_id, updated.member_id))
+    return updated

@@ -1,0 +1,68 @@
+"""The timers of consumer groups: a key is (TIMER, what, group, member).
+
+Source: GroupMetadataManager.java (scheduleConsumerGroupSessionTimeout, ...RebalanceTimeout,
+...JoinTimeoutIfAbsent, ...SyncTimeout). Whoever lets one run out is removed from the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.effects import CancelTimer, Effect, SetTimer
+from reference_impl.core.groups import timers
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.member import ConsumerMember
+
+SESSION = timers.SESSION
+"""The same as in the classic protocol, so that a group that changes its protocol takes it along."""
+REVOCATION, MEMBER_JOIN, MEMBER_SYNC = "revocation", "member-join", "member-sync"
+KINDS = (SESSION, REVOCATION, MEMBER_JOIN, MEMBER_SYNC)
+
+
+def expect_heartbeat(group_id: str, member: ConsumerMember, timeout_ms: int) -> Iterator[Effect]:
+    """The member was heard of; a classic one has a session timeout of its own."""
+    if member.classic is not None:
+        timeout_ms = member.classic.session_timeout_ms
+    yield SetTimer(timers.key(SESSION, group_id, member.member_id), timeout_ms)
+
+
+def expect_revocation(group_id: str, member: ConsumerMember) -> Iterator[Effect]:
+    """The member has its rebalance timeout to stop reading what it lost."""
+    yield SetTimer(timers.key(REVOCATION, group_id, member.member_id), member.rebalance_timeout_ms)
+
+
+def revocation_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
+    """It did."""
+    yield CancelTimer(timers.key(REVOCATION, group_id, member_id))
+
+
+def expect_join(group: ConsumerGroup, member: ConsumerMember) -> Iterator[Effect]:
+    """A classic member was told to join again; being told once more gives it no more time."""
+    if member.member_id not in group.awaited_joins:
+        group.awaited_joins.add(member.member_id)
+        yield SetTimer(
+            timers.key(MEMBER_JOIN, group.group_id, member.member_id), member.rebalance_timeout_ms
+        )
+
+
+def join_is_over(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
+    """It came."""
+    group.awaited_joins.discard(member_id)
+    yield CancelTimer(timers.key(MEMBER_JOIN, group.group_id, member_id))
+
+
+def expect_sync(group_id: str, member: ConsumerMember) -> Iterator[Effect]:
+    """A classic member that joined must come for its assignment."""
+    yield SetTimer(timers.key(MEMBER_SYNC, group_id, member.member_id), member.rebalance_timeout_ms)
+
+
+def sync_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
+    """It came."""
+    yield CancelTimer(timers.key(MEMBER_SYNC, group_id, member_id))
+
+
+def forget_member(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
+    """Nothing is expected of this member any more."""
+    group.awaited_joins.discard(member_id)
+    for what in KINDS:
+        yield CancelTimer(timers.key(what, group.group_id, member_id))

@@ -1,0 +1,85 @@
+"""How committed offsets end: nobody used them for `offsets.retention.minutes`.
+
+Source: KIP-211; OffsetMetadataManager.java (cleanupExpiredOffsets), GroupCoordinatorShard.java
+(cleanupGroupMetadata), OffsetExpirationConditionImpl.java, ClassicGroup.java and ConsumerGroup.java
+(offsetExpirationCondition). A group that is empty and has no offsets left ends with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from reference_impl.core.effects import Effect, Report, SetTimer
+from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.groups.states import State
+from reference_impl.core.groups.timers import TIMER
+from reference_impl.core.refused import Refused
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.coordinator import GroupCoordinator
+
+EXPIRY = "expiry"
+MINUTE_MS = 60_000
+UnusedSince = Callable[[CommittedOffset], int]
+"""When the retention of an offset began, in milliseconds of the wall clock."""
+
+
+def next_round(coordinator: GroupCoordinator) -> Effect:
+    """Look for expired offsets again after `offsets.retention.check.interval.ms`."""
+    interval_ms = coordinator.broker.config.number("offsets.retention.check.interval.ms")
+    return SetTimer((TIMER, EXPIRY), interval_ms)
+
+
+def expire_offsets(coordinator: GroupCoordinator) -> Iterator[Effect]:
+    """One round over all groups; a failure is reported, and the next round tries again."""
+    for group in list(coordinator.groups.values()):
+        try:
+            _expire(coordinator, group)
+        except Refused as refused:
+            yield Report(f"offsets of group {group.group_id} could not expire: {refused}")
+    yield next_round(coordinator)
+
+
+def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) -> None:
+    unused_since = retention_begins(group)
+    if unused_since is None:
+        return
+    group_id = group.group_id
+    retention_ms = coordinator.broker.config.number("offsets.retention.minutes") * MINUTE_MS
+    offsets = coordinator.offsets.of(group_id)
+    pending = set(coordinator.pending_offsets.of(group_id))
+    expired: list[TopicPartition] = [
+        key
+        for key, committed in offsets.items()
+        if coordinator.now_ms - unused_since(committed) >= retention_ms
+        and key not in pending
+        and not group.is_subscribed_to(key[0])
+    ]
+    is_awaited = isinstance(group, ClassicGroup) and group.pending_members
+    is_over = len(expired) == len(offsets) and not pending and not group.members
+    if is_over and not is_awaited:
+        coordinator.delete_group(group)
+    elif expired:
+        coordinator.delete_offsets(group_id, expired)
+
+
+def retention_begins(group: ClassicGroup | ConsumerGroup) -> UnusedSince | None:
+    """From when on the offsets of a group are unused; None while that cannot be said.
+
+    Of a group with members only topics that nobody reads expire (`is_subscribed_to`), after their
+    last commit. When the last member leaves, the time begins anew for all offsets.
+    """
+    if isinstance(group, ConsumerGroup) or group.protocol_type is None:
+        return lambda committed: committed.commit_timestamp_ms
+    if group.state is State.EMPTY:
+        since_ms = group.state_timestamp_ms
+        return lambda committed: since_ms if since_ms >= 0 else committed.commit_timestamp_ms
+    knows_topics = (
+        group.protocol_type == CONSUMER_PROTOCOL and group.subscribed_topics() is not None
+    )
+    if group.state is State.STABLE and knows_topics:
+        return lambda committed: committed.commit_timestamp_ms
+    return None

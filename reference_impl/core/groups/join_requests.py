@@ -1,0 +1,31 @@
+"""What a JoinGroup says, whatever its version and whatever kind of group it meets."""
+
+from __future__ import annotations
+
+from reference_impl.core.events import Request
+
+MEMBER_ID_REQUIRED_SINCE = 4
+
+
+def protocols_of(request: Request) -> dict[str, bytes]:
+    """The protocols of a request, in its order."""
+    return {row.name: bytes(row.metadata) for row in request.body.protocols}
+
+
+def rebalance_timeout_of(request: Request) -> int:
+    """How long the member lets a rebalance take; version 0 has only the session timeout."""
+    wanted: int = request.body.rebalance_timeout_ms
+    return wanted if wanted >= 0 else request.body.session_timeout_ms
+
+
+def needs_member_id(request: Request) -> bool:
+    """Whether the sender must come again with the id that it is given (KIP-394).
+
+    A client whose answer is lost asks again: with an id it is not taken for two. Static members are
+    told apart by their instance id.
+    """
+    return (
+        not request.body.member_id
+        and request.body.group_instance_id is None
+        and request.api_version >= MEMBER_ID_REQUIRED_SINCE
+    )
