@@ -1,0 +1,58 @@
+"""Apache's command-line tools, many of them in one JVM."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).parent / "java" / "Tools.java"
+ROOT = Path(__file__).resolve().parents[3]
+JARS = ROOT / ".cache" / "kafka" / "4.3.1"
+PATIENCE_S = 240
+
+
+@dataclass(frozen=True)
+class Call:
+    """One run of a tool, under a name of the test's own."""
+
+    name: str
+    tool: str
+    arguments: tuple[str, ...]
+    typed: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        typed = "".join(f"{each}|" for each in self.typed)
+        return "\t".join((self.name, self.tool, typed, *self.arguments))
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a tool printed, and the status with which it ended."""
+
+    status: int
+    text: str
+
+    def lines(self) -> list[str]:
+        return [line for line in self.text.splitlines() if line]
+
+
+def run_tools(calls: Iterable[Call], folder: Path) -> dict[str, Said]:
+    """Run them in this order: name -> what it said."""
+    script = folder / "tools"
+    script.write_text("".join(f"{call.line()}\n" for call in calls))
+    done = subprocess.run(
+        ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*", str(SOURCE),
+         str(script)],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    parts = re.split(r"^=== (\S+) (\d+)$", done.stdout, flags=re.MULTILINE)
+    said = {
+        name: Said(int(status), text)
+        for name, status, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+    }
+    missing = [call.name for call in calls if call.name not in said]
+    assert not missing, f"not run: {missing}; {done.stdout[-2000:]} {done.stderr[-2000:]}"
+    return said
