@@ -253,6 +253,23 @@ def bench(
 
 
 @app.command()
+def fuzz(
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
+    seconds: Annotated[float, typer.Option(help="How long to go on.")] = 60,
+    first: Annotated[int, typer.Option(help="The case to begin with.")] = 0,
+    cases: Annotated[
+        int | None, typer.Option(help="So many cases, however long they take.")
+    ] = None,
+) -> None:
+    """Schema-aware fuzz of the reference broker; 1 if it dies, leaks, or disturbs a good client."""
+    from reference_impl.tests.fuzz.run import fuzz as run_fuzz
+
+    outcome = run_fuzz(seed, seconds, first, cases)
+    print(f"{outcome.cases:,} cases, {len(outcome.violations)} violations; {outcome.summary}")
+    raise typer.Exit(1 if outcome.violations else 0)
+
+
+@app.command()
 def bugs() -> None:
     """List the planted bugs of the reference: what each breaks, and what must catch it."""
     from ci.bugs import render_bugs

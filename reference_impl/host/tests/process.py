@@ -139,10 +139,9 @@ class RawClient:
         fields = {"min_bytes": 1, "max_bytes": 1 << 20, "topics": rows, **other}
         self.send(ApiKey.FETCH, 12, max_wait_ms=max_wait_ms, **fields)
 
-    def read_all(self, topic: str) -> list[str]:
-        """Every value of partition 0."""
+    def read_all(self, topic: str, offset: int = 0) -> list[str]:
+        """Every value of partition 0, from this offset."""
         found: list[str] = []
-        offset = 0
         while True:
             self.send_fetch(topic, offset)
             frame = self.receive()

@@ -17,34 +17,53 @@ GENEROUS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WIDTH = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
-def message(definition: Definition, version: int, random: Random) -> Struct:
+BY_CHANCE = object()
+"""What a chooser says of a field on which it has no opinion."""
+Choose = Callable[[StructType, Field], Any]
+"""Draws the value of a field (of one element, in an array), or says BY_CHANCE."""
+
+
+def message(
+    definition: Definition, version: int, random: Random, choose: Choose | None = None
+) -> Struct:
     """A message whose fields are all drawn, with unknown tags here and there."""
-    return _struct(definition.root, version, version in definition.flexible_versions, random)
+    flexible = version in definition.flexible_versions
+    return _struct(definition.root, version, flexible, random, choose)
 
 
-def _struct(struct: StructType, version: int, flexible: bool, random: Random) -> Struct:
+def _struct(
+    struct: StructType, version: int, flexible: bool, random: Random, choose: Choose | None
+) -> Struct:
+    def one(field: Field) -> Any:
+        chosen = choose(struct, field) if choose is not None else BY_CHANCE
+        may_be_null = version in field.nullable and not field.is_array
+        if chosen is not BY_CHANCE and (chosen is not None or may_be_null):
+            return chosen
+        if may_be_null and random.random() < 0.2:
+            return None
+        if field.struct is not None:
+            return _struct(field.struct, version, flexible, random, choose)
+        return _primitive(field, random)
+
     out = struct.cls()
     for field in struct.fields:
         tagged = version in field.tagged
         if (version in field.versions or tagged) and not (tagged and random.random() < 0.4):
-            setattr(out, field.name, _value(field, version, flexible, random))
+            setattr(out, field.name, _several(field, version, random, one))
     if flexible and random.random() < 0.15:
         out.unknown_tags = {200 + random.randrange(9): random.randbytes(random.randrange(5))}
     return out
 
 
-def _value(field: Field, version: int, flexible: bool, random: Random) -> Any:
+def _several(field: Field, version: int, random: Random, one: Callable[[Field], Any]) -> Any:
+    if not field.is_array:
+        return one(field)
     if version in field.nullable and random.random() < 0.2:
         return None
-    if field.is_array:
-        count = random.choice((0, 1, 1, 2, 3))
-        return [_one(field, version, flexible, random) for _ in range(count)]
-    return _one(field, version, flexible, random)
+    return [one(field) for _ in range(random.choice((0, 1, 1, 2, 3)))]
 
 
-def _one(field: Field, version: int, flexible: bool, random: Random) -> Any:
-    if field.struct is not None:
-        return _struct(field.struct, version, flexible, random)
+def _primitive(field: Field, random: Random) -> Any:
     kind = field.type
     if kind in WIDTH:
         top = 1 << (WIDTH[kind] - 1)

@@ -1,0 +1,128 @@
+"""The broker under attack, in a child process: its log, its memory, its descriptors."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
+from reference_impl.wire import ApiKey, request_definition
+
+MAX_FRAME_BYTES = 4 << 20
+CONFIG = {
+    "socket.request.max.bytes": MAX_FRAME_BYTES,
+    # What the protocol lets clients leave behind has an end which an observer can wait for.
+    "connections.max.idle.ms": 10_000,
+    "group.initial.rebalance.delay.ms": 0,
+    "group.max.session.timeout.ms": 6000,
+    "group.max.size": 20,
+    "group.min.session.timeout.ms": 100,
+    "log.cleaner.backoff.ms": 1000,
+    "log.initial.task.delay.ms": 1000,
+    "log.retention.check.interval.ms": 5000,
+    "log.segment.delete.delay.ms": 1000,
+    "max.incremental.fetch.session.cache.slots": 50,
+    "offsets.topic.num.partitions": 3,
+    "producer.id.expiration.ms": 20_000,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+    "transaction.max.timeout.ms": 60_000,
+    "transaction.state.log.num.partitions": 3,
+}
+A_RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING) ")
+NEVER = ("internal error", "Traceback", "the broker failed")
+POLL_S = 0.01
+
+
+class Violation(Exception):
+    """Something that must hold does not; one sentence."""
+
+
+class Broker:
+    """A reference broker with Kafka's limits set low, and an eye on it."""
+
+    def __init__(self, data: Path) -> None:
+        options = [word for key, value in CONFIG.items() for word in ("--config", f"{key}={value}")]
+        self.process = BrokerProcess(data, *options)
+        self._log = (data.parent / "broker.err").open(encoding="utf-8", errors="replace")
+        self._data = str(data.resolve())
+        self._unfinished = ""
+        self.lines_logged = 0
+        self.closes_logged = 0
+        with self.client() as client:
+            self.served = advertised(client)
+
+    def client(self) -> RawClient:
+        """A new connection."""
+        return RawClient(self.process)
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.process.poll() is None
+
+    def new_log_lines(self) -> list[str]:
+        """What was logged since the last call; raises Violation for what may never be logged."""
+        text = self._unfinished + self._log.read()
+        *lines, self._unfinished = text.split("\n")
+        self.lines_logged += len(lines)
+        for line in lines:
+            if not A_RECORD.match(line) or any(words in line for words in NEVER):
+                following = "\n    ".join(lines[lines.index(line) :][:40])
+                raise Violation(f"the broker's log has\n    {following}")
+            self.closes_logged += " closed: " in line
+        return lines
+
+    def logged(self, until: Callable[[list[str]], bool]) -> bool:
+        """Wait until the new lines satisfy; false if they do not in a generous time."""
+        deadline = time.monotonic() + PATIENCE_S
+        lines: list[str] = []
+        while True:
+            lines += self.new_log_lines()
+            if until(lines):
+                return True
+            if time.monotonic() > deadline or not self.is_alive:
+                return False
+            time.sleep(POLL_S)
+
+    def resident_bytes(self) -> int:
+        """What the process has in memory (proc(5), statm)."""
+        pages = Path(f"/proc/{self.process.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def descriptors(self) -> int:
+        """How many sockets it has open, and files that are no more.
+
+        The files of living partitions do not count: a log opens its files when it needs them.
+        """
+        directory = Path(f"/proc/{self.process.process.pid}/fd")
+        return sum(not self._is_of_a_partition(link) for link in directory.iterdir())
+
+    def _is_of_a_partition(self, link: Path) -> bool:
+        try:
+            target = os.readlink(link)
+        except FileNotFoundError:
+            return True  # closed since the directory was listed
+        return target.startswith(self._data) and not target.endswith(" (deleted)")
+
+    def close(self) -> None:
+        """End it; the log keeps everything."""
+        self.process.__exit__(None, None, None)
+        self._log.close()
+
+
+def advertised(client: RawClient) -> dict[int, range]:
+    """The APIs which ApiVersions names, with the versions of them that exist in Kafka 4.
+
+    (Produce 0 to 2 are advertised, but served by nobody: KAFKA-18659.)
+    """
+    answer = client.call(ApiKey.API_VERSIONS, 3, client_software_name="fuzz",
+                         client_software_version="1")  # fmt: skip
+    served = {}
+    for row in answer.api_keys:
+        known = request_definition(row.api_key).valid_versions
+        served[row.api_key] = range(
+            max(row.min_version, known[0]), min(row.max_version, known[-1]) + 1
+        )
+    return served

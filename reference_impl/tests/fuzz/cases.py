@@ -1,0 +1,176 @@
+"""The kinds of cases. Each is one short story between a bad or good client and the broker."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from reference_impl.host.tests.process import RawClient
+from reference_impl.tests.fuzz.broker import MAX_FRAME_BYTES
+from reference_impl.tests.fuzz.frames import Frame, Frames, garbage
+from reference_impl.tests.fuzz.judge import Judge
+from reference_impl.tests.fuzz.values import Values
+from reference_impl.wire import ApiKey
+
+STORIES: tuple[tuple[ApiKey, ...], ...] = (
+    (ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.PRODUCE,
+     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN, ApiKey.FETCH),
+    (ApiKey.INIT_PRODUCER_ID, ApiKey.PRODUCE, ApiKey.PRODUCE, ApiKey.WRITE_TXN_MARKERS,
+     ApiKey.DESCRIBE_PRODUCERS, ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.END_TXN),
+    (ApiKey.JOIN_GROUP, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT,
+     ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.OFFSET_COMMIT,
+     ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.DELETE_GROUPS),
+    (ApiKey.CREATE_TOPICS, ApiKey.PRODUCE, ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS,
+     ApiKey.DELETE_RECORDS, ApiKey.FETCH, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS),
+    (ApiKey.METADATA, ApiKey.FETCH, ApiKey.FETCH, ApiKey.PRODUCE, ApiKey.FETCH),
+)  # fmt: skip
+"""What clients do one after the other; an API that is not advertised is left out."""
+LINGERING_MAX = 16
+
+
+class Case:
+    """Case `number` of a seed: what it draws, and the connections that it leaves behind."""
+
+    def __init__(self, random: Random, judge: Judge, values: Values) -> None:
+        self.random = random
+        self.judge = judge
+        self.values = values
+        self.frames = Frames(random, values, judge.broker.served)
+
+    def connect(self) -> RawClient:
+        """A new connection."""
+        self.judge.counts["connections"] += 1
+        return self.judge.broker.client()
+
+    def send(self, client: RawClient, data: bytes) -> None:
+        """All of it, unless the broker has closed by now."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            client.socket.sendall(data)
+
+
+class SlowSender:
+    """A request that arrives in small parts, while other things happen."""
+
+    def __init__(self, case: Case, frame: Frame) -> None:
+        self._case = case
+        self._frame = frame
+        self._client = case.connect()
+        data = frame.framed
+        step = max(1, len(data) // case.random.randint(2, 20) + 1)
+        self._parts = deque(data[at : at + step] for at in range(0, len(data), step))
+
+    def go_on(self) -> bool:
+        """Send one more part; false once there is none left.
+
+        The last one is settled at once: nobody else may read what is logged of it.
+        """
+        if self._parts:
+            self._case.send(self._client, self._parts.popleft())
+        if not self._parts:
+            with self._client:
+                self._case.judge.settle(self._client, [self._frame])
+        return bool(self._parts)
+
+
+def conversation(case: Case) -> None:
+    """Plausible requests one after the other, which remember what they were told."""
+    story: list[int] = []
+    if case.random.random() < 0.7:
+        story = [api for api in case.random.choice(STORIES) if api in case.frames.served]
+    story = story or [case.frames.any_api() for _ in range(case.random.randint(1, 8))]
+    with case.connect() as client:
+        for api_key in story:
+            if client.socket.fileno() < 0:
+                break  # the last request has ended the connection
+            frame = case.frames.whole(api_key)
+            case.send(client, frame.framed)
+            for answer in case.judge.settle(client, [frame]):
+                case.values.learn(answer)
+
+
+def broken(case: Case) -> None:
+    """Requests with one piece broken, each on a connection of its own."""
+    for _ in range(case.random.randint(1, 6)):
+        with case.connect() as client:
+            frame = case.frames.broken(case.frames.any_api())
+            case.send(client, frame.framed)
+            case.judge.settle(client, [frame])
+
+
+def pipelined(case: Case) -> None:
+    """Many requests at once, answered in order; one of them may be broken."""
+    count = case.random.choice((2, 5, 20, 50))
+    apis = [case.frames.any_api() for _ in range(count)]
+    frames = [case.frames.whole(api) for api in apis]
+    if case.random.random() < 0.3:
+        frames[case.random.randrange(count)] = case.frames.broken(apis[0])
+    with case.connect() as client:
+        case.send(client, b"".join(frame.framed for frame in frames))
+        case.judge.settle(client, frames)
+
+
+def unread(case: Case) -> None:
+    """Many requests whose answers nobody reads; then the connection is torn down."""
+    with case.connect() as client:
+        frames = [case.frames.whole(case.frames.any_api()) for _ in range(30)]
+        client.socket.settimeout(0.1)  # the broker stops reading, and that is right
+        with contextlib.suppress(TimeoutError):
+            case.send(client, b"".join(frame.framed for frame in frames) * 3)
+        reset(client)
+
+
+def garbled(case: Case) -> None:
+    """Bytes that are no request end their connection, or are waited for until the client ends."""
+    with case.connect() as client:
+        case.send(client, garbage(case.random, MAX_FRAME_BYTES))
+        client.socket.shutdown(socket.SHUT_WR)
+        case.judge.ends(client)
+
+
+def half_closed(case: Case) -> None:
+    """A client that will send no more, perhaps in the middle of a request."""
+    frame = case.frames.whole(case.frames.any_api())
+    data = frame.framed * case.random.choice((1, 3))
+    if case.random.random() < 0.5:
+        data = data[: case.random.randrange(1, len(data))]
+    with case.connect() as client:
+        case.send(client, data)
+        with contextlib.suppress(OSError):  # the broker may have closed already
+            client.socket.shutdown(socket.SHUT_WR)
+        case.judge.ends(client)
+
+
+def crowd(case: Case) -> None:
+    """Many connections at once, with a part of a request each; some end without a word."""
+    clients = [case.connect() for _ in range(60)]
+    for client in clients:
+        data = case.frames.whole(case.frames.any_api()).framed
+        case.send(client, data[: case.random.randrange(len(data))])
+    for client in clients:
+        if case.random.random() < 0.5:
+            reset(client)
+        client.socket.close()
+
+
+def reset(client: RawClient) -> None:
+    """Close with RST instead of FIN (socket(7), SO_LINGER)."""
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.socket.close()
+
+
+KINDS: tuple[tuple[int, Callable[[Case], None]], ...] = (
+    (50, conversation),
+    (30, broken),
+    (6, pipelined),
+    (6, garbled),
+    (3, half_closed),
+    (2, unread),
+    (1, crowd),
+)
+SLOW_SENDERS = 0.05
+"""Share of the cases which leave a slow sender behind."""

@@ -1,0 +1,135 @@
+"""What must come of a request: its answer, or the end of its connection with the reason logged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from reference_impl.host.tests.process import PATIENCE_S, RawClient
+from reference_impl.tests.fuzz.broker import Broker, Violation
+from reference_impl.tests.fuzz.frames import Frame
+from reference_impl.wire import (
+    API_NAMES,
+    ApiKey,
+    Malformed,
+    Struct,
+    decode_request,
+    decode_request_header,
+    decode_response,
+    request_definition,
+)
+
+MAY_WAIT = frozenset({ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.SHARE_FETCH})
+"""Answered when something happens, which may be never: the client gives up."""
+WAITED_S = 0.1
+
+
+@dataclass
+class Judge:
+    """Reads what the broker sends, and counts."""
+
+    broker: Broker
+    counts: Counter[str] = field(default_factory=Counter)
+    answered: Counter[int] = field(default_factory=Counter)
+    """Answers by API."""
+
+    def why_closed(self, frame: bytes) -> str | None:
+        """Why the broker must close instead of answering, or None."""
+        try:
+            header, start = decode_request_header(frame)
+            name = API_NAMES.get(header.api_key, str(header.api_key))
+            if header.api_version in self.broker.served.get(header.api_key, ()):
+                definition = request_definition(header.api_key)
+                definition.decode_prefix(memoryview(frame)[start:], header.api_version)
+            elif header.api_key != ApiKey.API_VERSIONS:
+                return f"{name} version {header.api_version} is not served"
+        except Malformed as error:
+            return str(error)
+        return None
+
+    def settle(self, client: RawClient, frames: Sequence[Frame]) -> list[Struct]:
+        """Each frame gets its answer, in order, up to one that ends the connection.
+
+        The socket is closed where nothing more can be asked on it.
+        """
+        answers: list[Struct] = []
+        self.counts["requests"] += len(frames)
+        said_nothing = False
+        for frame in frames:
+            why = self.why_closed(frame.data)
+            if why is None and self._is_silent(frame):
+                said_nothing = True
+                continue
+            try:
+                raw = self._receive(client, frame)
+            except TimeoutError:
+                self._gave_up(frame)
+                client.socket.close()
+                break
+            if raw is None:
+                # A Produce with acks=0 before it may have failed, which ends the connection, too.
+                self._check_reason(frame, None if said_nothing else why)
+                client.socket.close()
+                break
+            if why is not None:
+                raise Violation(f"answered instead of closed: {why}; {frame.data.hex()}")
+            answers.append(self._read(frame, raw))
+        return answers
+
+    def ends(self, client: RawClient) -> None:
+        """The broker closes this connection, whatever it sends before."""
+        client.socket.settimeout(PATIENCE_S)
+        try:
+            while client.receive() is not None:
+                self.counts["answers"] += 1
+        except TimeoutError:
+            raise Violation(f"a connection is still open after {PATIENCE_S} s") from None
+        self.counts["closed"] += 1
+
+    def _receive(self, client: RawClient, frame: Frame) -> bytes | None:
+        client.socket.settimeout(WAITED_S if frame.api_key in MAY_WAIT else PATIENCE_S)
+        return client.receive()
+
+    def _gave_up(self, frame: Frame) -> None:
+        if frame.api_key not in MAY_WAIT:
+            name = API_NAMES.get(frame.api_key, str(frame.api_key))
+            raise Violation(f"{name} v{frame.version} has no answer after {PATIENCE_S} s:"
+                            f" {frame.data.hex()}")  # fmt: skip
+        self.counts["left waiting"] += 1
+
+    def _check_reason(self, frame: Frame, why: str | None) -> None:
+        """A connection ends with its reason in the log: the field path, if it was malformed."""
+        end = f" closed: {why}" if why is not None else None
+
+        def is_there(lines: list[str]) -> bool:
+            return any(line.endswith(end) if end else " closed: " in line for line in lines)
+
+        if not self.broker.logged(is_there):
+            wanted = why or "any reason"
+            raise Violation(f"closed, but the log does not say {wanted!r}: {frame.data.hex()}")
+        self.counts["closed"] += 1
+        self.counts["closed as malformed"] += why is not None
+
+    def _is_silent(self, frame: Frame) -> bool:
+        """Produce with acks=0 has no answer."""
+        if frame.api_key != ApiKey.PRODUCE:
+            return False
+        return bool(decode_request(frame.data)[1].acks == 0)
+
+    def _read(self, frame: Frame, raw: bytes) -> Struct:
+        """The answer, read to its last byte."""
+        version = frame.version
+        if version not in self.broker.served.get(frame.api_key, ()):
+            version = 0  # an ApiVersions of an unknown version is answered in version 0 (KIP-511)
+        try:
+            correlation_id, body = decode_response(raw, frame.api_key, version)
+        except Malformed as error:
+            raise Violation(f"the answer to {frame.data.hex()} is unreadable: {error}") from None
+        if correlation_id != frame.correlation_id:
+            raise Violation(
+                f"the answer to {frame.correlation_id} has correlation id {correlation_id}"
+            )
+        self.counts["answers"] += 1
+        self.answered[frame.api_key] += 1
+        return body

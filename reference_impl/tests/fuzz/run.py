@@ -1,0 +1,169 @@
+"""Runs cases until the time is up, or only those that a report names.
+
+touchstone fuzz --seed 7 --seconds 60
+touchstone fuzz --seed 7 --first 1234 --cases 1      # one case again
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+from reference_impl.tests.fuzz.broker import Broker, Violation
+from reference_impl.tests.fuzz.canary import Canary
+from reference_impl.tests.fuzz.cases import KINDS, LINGERING_MAX, SLOW_SENDERS, Case, SlowSender
+from reference_impl.tests.fuzz.judge import Judge
+from reference_impl.tests.fuzz.resources import Resources
+from reference_impl.tests.fuzz.values import Values
+from reference_impl.tests.fuzz.world import make_internal_topics, make_topics
+
+VIOLATIONS_MAX = 20
+SAMPLES = 10
+"""How often the broker is emptied and measured in a run; the first time ends the warm-up."""
+
+TOPICS_EVERY = 10
+"""Cases after which the topics that were deleted are made again."""
+
+
+@dataclass
+class Outcome:
+    """What a run did, and what was wrong."""
+
+    seed: int
+    cases: int = 0
+    violations: list[str] = field(default_factory=list)
+    summary: str = ""
+    requests: int = 0
+    records_verified: int = 0
+    """Of the client that must not notice."""
+    apis_unanswered: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Fuzz:
+    """One run against one broker."""
+
+    seed: int
+    broker: Broker
+    canary: Canary
+    say: Callable[[str], None]
+    judge: Judge = field(init=False)
+    resources: Resources = field(init=False)
+    slow_senders: list[SlowSender] = field(default_factory=list)
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.judge = Judge(self.broker)
+        self.resources = Resources(self.broker)
+
+    def case(self, number: int) -> None:
+        """Run one case; raises Violation."""
+        if not self.topic_ids or number % TOPICS_EVERY == 0:
+            self.topic_ids = make_topics(self.broker)
+        random = Random(f"{self.seed}:{number}")
+        values = Values(random, self.topic_ids, frozenset({self.canary.topic_id}))
+        case = Case(random, self.judge, values)
+        if random.random() < SLOW_SENDERS and len(self.slow_senders) < LINGERING_MAX:
+            draw = random.choice((case.frames.whole, case.frames.broken))
+            self.slow_senders.append(SlowSender(case, draw(case.frames.any_api())))
+        kind = random.choices([kind for _, kind in KINDS], [weight for weight, _ in KINDS])[0]
+        kind(case)
+        self._let_slow_senders_go_on()
+        self.broker.new_log_lines()
+        self.canary.check()
+
+    def finish(self) -> None:
+        """What is still on its way arrives; nothing is left of it."""
+        while self.slow_senders:
+            self._let_slow_senders_go_on()
+        self.canary.stop()
+        self.canary.check()
+        self.resources.sample()
+        self.resources.check()
+        self.broker.new_log_lines()
+
+    def _let_slow_senders_go_on(self) -> None:
+        for sender in list(self.slow_senders):
+            self.slow_senders.remove(sender)  # first: one that raises is not asked again
+            if sender.go_on():
+                self.slow_senders.append(sender)
+
+    def summary(self) -> str:
+        """The figures of the run."""
+        counts = self.judge.counts
+        figures = ", ".join(f"{counts[name]:,} {name}" for name in (
+            "requests", "answers", "connections", "closed", "closed as malformed", "left waiting"
+        ))  # fmt: skip
+        memory = " ".join(f"{resident >> 20}" for resident in self.resources.resident)
+        return (
+            f"{figures}; canary: {self.canary.verified:,} records, slowest"
+            f" {self.canary.slowest_s:.2f} s; resident MiB: {memory}; descriptors:"
+            f" {self.resources.descriptors_before} -> {self.broker.descriptors()};"
+            f" {len(self.judge.answered)} of {len(self.broker.served)} APIs answered"
+        )
+
+
+def fuzz(
+    seed: int,
+    seconds: float = 60,
+    first: int = 0,
+    cases: int | None = None,
+    say: Callable[[str], None] = print,
+) -> Outcome:
+    """Attack a fresh broker; never raises for what the broker does."""
+    with tempfile.TemporaryDirectory(prefix="touchstone-fuzz-") as scratch:
+        broker = Broker(Path(scratch) / "data")
+        try:
+            make_internal_topics(broker)
+            return _run(Fuzz(seed, broker, Canary(broker), say), seconds, first, cases)
+        finally:
+            broker.close()
+
+
+def _run(run: Fuzz, seconds: float, first: int, cases: int | None) -> Outcome:
+    outcome = Outcome(run.seed)
+    started = time.monotonic()
+    next_sample_s = seconds / SAMPLES
+    run.resources.begin()
+    for number in count(first):
+        elapsed_s = time.monotonic() - started
+        if elapsed_s > seconds if cases is None else outcome.cases >= cases:
+            break
+        if elapsed_s > next_sample_s:
+            next_sample_s += seconds / SAMPLES
+            run.resources.sample()
+            run.say(f"{elapsed_s:.0f} s, case {number:,}: {run.summary()}")
+        with _noting_violations(run, outcome, number):
+            run.case(number)
+        outcome.cases += 1
+        if not run.broker.is_alive or len(outcome.violations) >= VIOLATIONS_MAX:
+            return outcome
+    with _noting_violations(run, outcome, None):
+        run.finish()
+    outcome.summary = run.summary()
+    outcome.requests = run.judge.counts["requests"]
+    outcome.records_verified = run.canary.verified
+    outcome.apis_unanswered = set(run.broker.served) - set(run.judge.answered)
+    return outcome
+
+
+@contextmanager
+def _noting_violations(run: Fuzz, outcome: Outcome, number: int | None) -> Iterator[None]:
+    """Note what is wrong in a case, or after the last one, with the command that shows it again."""
+    try:
+        yield
+    except (Violation, OSError) as error:
+        text = str(error) if run.broker.is_alive else f"the broker died: {error}"
+        if number is not None:
+            text += f"\n  reproduce: touchstone fuzz --seed {run.seed} --first {number} --cases 1"
+        cases = outcome.cases + (number is not None)
+        text += f"\n  with all before it: touchstone fuzz --seed {run.seed} --cases {cases}"
+        outcome.violations.append(text)
+        run.say(text)
