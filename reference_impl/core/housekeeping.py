@@ -3,7 +3,8 @@
 Source: LogManager.java (checkpointLogRecoveryOffsets, flushDirtyLogs, cleanupLogs),
 LogCleaner.java (CleanerThread), UnifiedLog.java (removeExpiredProducers; KIP-854). Four timers:
 one for checkpoints, one for retention, one for the cleaner, which also deletes the old segments of
-logs that are compacted and deleted (KIP-71), one for idle producers.
+logs that are compacted and deleted (KIP-71), one for idle producers. All but the cleaner's also see
+to the files of segments and partitions that are gone (LogManager.deleteLogs).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 TIMER = "housekeeping"
 _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cleaner")
-_PRODUCERS = (TIMER, "producers")
+_PRODUCERS, _FILES = (TIMER, "producers"), (TIMER, "files")
 _NEXT_SLICE_MS = 1
 """Between two slices of cleaning, whoever waits gets his turn."""
 LEAST_INTERVAL_MS = 10
@@ -40,14 +41,27 @@ def start(broker: Broker) -> Iterator[Effect]:
 
 def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
     """One round of what this timer is for."""
+    if key == _CLEANER:
+        yield from _compact(broker)
+        return
     if key == _RETENTION:
         yield from _apply_retention(broker)
-    elif key == _CLEANER:
-        yield from _compact(broker)
     elif key == _PRODUCERS:
         yield from _forget_idle_producers(broker)
-    else:
+    elif key != _FILES:
         yield from _write_checkpoints(broker)
+    yield from _delete_files(broker)
+
+
+def _delete_files(broker: Broker) -> Iterator[Effect]:
+    """After a round: what has left the logs goes `file.delete.delay.ms` later."""
+    try:
+        due_ms = broker.logs.delete_due(broker.now_ms)
+    except StorageError as error:
+        yield Report(f"files that should be deleted stay until the next start: {error}")
+    else:
+        if due_ms is not None:
+            yield SetTimer(_FILES, due_ms - broker.now_ms)
 
 
 def _next_checkpoints(broker: Broker) -> SetTimer:

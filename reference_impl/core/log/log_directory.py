@@ -26,10 +26,10 @@ from reference_impl.core.log.checkpoints import (
     write_offsets,
 )
 from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.partition_directory import DELETE_SUFFIX
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.storage import Storage
 
-DELETE_SUFFIX = "-delete"
 _OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
 
 
@@ -51,6 +51,8 @@ class LogDirectory:
         self._offsets = {name: read_offsets(storage, f"{path}/{name}") for name in _OFFSET_FILES}
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._deleted: set[TopicPartition] = set()
+        self._moved_away: list[tuple[str, int]] = []
+        self._doomed: list[tuple[int, str]] = []
         for name in storage.list(path):
             if name.endswith(DELETE_SUFFIX):
                 storage.delete_tree(f"{path}/{name}")  # a deletion that a crash cut short
@@ -86,9 +88,32 @@ class LogDirectory:
         return log
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Remove a partition with its files. Its lines go with the next checkpoint."""
-        self.logs.pop((topic, partition)).delete()
+        """Remove a partition; its files go `file.delete.delay.ms` later, its lines with the next
+        checkpoint.
+        """
+        log = self.logs.pop((topic, partition))
+        path, delay_ms = log.move_away(), log.config.file_delete_delay_ms
+        if delay_ms == 0:
+            self._storage.delete_tree(path)
+        else:
+            self._moved_away.append((path, delay_ms))
         self._deleted.add((topic, partition))
+
+    def delete_due(self, now_ms: int) -> int | None:
+        """Delete the files of segments and partitions that left long enough ago; when the next
+        ones are due, None if there are none. The delay counts from the first call that sees them.
+        """
+        self._doomed += [(now_ms + delay_ms, path) for path, delay_ms in self._moved_away]
+        self._moved_away.clear()
+        for due_ms, path in [each for each in self._doomed if each[0] <= now_ms]:
+            self._doomed.remove((due_ms, path))
+            self._storage.delete_tree(path)
+        dues = [due_ms for due_ms, _ in self._doomed]
+        for log in self.logs.values():
+            next_due_ms = log.delete_retired_segments(now_ms)
+            if next_due_ms is not None:
+                dues.append(next_due_ms)
+        return min(dues, default=None)
 
     def cleaned_to(self, key: TopicPartition) -> int:
         """Up to where a partition was cleaned; 0 where nobody knows."""

@@ -13,63 +13,59 @@ power only after a flush.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from reference_impl.core.log import segment_swap
-from reference_impl.core.log.batch_scan import CorruptLog
-from reference_impl.core.log.checkpoints import TopicPartition, read_topic_id, write_topic_id
+from reference_impl.core.log.checkpoints import TopicPartition
 from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.partition_directory import claim_directory, deleted_directory
+from reference_impl.core.log.producer_recovery import restore_producers
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
+from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.core.log.recovery import Loaded, Opening, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
+from reference_impl.core.log.retired_segments import RetiredSegments
 from reference_impl.core.log.segment import (
     Appended,
     BrokenSegment,
     Segment,
-    Slice,
-    TimestampOffset,
 )
 from reference_impl.core.log.segments import Segments
 from reference_impl.core.log.transaction_index import AbortedTransaction
-from reference_impl.core.storage import Buffer, Storage, StorageError
+from reference_impl.core.log.trust import Trust
+from reference_impl.core.storage import Buffer, Storage
 from reference_impl.wire.records import (
     NO_TIMESTAMP,
     BatchHeader,
     CorruptRecord,
     assign_offset_and_epoch,
-    read_header,
 )
 
 __all__ = ["AppendResult", "OffsetOutOfRange", "PartitionLog", "ReadResult"]
 
-_NOTHING = ReadResult(b"", -1)
 
-
-class PartitionLog:
-    """The log of one partition. `high_watermark` is moved by replication, never by an append."""
+class PartitionLog(ReadableLog):
+    """The log of one partition, and the files that keep it."""
 
     def __init__(
         self, opening: Opening, topic_partition: TopicPartition, topic_id: uuid.UUID, loaded: Loaded
     ) -> None:
+        start = max(opening.log_start_offset, loaded.segments[0].base_offset)
+        super().__init__(
+            Segments(loaded.segments), loaded.leader_epochs, start, loaded.log_end_offset
+        )
         self.directory = opening.directory
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.config = opening.config
-        self.producer_state = ProducerStateManager()
-        self.leader_epochs = loaded.leader_epochs
         self.recovery_notes: tuple[str, ...] = tuple(loaded.notes)
         """Sentences for the host's log: what recovery has cut off or rebuilt."""
-        self.recovery_point = min(opening.recovery_point, loaded.log_end_offset)
+        self._trust = Trust(min(opening.recovery_point, loaded.log_end_offset), opening.now_ms)
         self._storage = opening.storage
-        self._segments = Segments(loaded.segments)
         self._snapshots = Snapshots(opening.storage, opening.directory)
-        self._log_end_offset = loaded.log_end_offset
-        self._log_start_offset = max(opening.log_start_offset, loaded.segments[0].base_offset)
-        self._high_watermark = self._log_start_offset
-        self._now_ms = self._last_flush_ms = opening.now_ms
-        self._failure: StorageError | None = None
-        self._directory_is_synced = False
+        self._now_ms = opening.now_ms
+        self._retired = RetiredSegments()
         self.is_closed = False
 
     @classmethod
@@ -96,74 +92,20 @@ class PartitionLog:
         """
         directory = f"{data_directory}/{topic}-{partition}"
         storage.make_directory(directory)
-        if (found := read_topic_id(storage, directory)) is None:
-            write_topic_id(storage, directory, topic_id)
-        elif found != topic_id:
-            raise CorruptLog(
-                directory,
-                f"it belongs to topic id {found}, but {topic} has {topic_id}; move it away",
-            )
+        claim_directory(storage, directory, topic, topic_id)
         opening = Opening(
             storage, directory, config, now_ms, clean_shutdown, recovery_point, log_start_offset
         )
         log = cls(opening, (topic, partition), topic_id, load(opening))
         if restore_producer_state:
-            log.producer_state = log._restored_producers()
+            log._restore_producers()
         log.high_watermark = high_watermark
         return log
 
-    # -- offsets -------------------------------------------------------------------------------
-
     @property
-    def log_start_offset(self) -> int:
-        """The first offset that may be read."""
-        return self._log_start_offset
-
-    @property
-    def log_end_offset(self) -> int:
-        """The offset that the next record will get."""
-        return self._log_end_offset
-
-    @property
-    def high_watermark(self) -> int:
-        """Up to here (exclusive) every in-sync replica has the log; consumers see no further
-        (KIP-207).
-        """
-        return self._high_watermark
-
-    @high_watermark.setter
-    def high_watermark(self, offset: int) -> None:
-        bounded = min(max(offset, self._log_start_offset), self._log_end_offset)
-        self._high_watermark = bounded
-        self.producer_state.on_high_watermark(bounded)
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Up to here (exclusive) every transaction is decided: what read_committed sees
-        (KIP-98).
-        """
-        unstable = self.producer_state.first_unstable_offset
-        return self._high_watermark if unstable is None else min(unstable, self._high_watermark)
-
-    @property
-    def latest_epoch(self) -> int | None:
-        """The newest leader epoch that wrote here."""
-        return self.leader_epochs.latest
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of all `.log` files (DescribeLogDirs)."""
-        return self._segments.size_bytes
-
-    @property
-    def segments(self) -> Segments:
-        """For who deletes or cleans old ones (retention.py, compaction.py)."""
-        return self._segments
-
-    @property
-    def segment_base_offsets(self) -> list[int]:
-        """Where each segment starts."""
-        return self._segments.base_offsets
+    def recovery_point(self) -> int:
+        """All below it would survive a loss of power."""
+        return self._trust.recovery_point
 
     # -- appending -----------------------------------------------------------------------------
 
@@ -203,8 +145,7 @@ class PartitionLog:
 
     def _append(self, data: Buffer, headers: Sequence[BatchHeader], now_ms: int) -> None:
         """Roll if it is time, write, and let epochs and producer state follow."""
-        if self._failure is not None:
-            raise self._failure
+        self._trust.check()
         self._now_ms = now_ms
         placed = [
             Appended(header.base_offset, header.last_offset, header.max_timestamp, header.size)
@@ -216,7 +157,7 @@ class PartitionLog:
         try:
             self._segment_for(placed).append(data, placed)
         except BrokenSegment as error:
-            self._failure = error
+            self._trust.failure = error
             raise
         self._log_end_offset = placed[-1].last_offset + 1
         start = 0
@@ -237,12 +178,8 @@ class PartitionLog:
         entry = AbortedTransaction(
             completed.producer_id, completed.first_offset, completed.last_offset, stable
         )
-        try:
+        with self._trust.lost_by_failure():  # the marker is in the log, and the index lacks it
             self._segments.note_aborted(entry)
-        except StorageError as error:
-            # The marker is in the log: only a restart, which builds the index anew, mends this.
-            self._failure = error
-            raise
 
     def _segment_for(self, placed: list[Appended]) -> Segment:
         """The active segment, or a new one where these batches do not belong into it."""
@@ -263,72 +200,13 @@ class PartitionLog:
 
     def _new_segment(self, base_offset: int) -> Segment:
         """An empty segment; files that a failed deletion left under its name are emptied."""
-        self._directory_is_synced = False
+        self._trust.directory_is_synced = False
         segment = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
         if segment.size > 0:
             segment.log.truncate(0)
             segment.reset_indexes()
         segment.transaction_index.truncate_to(0)
         return segment
-
-    # -- reading -------------------------------------------------------------------------------
-
-    def locate(
-        self,
-        offset: int,
-        max_bytes: int,
-        limit_offset: int | None = None,
-        *,
-        at_least_one: bool = True,
-    ) -> Slice | None:
-        """Where the batches from the one with `offset` on lie: of one segment, below the limit.
-
-        `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the
-        first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raises
-        OffsetOutOfRange.
-        """
-        if not self._log_start_offset <= offset <= self._log_end_offset:
-            raise OffsetOutOfRange(offset, self._log_start_offset, self._log_end_offset)
-        limit = self._log_end_offset if limit_offset is None else limit_offset
-        if offset >= limit:
-            return None
-        in_file = limit if limit < self._log_end_offset else None
-        return self._segments.locate(offset, max_bytes, in_file, at_least_one)
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        limit_offset: int | None = None,
-        *,
-        at_least_one: bool = True,
-    ) -> ReadResult:
-        """The bytes that `locate` finds."""
-        found = self.locate(offset, max_bytes, limit_offset, at_least_one=at_least_one)
-        return _NOTHING if found is None else ReadResult(found.read(), found.first_offset)
-
-    def batches(self, from_offset: int = 0) -> Iterator[memoryview]:
-        """Every batch from the one with this offset on, its CRC checked: for who replays a log."""
-        return self._segments.batches(max(from_offset, self._log_start_offset))
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record that is not older (ListOffsets; KIP-79)."""
-        return self._segments.offset_for_timestamp(timestamp, self._log_start_offset)
-
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp (ListOffsets, timestamp -3; KIP-734)."""
-        newest = self._segments.max_timestamp
-        return None if newest < 0 else self.offset_for_timestamp(newest)
-
-    def aborted_transactions(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Which transactions that were aborted may have records in this range (KIP-98)."""
-        return self._segments.aborted_between(from_offset, end_offset)
-
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch not above this one, and where it ended; (-1, -1) if unknown
-        (KIP-279).
-        """
-        return self.leader_epochs.end_offset_for(epoch, self._log_end_offset)
 
     # -- cutting -------------------------------------------------------------------------------
 
@@ -342,9 +220,14 @@ class PartitionLog:
             raise OffsetOutOfRange(offset, self._log_start_offset, self._high_watermark)
         if offset > self._log_start_offset:
             self._log_start_offset = offset
-            self._segments.delete_below(offset)
+            self.retire_segments_below(offset)
             self.leader_epochs.truncate_from_start(offset)
         return self._log_start_offset
+
+    def retire_segments_below(self, offset: int) -> None:
+        """Take out the closed segments that lie wholly below an offset; their files go later."""
+        for segment in self._segments.take_below(offset):
+            self._retired.add(segment, self.config.file_delete_delay_ms)
 
     def replace_segments(self, old: list[Segment], base_offset: int) -> None:
         """Let the cleaned segment, whose files lie ready, take the place of others
@@ -353,13 +236,9 @@ class PartitionLog:
         for segment in old:
             segment.close()
         bases = [segment.base_offset for segment in old]
-        try:
+        with self._trust.lost_by_failure():  # some files have new names, some the old ones
             segment_swap.commit(self._storage, self.directory, base_offset, bases)
             new = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
-        except StorageError as error:
-            # Some files have their new names, some the old ones: the next start completes it.
-            self._failure = error
-            raise
         self._segments.replace(old, new)
 
     def truncate_to(self, offset: int) -> None:
@@ -383,79 +262,70 @@ class PartitionLog:
     def _after_cut(self, log_end_offset: int) -> None:
         self._log_end_offset = log_end_offset
         self._log_start_offset = min(self._log_start_offset, log_end_offset)
-        self.recovery_point = min(self.recovery_point, log_end_offset)
+        self._trust.recovery_point = min(self.recovery_point, log_end_offset)
         self.leader_epochs.truncate_from_end(log_end_offset)
-        self.producer_state = self._restored_producers()
+        self._restore_producers()
         self.high_watermark = min(self._high_watermark, log_end_offset)
 
-    def _restored_producers(self) -> ProducerStateManager:
-        """The producer state at the log end: the newest snapshot, and the batches after it.
-
-        The transaction index is synced when a snapshot is taken, so its entries up to there are
-        right; those after it are built anew.
-        """
-        producers = self.producer_state = ProducerStateManager()
-        broken = self._segments.broken_transaction_index()
-        limit = self._log_end_offset if broken is None else broken.base_offset
-        taken_at, entries = self._snapshots.newest(limit)
-        producers.load(entries)
-        self._segments.forget_aborted_from(taken_at)
-        for batch in self._segments.batches(max(taken_at, self._log_start_offset)):
-            header = read_header(batch)
-            if header.has_producer_id:
-                completed = producers.update(header, header.base_offset, batch)
-                if completed is not None and completed.is_aborted:
-                    self._note_aborted(completed)
-        return producers
+    def _restore_producers(self) -> None:
+        self.producer_state = ProducerStateManager()
+        restore_producers(
+            self.producer_state,
+            self._segments,
+            self._snapshots,
+            self._log_start_offset,
+            self._log_end_offset,
+            self._note_aborted,
+        )
 
     # -- keeping -------------------------------------------------------------------------------
 
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether `flush.ms` has passed over unsynced records."""
-        waited_ms = now_ms - self._last_flush_ms
+        waited_ms = now_ms - self._trust.last_flush_ms
         return self.recovery_point < self._log_end_offset and waited_ms >= self.config.flush_ms
 
     def flush(self) -> None:
         """Sync everything appended so far; the recovery point moves to the log end."""
-        if self._failure is not None:
-            raise self._failure
-        try:
+        trust = self._trust
+        trust.check()
+        # After a failed fsync nobody knows what is on the medium, and asking again may say "fine".
+        with trust.lost_by_failure():
             self.leader_epochs.save(sync=True)
-            if self.recovery_point < self._log_end_offset:
-                self._segments.sync_from(self.recovery_point)
-            if not self._directory_is_synced:
+            if trust.recovery_point < self._log_end_offset:
+                self._segments.sync_from(trust.recovery_point)
+            if not trust.directory_is_synced:
                 self._storage.sync_directory(self.directory)
-                self._directory_is_synced = True
-        except StorageError as error:
-            # After a failed fsync nobody knows what is on the medium, and asking again may say
-            # "fine".
-            self._failure = error
-            raise
-        self.recovery_point = self._log_end_offset
-        self._last_flush_ms = self._now_ms
+                trust.directory_is_synced = True
+        trust.recovery_point = self._log_end_offset
+        trust.last_flush_ms = self._now_ms
+
+    def delete_retired_segments(self, now_ms: int) -> int | None:
+        """Delete the files that are due; when the next ones will be."""
+        return self._retired.delete_due(now_ms, self.config.file_delete_delay_ms)
 
     def close(self, *, clean: bool) -> None:
         """Give all files back; if clean, durable and with a producer snapshot, so that no
         recovery is needed.
         """
         self.is_closed = True
-        if clean and self._failure is None:
+        if clean and self._trust.failure is None:
             self._segments.active.become_inactive()
             self.flush()
             if len(self.producer_state) and self._log_end_offset not in self._snapshots.offsets():
                 self._snapshots.write(self._log_end_offset, self.producer_state.entries())
-        self._segments.close()
+        self._close_files()
 
-    def delete(self) -> None:
-        """Remove the partition. The rename comes first: a crash half-way leaves no half a
-        partition.
+    def move_away(self) -> str:
+        """Take the partition out of the data directory, by a rename: a crash half-way leaves no
+        half a partition. Where its files are now, until somebody deletes them.
         """
         self.is_closed = True
-        self._segments.close()
-        parent, _, name = self.directory.rpartition("/")
-        topic, partition = name.rsplit("-", 1)
-        suffix = f"-{partition}.{self.topic_id.hex}-delete"
-        # LocalLog.logDeleteDirName: a name has at most 255 bytes, a topic may have 249.
-        doomed = f"{parent}/{topic[: 255 - len(suffix)]}{suffix}"
+        self._close_files()
+        doomed = deleted_directory(self.directory, self.topic_id)
         self._storage.rename(self.directory, doomed)
-        self._storage.delete_tree(doomed)
+        return doomed
+
+    def _close_files(self) -> None:
+        self._segments.close()
+        self._retired.close()

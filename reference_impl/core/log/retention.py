@@ -22,7 +22,7 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
         _delete_oldest(log, _too_old(log, now_ms))
         _delete_oldest(log, _too_many_bytes(log))
     elif len(log.segment_base_offsets) > 1:
-        log.segments.delete_below(log.log_start_offset)
+        log.retire_segments_below(log.log_start_offset)
     return max(0, before - len(log.segment_base_offsets))
 
 
@@ -65,4 +65,4 @@ def _delete_oldest(log: PartitionLog, may_go: Callable[[Segment], bool]) -> None
         log.roll()
     # The log start may be there already, where DeleteRecords has moved it inside a segment.
     log.delete_records_before(max(keep_from, log.log_start_offset))
-    log.segments.delete_below(keep_from)
+    log.retire_segments_below(keep_from)

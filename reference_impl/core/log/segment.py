@@ -23,6 +23,8 @@ from reference_impl.wire.records import NO_TIMESTAMP, BatchHeader, CorruptRecord
 
 LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX = ".log", ".index", ".timeindex"
 INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+DELETED_SUFFIX = ".deleted"
+"""Of files that are no longer part of the log, and go in a moment."""
 _TAIL_BATCHES_MAX = 1024
 RELATIVE_OFFSET_MAX = 2**31 - 1
 """The indexes hold offsets relative to the base in an int32; so does a position."""
@@ -91,6 +93,7 @@ class Segment:
         self.created_ms = now_ms
         self._storage = storage
         self._directory = directory
+        self._mark = mark
         path = segment_path(directory, base_offset, LOG_SUFFIX + mark)
         self.log = storage.open(path, create=True)
         index_path = segment_path(directory, base_offset, INDEX_SUFFIX + mark)
@@ -243,8 +246,19 @@ class Segment:
         leftover.
         """
         self.close()
-        for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
-            self._storage.delete(segment_path(self._directory, self.base_offset, suffix))
+        for path in self._paths():
+            self._storage.delete(path)
+
+    def retire(self) -> None:
+        """Give the files names that no start takes for the log's; they stay open."""
+        for path in self._paths():
+            if self._storage.exists(path):
+                self._storage.rename(path, path + DELETED_SUFFIX)
+        self._mark += DELETED_SUFFIX
+
+    def _paths(self) -> list[str]:
+        suffixes = (*INDEX_SUFFIXES, LOG_SUFFIX)
+        return [segment_path(self._directory, self.base_offset, s + self._mark) for s in suffixes]
 
     # -- looking up ----------------------------------------------------------------------------
 

@@ -132,10 +132,10 @@ class Segments:
 
     # -- cutting -------------------------------------------------------------------------------
 
-    def delete_below(self, offset: int) -> None:
-        """Remove the closed segments that lie wholly below the offset."""
+    def take_below(self, offset: int) -> Iterator[Segment]:
+        """Take out the closed segments that lie wholly below the offset, oldest first."""
         while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
-            self._segments.pop(0).delete()
+            yield self._segments.pop(0)
 
     def truncate_to(self, offset: int) -> int:
         """Remove the batch that holds `offset` and all after it; the offset after what is left."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference_impl.core.tests.group_client import Client, committed, new_world
 from reference_impl.core.tests.world import START_MS, World
-from reference_impl.wire import Record, RecordBatch
+from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 
 QUICK = {
     "log.initial.task.delay.ms": "100",
@@ -108,3 +108,28 @@ def test_committed_offsets_outlive_the_cleaning_of_their_topic() -> None:
     assert committed(world) == 29
     world.kill()
     assert committed(world) == 29
+
+
+def test_files_of_deleted_segments_and_topics_go_after_a_delay() -> None:
+    world = World(QUICK)
+    delayed = {"file_delete_delay_ms": "5000", "internal_segment_bytes": ONE_BATCH}
+    world.create_topic("t", retention_ms="1000", **delayed)
+    world.create_topic("gone", **delayed)
+    world.produce("t", "old")
+    world.produce("gone", "x")
+    world.wait(600)
+    world.produce("t", "young")
+    topic = request_definition(ApiKey.DELETE_TOPICS).struct("DeleteTopicState", name="gone")
+    assert world.call(ApiKey.DELETE_TOPICS, 6, topics=[topic]).responses[0].error_code == 0
+    world.wait(600)
+
+    def doomed() -> set[str]:
+        paths = world.storage.paths()
+        return {path for path in paths if ".deleted" in path or "-delete/" in path}
+
+    assert any(path.startswith("data/t-0/") for path in doomed())
+    assert any(path.startswith("data/gone-0.") for path in doomed())
+    world.wait(3000)
+    assert doomed()
+    world.wait(3000)
+    assert doomed() == set()

@@ -82,9 +82,13 @@ def test_a_deleted_partition_leaves_no_file_and_no_line(storage: MemoryStorage) 
     append(log, batch(b"a"))
     directory.checkpoint()
     directory.delete_log("orders", 0)
-    assert not any("orders" in path for path in storage.paths())
+    assert not any("orders-0/" in path for path in storage.paths())
     directory.checkpoint()
     assert storage.read_file("data/recovery-point-offset-checkpoint") == b"0\n0\n"
+    assert directory.delete_due(1000) == 1000 + LogConfig().file_delete_delay_ms
+    assert any("orders" in path for path in storage.paths())
+    assert directory.delete_due(1000 + LogConfig().file_delete_delay_ms) is None
+    assert not any("orders" in path for path in storage.paths())
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -365,9 +365,11 @@ def test_a_follower_far_behind_starts_anew(storage: MemoryStorage) -> None:
     assert log.segment_base_offsets == [100]
 
 
-def test_a_deleted_partition_leaves_nothing(storage: MemoryStorage) -> None:
-    filled(storage, 5, small_segments(3 * ONE)).delete()
-    assert storage.list(DATA) == []
+def test_a_partition_that_is_moved_away_is_no_partition_any_more(storage: MemoryStorage) -> None:
+    log = filled(storage, 5, small_segments(3 * ONE))
+    doomed = log.move_away()
+    assert [f"{DATA}/{name}" for name in storage.list(DATA)] == [doomed]
+    assert doomed.endswith("-delete")
 
 
 # -- flushing ----------------------------------------------------------------------------------

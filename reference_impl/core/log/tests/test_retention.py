@@ -11,6 +11,7 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.retention import delete_old_segments
 from reference_impl.core.log.tests.helpers import append, batch, open_log, values
 from reference_impl.core.storage import MemoryStorage
+from reference_impl.wire import RecordBatch
 
 
 def one_a_segment(storage: MemoryStorage, *times_ms: int, **config: object) -> PartitionLog:
@@ -87,3 +88,49 @@ def test_a_log_start_inside_a_segment_never_moves_back() -> None:
     log.delete_records_before(2)
     delete_old_segments(log, 5001)
     assert (log.log_start_offset, log.segment_base_offsets) == (3, [3])
+
+
+def test_segments_that_went_are_renamed_first_and_deleted_later() -> None:
+    storage = MemoryStorage()
+    config = LogConfig(internal_segment_bytes=1, file_delete_delay_ms=500)
+    log = open_log(storage, config)
+    for value in (b"a", b"b", b"c"):
+        append(log, batch(value))
+    log.high_watermark = 3
+    being_read = log.locate(0, 1000)
+    assert being_read is not None
+    log.delete_records_before(2)
+
+    def deleted() -> list[str]:
+        return [path for path in storage.paths() if path.endswith(".deleted")]
+
+    assert {path.split(".", 1)[1] for path in deleted()} >= {"log.deleted", "index.deleted"}
+    assert log.delete_retired_segments(1000) == 1500
+    assert RecordBatch.decode(being_read.read())[0].records[0].value == b"a", "it stays open"
+    assert log.delete_retired_segments(1499) == 1500
+    assert log.delete_retired_segments(1500) is None
+    assert deleted() == []
+
+
+def test_what_a_crash_left_of_deleted_segments_goes_at_the_start() -> None:
+    storage = MemoryStorage()
+    log = open_log(storage, LogConfig(internal_segment_bytes=1))
+    for value in (b"a", b"b", b"c"):
+        append(log, batch(value))
+    log.high_watermark = 3
+    log.delete_records_before(2)
+    storage.kill()
+    again = open_log(storage, log_start_offset=2)
+    assert values(again) == [b"c"]
+    assert not any(path.endswith(".deleted") for path in storage.paths())
+
+
+def test_without_a_delay_segments_go_at_once() -> None:
+    storage = MemoryStorage()
+    log = open_log(storage, LogConfig(internal_segment_bytes=1, file_delete_delay_ms=0))
+    for value in (b"a", b"b"):
+        append(log, batch(value))
+    log.high_watermark = 2
+    log.delete_records_before(1)
+    assert not any("/00000000000000000000." in path for path in storage.paths())
+    assert log.delete_retired_segments(0) is None

@@ -1,0 +1,148 @@
+"""The log of one partition as its readers see it: the offsets that matter, and what lies between.
+
+Source: UnifiedLog.java (read, fetchOffsetByTimestamp, collectAbortedTransactions); design#log.
+`PartitionLog` adds what changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.log.leader_epochs import LeaderEpochs
+from reference_impl.core.log.producer_state import ProducerStateManager
+from reference_impl.core.log.results import OffsetOutOfRange, ReadResult
+from reference_impl.core.log.segment import Slice, TimestampOffset
+from reference_impl.core.log.segments import Segments
+from reference_impl.core.log.transaction_index import AbortedTransaction
+
+_NOTHING = ReadResult(b"", -1)
+
+
+class ReadableLog:
+    """`high_watermark` is moved by replication, never by an append."""
+
+    def __init__(
+        self,
+        segments: Segments,
+        leader_epochs: LeaderEpochs,
+        log_start_offset: int,
+        log_end_offset: int,
+    ) -> None:
+        self.leader_epochs = leader_epochs
+        self.producer_state = ProducerStateManager()
+        self._segments = segments
+        self._log_end_offset = log_end_offset
+        self._log_start_offset = log_start_offset
+        self._high_watermark = log_start_offset
+
+    # -- offsets -------------------------------------------------------------------------------
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read."""
+        return self._log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record will get."""
+        return self._log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """Up to here (exclusive) every in-sync replica has the log; consumers see no further
+        (KIP-207).
+        """
+        return self._high_watermark
+
+    @high_watermark.setter
+    def high_watermark(self, offset: int) -> None:
+        bounded = min(max(offset, self._log_start_offset), self._log_end_offset)
+        self._high_watermark = bounded
+        self.producer_state.on_high_watermark(bounded)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to here (exclusive) every transaction is decided: what read_committed sees
+        (KIP-98).
+        """
+        unstable = self.producer_state.first_unstable_offset
+        return self._high_watermark if unstable is None else min(unstable, self._high_watermark)
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The newest leader epoch that wrote here."""
+        return self.leader_epochs.latest
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all `.log` files (DescribeLogDirs)."""
+        return self._segments.size_bytes
+
+    @property
+    def segments(self) -> Segments:
+        """For who deletes or cleans old ones (retention.py, compaction.py)."""
+        return self._segments
+
+    @property
+    def segment_base_offsets(self) -> list[int]:
+        """Where each segment starts."""
+        return self._segments.base_offsets
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def locate(
+        self,
+        offset: int,
+        max_bytes: int,
+        limit_offset: int | None = None,
+        *,
+        at_least_one: bool = True,
+    ) -> Slice | None:
+        """Where the batches from the one with `offset` on lie: of one segment, below the limit.
+
+        `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the
+        first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raises
+        OffsetOutOfRange.
+        """
+        if not self._log_start_offset <= offset <= self._log_end_offset:
+            raise OffsetOutOfRange(offset, self._log_start_offset, self._log_end_offset)
+        limit = self._log_end_offset if limit_offset is None else limit_offset
+        if offset >= limit:
+            return None
+        in_file = limit if limit < self._log_end_offset else None
+        return self._segments.locate(offset, max_bytes, in_file, at_least_one)
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        limit_offset: int | None = None,
+        *,
+        at_least_one: bool = True,
+    ) -> ReadResult:
+        """The bytes that `locate` finds."""
+        found = self.locate(offset, max_bytes, limit_offset, at_least_one=at_least_one)
+        return _NOTHING if found is None else ReadResult(found.read(), found.first_offset)
+
+    def batches(self, from_offset: int = 0) -> Iterator[memoryview]:
+        """Every batch from the one with this offset on, its CRC checked: for who replays a log."""
+        return self._segments.batches(max(from_offset, self._log_start_offset))
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record that is not older (ListOffsets; KIP-79)."""
+        return self._segments.offset_for_timestamp(timestamp, self._log_start_offset)
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp (ListOffsets, timestamp -3; KIP-734)."""
+        newest = self._segments.max_timestamp
+        return None if newest < 0 else self.offset_for_timestamp(newest)
+
+    def aborted_transactions(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Which transactions that were aborted may have records in this range (KIP-98)."""
+        return self._segments.aborted_between(from_offset, end_offset)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch not above this one, and where it ended; (-1, -1) if unknown
+        (KIP-279).
+        """
+        return self.leader_epochs.end_offset_for(epoch, self._log_end_offset)

@@ -1,0 +1,42 @@
+"""Segments that have left the log, and whose files go a moment later.
+
+Source: LocalLog.deleteSegmentFiles; topic config file.delete.delay.ms. The files are renamed to
+`.deleted` at once and stay open: who is being sent a part of them gets it. A start deletes what a
+crash has left of them (recovery.py).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from reference_impl.core.log.segment import Segment
+
+
+class RetiredSegments:
+    """In the order in which they left. The delay counts from the next round of housekeeping."""
+
+    def __init__(self) -> None:
+        self._new: list[Segment] = []
+        self._waiting: deque[tuple[int, Segment]] = deque()
+
+    def add(self, segment: Segment, delay_ms: int) -> None:
+        """Take a segment out of the log's directory listing; without a delay, for good."""
+        if delay_ms == 0:
+            segment.delete()
+            return
+        segment.retire()
+        self._new.append(segment)
+
+    def delete_due(self, now_ms: int, delay_ms: int) -> int | None:
+        """Delete the files whose time has come; when the next ones are due, None if there are
+        none. Raises StorageError; what failed is left to the next start."""
+        self._waiting.extend((now_ms + delay_ms, segment) for segment in self._new)
+        self._new.clear()
+        while self._waiting and self._waiting[0][0] <= now_ms:
+            self._waiting.popleft()[1].delete()
+        return self._waiting[0][0] if self._waiting else None
+
+    def close(self) -> None:
+        """Give the files back; the next start deletes them."""
+        for segment in [*self._new, *(segment for _, segment in self._waiting)]:
+            segment.close()

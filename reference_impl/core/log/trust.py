@@ -1,0 +1,39 @@
+"""Up to where a log is synced, and whether its files can still be trusted.
+
+Source: UnifiedLog.java (recoveryPoint, flush, maybeHandleIOException), LogDirFailureChannel.java.
+An append is acknowledged once the operating system has it; a flush makes it survive a loss of
+power. After a failed flush, or a change that could not be completed, nobody knows what the files
+hold: from then on every append gets the same error, until a restart has recovered them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from reference_impl.core.storage import StorageError
+
+
+class Trust:
+    """What is known of the files of one log."""
+
+    def __init__(self, recovery_point: int, now_ms: int) -> None:
+        self.recovery_point = recovery_point
+        """All below it is synced; recovery reads what follows."""
+        self.directory_is_synced = False
+        self.last_flush_ms = now_ms
+        self.failure: StorageError | None = None
+
+    def check(self) -> None:
+        """Raise what has gone wrong before, if anything has."""
+        if self.failure is not None:
+            raise self.failure
+
+    @contextmanager
+    def lost_by_failure(self) -> Iterator[None]:
+        """A StorageError in here leaves files that only a restart mends."""
+        try:
+            yield
+        except StorageError as error:
+            self.failure = error
+            raise
