@@ -1,0 +1,119 @@
+"""Each API asks for its permission, and says no in its own place. SEC-09, TXN-46.
+
+Source: KIP-11; AuthorizerIntegrationTest.scala. One row of requests.py is one run: the guest asks
+without the permission, about something that exists and something that does not, then with it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.case import case, expect, expect_that
+from conformance.cases.offsets.offsets import commit
+from conformance.cases.security.requests import (
+    GROUP,
+    OF,
+    OF_GROUPS,
+    OF_THE_CLUSTER,
+    OF_TOPICS,
+    OF_TRANSACTIONAL_IDS,
+    TRANSACTIONAL_ID,
+    Names,
+    Row,
+)
+from conformance.controlled import CONTROLLED, REFUSALS, Guest, codes_in
+from conformance.transactions import Producer
+from conformance.wire import Wire
+from reference_impl.wire import ErrorCode
+
+SPEC = "KIP-11; documentation, Operations and Resources on Protocols"
+
+
+@pytest.mark.parametrize("row", OF_TOPICS, ids=str)
+@case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
+def test_who_may_not_gets_no_topic(wire: Wire, alice: Guest, row: Row) -> None:
+    """Without the permission each request gets TOPIC_AUTHORIZATION_FAILED (29) for a topic, and the
+    same for one that does not exist; with it, no longer."""
+    check(wire, alice, row)
+
+
+@pytest.mark.parametrize("row", OF_GROUPS, ids=str)
+@case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
+def test_who_may_not_gets_no_group(wire: Wire, alice: Guest, row: Row) -> None:
+    """Without the permission each request gets GROUP_AUTHORIZATION_FAILED (30) for a group, and the
+    same for one that does not exist; with it, no longer."""
+    check(wire, alice, row)
+
+
+@pytest.mark.parametrize("row", OF_TRANSACTIONAL_IDS, ids=str)
+@case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
+def test_who_may_not_gets_no_transactional_id(wire: Wire, alice: Guest, row: Row) -> None:
+    """Without the permission each request gets TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), and the
+    same for an id that nobody has used; with it, no longer."""
+    check(wire, alice, row)
+
+
+@pytest.mark.parametrize("row", OF_THE_CLUSTER, ids=str)
+@case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
+def test_who_may_not_touches_no_cluster(wire: Wire, alice: Guest, row: Row) -> None:
+    """Without the permission each request about the cluster gets CLUSTER_AUTHORIZATION_FAILED (31);
+    with it, no longer. Where a topic's own permission would do, it is a topic's error (29)."""
+    check(wire, alice, row)
+
+
+@case("TXN-46", "WriteTxnMarkers", spec="KafkaApis.handleWriteTxnMarkersRequest", priority="P1",
+      config=CONTROLLED)  # fmt: skip
+def test_markers_of_an_ordinary_client_end_no_transaction(wire: Wire, alice: Guest) -> None:
+    """A client without CLUSTER_ACTION and ALTER of the cluster gets CLUSTER_AUTHORIZATION_FAILED
+    (31) for every partition, and the transaction stays open."""
+    topic = wire.create_topic()
+    producer = Producer.ready(wire)
+    producer.add_and_send(topic, b"open")
+    (row,) = (
+        row for row in OF_THE_CLUSTER if row.api == "WriteTxnMarkers" and row.needs[0] is OF.ALTER
+    )
+    fields = row.fields(Names(topic.name, "", ""))
+    fields["markers"][0].producer_id = producer.producer_id
+    fields["markers"][0].producer_epoch = producer.epoch
+    answer = alice.call("WriteTxnMarkers", **fields)
+    expect(sorted(codes_in(answer)), [ErrorCode.CLUSTER_AUTHORIZATION_FAILED], "error codes")
+    last_stable = wire.fetch(topic, 0, isolation_level=1).last_stable_offset
+    expect(last_stable, 0, "last stable offset")
+
+
+def check(wire: Wire, guest: Guest, row: Row) -> None:
+    """Refused without the permission, whatever there is; not refused with it."""
+    version = wire.version(row.api, 0, row.until)
+    existing = made(wire, row)
+    missing = existing.instead(row.needs[1], wire.new_name("missing"))
+    for names in (missing, existing):
+        for operation, resource_type in row.given:
+            guest.may(operation, resource_type, names.of(resource_type))
+        refused = codes_in(guest.call(row.api, version, **row.fields(names)))
+        what = "exists" if names is existing else "does not exist"
+        expect(sorted(refused), [refusal(row)], f"error codes about what {what}")
+    guest.may(*row.needs, existing.of(row.needs[1]))
+    allowed = codes_in(guest.call(row.api, version, **row.fields(existing)))
+    expect_that(
+        not allowed & {int(code) for code in REFUSALS.values()},
+        f"error codes with {row.needs[0].name}", "none of 29, 30, 31, 53", allowed,
+    )  # fmt: skip
+
+
+def refusal(row: Row) -> ErrorCode:
+    """The error of a refused row; CreateTopics speaks of the topic either way."""
+    if row.api == "CreateTopics":
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return REFUSALS[row.needs[1]]
+
+
+def made(wire: Wire, row: Row) -> Names:
+    """A topic that exists, and a group and a transactional id where the row is about one."""
+    concerned = {row.needs[1], *(resource_type for _, resource_type in row.given)}
+    topic = wire.create_topic()
+    names = Names(topic.name, wire.new_name("group"), wire.new_name("transactional"), topic.id)
+    if GROUP in concerned:
+        expect(commit(wire, names.group, topic, {0: 0}), {0: ErrorCode.NONE}, "OffsetCommit")
+    if TRANSACTIONAL_ID in concerned:
+        Producer.ready(wire, names.transactional_id)
+    return names

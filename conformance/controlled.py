@@ -1,0 +1,157 @@
+"""A target on which ACLs decide, and the guests who ask it for things.
+
+The raw client of a case (`wire`) is anonymous and may do everything; the listener SASL lets in
+alice and bob, who may do nothing that a case does not grant them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.case import expect
+from conformance.connection import Connection
+from conformance.secured import SECURED
+from conformance.wire import Wire, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+from reference_impl.wire.acls import (
+    CLUSTER_NAME,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+
+CONTROLLED = {
+    "listeners": "SASL://127.0.0.1:0",
+    "listener.security.protocol.map": "SASL:SASL_PLAINTEXT",
+    "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl.plain.sasl.jaas.config": SECURED[
+        "listener.name.sasl.plain.sasl.jaas.config"
+    ],
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    # Brokers talk to each other by the plain listener, and must be allowed to.
+    "super.users": "User:ANONYMOUS",
+}
+"""For `@case(config=CONTROLLED)`."""
+
+REFUSALS = {
+    ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+"""The error of who is not allowed, by the type of resource (AclEntry.authorizationError)."""
+EVERYTHING: dict[str, Any] = {
+    "resource_type_filter": ResourceType.ANY,
+    "resource_name_filter": None,
+    "pattern_type_filter": PatternType.ANY,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": AclOperation.ANY,
+    "permission_type": AclPermissionType.ANY,
+}
+"""The filter that finds every entry."""
+
+
+@dataclass
+class Guest:
+    """Somebody who has come in by SASL; what is granted ends with the case."""
+
+    wire: Wire
+    connection: Connection
+    principal: str
+    _principals: set[str] = field(default_factory=set)
+
+    def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
+        """One request of the guest; the newest version unless told."""
+        return self.connection.call(
+            api, self.wire.version(api) if version is None else version, **fields
+        )
+
+    def may(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str = CLUSTER_NAME,
+        **fields: Any,
+    ) -> None:
+        """Grant this (or, by permission_type, deny it), and wait until the broker knows."""
+        row = acl(
+            operation=operation, resource_type=resource_type, resource_name=name,
+            principal=fields.pop("principal", self.principal), **fields,
+        )  # fmt: skip
+        self._principals.add(row.principal)
+        expect(create(self.wire, row), [ErrorCode.NONE], "CreateAcls")
+        wanted = {
+            "resource_type_filter": resource_type,
+            "resource_name_filter": name,
+            "principal_filter": row.principal,
+            "operation": operation,
+            "permission_type": row.permission_type,
+            "host_filter": row.host,
+        }
+        eventually(lambda: described(self.wire, **wanted), bool, "the broker knows the new ACL")
+
+    def withdraw(self) -> None:
+        """Take back everything that was granted."""
+        for principal in sorted(self._principals):
+            delete(self.wire, {"principal_filter": principal})
+        self._principals.clear()
+
+
+def acl(**fields: Any) -> Struct:
+    """An entry, for CreateAcls: literal, from every host, and it allows, unless said otherwise."""
+    defaults = {
+        "resource_pattern_type": PatternType.LITERAL,
+        "host": "*",
+        "permission_type": AclPermissionType.ALLOW,
+    }
+    return part("CreateAcls", "AclCreation", **(defaults | fields))
+
+
+def create(wire: Wire, *rows: Struct, version: int | None = None) -> list[int]:
+    """CreateAcls; the error code of each."""
+    answer = wire.call("CreateAcls", version, creations=list(rows))
+    return [row.error_code for row in answer.results]
+
+
+def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Struct]:
+    """DescribeAcls with this filter, which must succeed: the resources."""
+    answer = wire.call("DescribeAcls", version, **(EVERYTHING | wanted))
+    expect(answer.error_code, ErrorCode.NONE, "DescribeAcls error")
+    resources: list[Struct] = answer.resources
+    return resources
+
+
+def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> list[Struct]:
+    """DeleteAcls with these filters; the result of each, once the broker has forgotten them."""
+    rows = [part("DeleteAcls", "DeleteAclsFilter", **(EVERYTHING | each)) for each in filters]
+    results: list[Struct] = wire.call("DeleteAcls", version, filters=rows).filter_results
+    for wanted, result in zip(filters, results, strict=True):
+        if result.error_code == ErrorCode.NONE:
+            eventually(
+                lambda wanted=wanted: described(wire, **wanted),  # type: ignore[misc]
+                lambda found: not found,
+                "the broker has forgotten the ACLs",
+            )
+    return results
+
+
+def codes_in(answer: Any) -> set[int]:
+    """Every error code in an answer, in whatever row, but NONE."""
+    if isinstance(answer, Struct):
+        found = {
+            getattr(answer, name)
+            for name in answer._names
+            if name.endswith("error_code") and getattr(answer, name) != ErrorCode.NONE
+        }
+        return found.union(*(codes_in(getattr(answer, name)) for name in answer._names))
+    if isinstance(answer, list):
+        return _union(codes_in(each) for each in answer)
+    return set()
+
+
+def _union(sets: Iterable[set[int]]) -> set[int]:
+    return set().union(*sets)
