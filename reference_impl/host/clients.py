@@ -9,16 +9,21 @@ Configuration is by Kafka's own names (`reference_impl/client/config.py`). Error
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from reference_impl.client import calls
+from reference_impl.client.consumer import Consumer as ConsumerMachine
+from reference_impl.client.effects import Change, PartitionsChanged
 from reference_impl.client.producer import Producer as ProducerMachine
+from reference_impl.client.subscription import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
+    ConsumerRecord,
     Header,
     OffsetAndMetadata,
+    OffsetAndTimestamp,
     ProducerRecord,
     RecordMetadata,
     TopicPartition,
@@ -54,7 +59,10 @@ class Producer:
     ) -> asyncio.Future[RecordMetadata]:
         """Hand a record over; the future is done when it is acknowledged or has failed."""
         record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
-        return self._driver.call(calls.Send(record))
+        future = self._driver.call(calls.Send(record))
+        # Whoever lets go of the future does not want to hear (asyncio would complain loudly).
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return future
 
     async def send(
         self,
@@ -109,5 +117,182 @@ class Producer:
 
     async def close(self, timeout_ms: int = 30_000) -> None:
         """Send what waits, within this time; an open transaction is aborted."""
+        await self._driver.call(calls.Close(timeout_ms))
+        self._driver.close()
+
+
+class RebalanceListener(Protocol):
+    """What an application does when its partitions change (ConsumerRebalanceListener.java).
+
+    The consumer waits until the coroutine is done: in `on_revoked`, offsets can still be committed.
+    """
+
+    async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """These are read from now on."""
+
+    async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """These are about to be given up."""
+
+    async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
+        """These are gone already."""
+
+
+class Consumer:
+    """A consumer for one event loop; make it inside the loop, and close it."""
+
+    def __init__(
+        self, bootstrap: str, config: Mapping[str, Any] | None = None, seed: int | None = None
+    ) -> None:
+        settings = {"bootstrap.servers": bootstrap, **(config or {})}
+        self.machine = ConsumerMachine(settings, Random(seed))
+        self._driver = ClientDriver(self.machine, self._changed)
+        self._listener: RebalanceListener | None = None
+        self._handling: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def assignment(self) -> tuple[TopicPartition, ...]:
+        """What is read now."""
+        return self.machine.assignment
+
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Who we are in the group, for `send_offsets_to_transaction`."""
+        return self.machine.group_metadata
+
+    # --- what is read -------------------------------------------------------------------------
+
+    async def subscribe(
+        self, topics: Iterable[str], listener: RebalanceListener | None = None
+    ) -> None:
+        """Become a member of the group and read what it assigns."""
+        self._listener = listener
+        await self._driver.call(calls.Subscribe(frozenset(topics), listener is not None))
+
+    async def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions, without a group."""
+        await self._driver.call(calls.Assign(frozenset(partitions)))
+
+    async def unsubscribe(self) -> None:
+        """Leave the group, or the assigned partitions."""
+        await self._driver.call(calls.Unsubscribe())
+
+    def _changed(self, effect: PartitionsChanged) -> None:
+        if self._listener is not None:
+            task = asyncio.get_running_loop().create_task(self._handle(self._listener, effect))
+            self._handling.add(task)
+            task.add_done_callback(self._handling.discard)
+
+    async def _handle(self, listener: RebalanceListener, effect: PartitionsChanged) -> None:
+        handlers = {
+            Change.ASSIGNED: listener.on_assigned,
+            Change.REVOKED: listener.on_revoked,
+            Change.LOST: listener.on_lost,
+        }
+        try:
+            await handlers[effect.change](effect.partitions)
+        finally:
+            await self._driver.call(calls.ChangeHandled())
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def poll(
+        self, timeout_ms: int = 1_000, max_records: int | None = None
+    ) -> list[ConsumerRecord]:
+        """The next records; empty when none came in time. Also keeps the membership going."""
+        records: list[ConsumerRecord] = await self._driver.call(calls.Poll(timeout_ms, max_records))
+        return records
+
+    async def pause(self, partitions: Collection[TopicPartition]) -> None:
+        """Fetch nothing from these until they are resumed."""
+        await self._driver.call(calls.Pause(frozenset(partitions)))
+
+    async def resume(self, partitions: Collection[TopicPartition]) -> None:
+        """The opposite of `pause`."""
+        await self._driver.call(calls.Resume(frozenset(partitions)))
+
+    async def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read on from this offset."""
+        await self._driver.call(calls.Seek(partition, offset))
+
+    async def seek_to_beginning(self, partitions: Collection[TopicPartition] = ()) -> None:
+        """Read from the start of these (of all)."""
+        await self._driver.call(calls.SeekToBeginning(frozenset(partitions)))
+
+    async def seek_to_end(self, partitions: Collection[TopicPartition] = ()) -> None:
+        """Read what comes after the end of these (of all)."""
+        await self._driver.call(calls.SeekToEnd(frozenset(partitions)))
+
+    # --- offsets ------------------------------------------------------------------------------
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
+    ) -> None:
+        """Commit these offsets, or the positions, and wait until it is done."""
+        await self._driver.call(calls.Commit(offsets))
+
+    def commit_soon(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
+    ) -> asyncio.Future[dict[TopicPartition, OffsetAndMetadata]]:
+        """Commit without waiting; the future is done when it is committed or has failed."""
+        return self._driver.call(calls.Commit(offsets))
+
+    async def committed(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What the group has committed for these."""
+        offsets: dict[TopicPartition, OffsetAndMetadata] = await self._driver.call(
+            calls.Committed(frozenset(partitions))
+        )
+        return offsets
+
+    async def position(self, partition: TopicPartition) -> int:
+        """The offset of the next record."""
+        offset: int = await self._driver.call(calls.Position(partition))
+        return offset
+
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The next offsets of all partitions whose position is known."""
+        return self.machine.positions
+
+    async def offsets_for_times(
+        self, times: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each time."""
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._driver.call(
+            calls.OffsetsForTimes(times)
+        )
+        return found
+
+    async def beginning_offsets(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """The log start offsets."""
+        return await self._offsets_at(partitions, EARLIEST_TIMESTAMP)
+
+    async def end_offsets(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """The high watermarks; read_committed, the last stable offsets."""
+        return await self._offsets_at(partitions, LATEST_TIMESTAMP)
+
+    async def _offsets_at(
+        self, partitions: Collection[TopicPartition], timestamp_ms: int
+    ) -> dict[TopicPartition, int]:
+        found = await self.offsets_for_times(dict.fromkeys(partitions, timestamp_ms))
+        return {each: offset.offset for each, offset in found.items() if offset is not None}
+
+    async def partitions_for(self, topic: str) -> list[int]:
+        """The partitions of a topic."""
+        partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
+        return partitions
+
+    async def close(self, timeout_ms: int = 30_000) -> None:
+        """Commit (`enable.auto.commit`) and leave the group, within this time."""
         await self._driver.call(calls.Close(timeout_ms))
         self._driver.close()

@@ -1,0 +1,119 @@
+"""What members of a group tell each other through JoinGroup and SyncGroup.
+
+Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, ConsumerProtocol.java;
+KIP-429 (owned partitions), KIP-792 (generation of what is owned). The coordinator does not look
+into these bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reference_impl.client.values import TopicPartition
+from reference_impl.wire import (
+    Definition,
+    Struct,
+    decode_versioned,
+    definition,
+    encode_versioned,
+)
+
+NO_GENERATION = -1
+SUBSCRIPTION_VERSION = 3
+ASSIGNMENT_VERSION = 3
+
+Assignment = dict[str, list[TopicPartition]]
+"""What each member reads, by member id."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSubscription:
+    """What one member wants, and what it has."""
+
+    topics: frozenset[str]
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = NO_GENERATION
+    """In which generation it got what it owns: of two that claim a partition the later is right."""
+    user_data: bytes | None = None
+    group_instance_id: str | None = None
+
+
+class Assignor:
+    """One way to share partitions among members."""
+
+    name = ""
+    """As members name it in JoinGroup; the group votes for one that all of them have."""
+    is_cooperative = False
+    """Members keep what they own through a rebalance, and give up only what another gets."""
+
+    def user_data(self, owned: Iterable[TopicPartition], generation: int) -> bytes | None:
+        """What this assignor adds to its member's subscription."""
+        return None
+
+    def assign(
+        self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
+    ) -> Assignment:
+        """partitions: how many each topic has; a topic which does not exist is not in it."""
+        raise NotImplementedError
+
+
+def by_seniority(members: Mapping[str, MemberSubscription]) -> list[str]:
+    """Member ids in the order that all assignors use: static members by their instance id, then
+    the others by member id (AbstractPartitionAssignor.MemberInfo)."""
+
+    def rank(member_id: str) -> tuple[bool, str]:
+        instance = members[member_id].group_instance_id
+        return instance is None, member_id if instance is None else instance
+
+    return sorted(members, key=rank)
+
+
+def encode_subscription(subscription: MemberSubscription) -> bytes:
+    """The metadata of one protocol in JoinGroup."""
+    of = definition("ConsumerProtocolSubscription")
+    body = of.new(
+        topics=sorted(subscription.topics),
+        user_data=subscription.user_data,
+        owned_partitions=_rows(of, subscription.owned),
+        generation_id=subscription.generation,
+    )
+    return encode_versioned(of, body, SUBSCRIPTION_VERSION)
+
+
+def decode_subscription(data: bytes, group_instance_id: str | None) -> MemberSubscription:
+    """What a member said, in whichever version."""
+    _, body = decode_versioned(definition("ConsumerProtocolSubscription"), data)
+    return MemberSubscription(
+        frozenset(body.topics),
+        tuple(_partitions(body.owned_partitions)),
+        body.generation_id,
+        None if body.user_data is None else bytes(body.user_data),
+        group_instance_id,
+    )
+
+
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    """What the leader sends for one member with SyncGroup."""
+    of = definition("ConsumerProtocolAssignment")
+    body = of.new(assigned_partitions=_rows(of, partitions))
+    return encode_versioned(of, body, ASSIGNMENT_VERSION)
+
+
+def decode_assignment(data: bytes) -> list[TopicPartition]:
+    """What the leader has assigned; no bytes at all mean nothing."""
+    if not data:
+        return []
+    _, body = decode_versioned(definition("ConsumerProtocolAssignment"), data)
+    return _partitions(body.assigned_partitions)
+
+
+def _rows(of: Definition, partitions: Iterable[TopicPartition]) -> list[Struct]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return [of.struct("TopicPartition", topic=t, partitions=p) for t, p in topics.items()]
+
+
+def _partitions(rows: Iterable[Struct]) -> list[TopicPartition]:
+    return [TopicPartition(row.topic, number) for row in rows for number in row.partitions]

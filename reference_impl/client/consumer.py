@@ -1,0 +1,351 @@
+"""The consumer: `step(event)` returns what its host must do, in order.
+
+Source: KafkaConsumer.java (the classic protocol). As in the producer, each step ends with `_run`, a
+look at everything that may go on now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reference_impl.client import calls
+from reference_impl.client.config import consumer_config
+from reference_impl.client.coordinators import Coordinators
+from reference_impl.client.effects import Effect
+from reference_impl.client.errors import (
+    ClientError,
+    IllegalState,
+    Refusal,
+    TimedOut,
+    is_retriable,
+)
+from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
+from reference_impl.client.fetcher import Fetcher
+from reference_impl.client.group_offsets import GroupOffsets
+from reference_impl.client.kernel import Chance, Kernel
+from reference_impl.client.membership import Membership
+from reference_impl.client.metadata import Metadata
+from reference_impl.client.network import Network
+from reference_impl.client.positions import Positions
+from reference_impl.client.subscription import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    Mode,
+    Subscription,
+)
+from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+
+@dataclass(slots=True)
+class PollCall:
+    """The poll which is under way."""
+
+    call_id: int
+    max_records: int
+    deadline_ms: int
+
+
+class Consumer:
+    """One consumer, from its start to its end."""
+
+    def __init__(self, config: Mapping[str, Any], chance: Chance) -> None:
+        self._config = consumer_config(config)
+        self._kernel = Kernel(chance)
+        self._network = Network(self._kernel, self._config)
+        self._metadata = Metadata(
+            self._kernel,
+            self._network,
+            self._config,
+            allow_auto_topic_creation=self._config["allow.auto.create.topics"],
+        )
+        self._subscription = Subscription()
+        self._membership: Membership | None = None
+        offsets: GroupOffsets | None = None
+        if self._config["group.id"] is not None:
+            self._membership = Membership(
+                self._kernel,
+                self._network,
+                self._metadata,
+                self._config,
+                self._subscription,
+                Coordinators(self._kernel, self._network, self._config),
+            )
+            self._metadata.on_update(self._membership.metadata_changed)
+            offsets = self._membership.offsets
+        self._positions = Positions(
+            self._kernel,
+            self._network,
+            self._metadata,
+            self._config,
+            self._subscription,
+            offsets,
+        )
+        self._fetcher = Fetcher(
+            self._kernel,
+            self._network,
+            self._metadata,
+            self._config,
+            self._subscription,
+            self._positions,
+        )
+        self._poll_call: PollCall | None = None
+        self._position_calls: dict[int, TopicPartition] = {}
+        self._partition_calls: dict[int, str] = {}
+        self._commit_due_ms = 0
+        self._closing: int | None = None
+        self._is_closed = False
+        self._performers: dict[type[calls.Call], Callable[[int, Any], None]] = {
+            calls.Subscribe: self._subscribe,
+            calls.ChangeHandled: self._change_handled,
+            calls.Assign: self._assign,
+            calls.Unsubscribe: self._unsubscribe,
+            calls.Poll: self._poll,
+            calls.Commit: self._commit,
+            calls.Committed: self._committed,
+            calls.Seek: self._seek,
+            calls.SeekToBeginning: lambda i, c: self._reset(i, c.partitions, EARLIEST_TIMESTAMP),
+            calls.SeekToEnd: lambda i, c: self._reset(i, c.partitions, LATEST_TIMESTAMP),
+            calls.Pause: lambda i, c: self._pause(i, c.partitions, True),
+            calls.Resume: lambda i, c: self._pause(i, c.partitions, False),
+            calls.Position: self._position,
+            calls.OffsetsForTimes: lambda i, c: self._positions.ask_times(i, c.times),
+            calls.PartitionsFor: self._partitions_for,
+            calls.Close: self._close,
+        }
+
+    @property
+    def assignment(self) -> tuple[TopicPartition, ...]:
+        """What is read now."""
+        return tuple(self._subscription.partitions)
+
+    @property
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The next offset of each partition whose position is known."""
+        return self._subscription.positions()
+
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Who we are in the group, for SendOffsetsToTransaction."""
+        return self._need_group().group_metadata()
+
+    def step(self, event: Event) -> tuple[Effect, ...]:
+        """Let one thing happen. The tuple is complete."""
+        self._kernel.enter(event)
+        match event:
+            case Called(call_id=call_id, call=call):
+                self._called(call_id, call)
+            case Abandoned(call_id=call_id):
+                self._kernel.abandon(call_id)
+            case Answered(request_id=request_id, body=body):
+                self._network.answered(request_id, body)
+            case ConnectionLost(destination=destination, reason=reason):
+                self._network.connection_lost(destination, reason)
+            case Woken():
+                self._kernel.run_due()
+            case _:
+                raise ValueError(f"a consumer does not know what to do with {event}")
+        if not self._is_closed:
+            self._run()
+        return self._kernel.leave()
+
+    # --- calls --------------------------------------------------------------------------------
+
+    def _called(self, call_id: int, call: calls.Call) -> None:
+        self._kernel.open(call_id)
+        try:
+            is_part_of_closing = isinstance(call, calls.ChangeHandled | calls.Commit)
+            if self._is_closed or (self._closing is not None and not is_part_of_closing):
+                raise IllegalState("the consumer is closed")
+            performer = self._performers.get(type(call))
+            if performer is None:
+                raise IllegalState(f"a consumer cannot perform {type(call).__name__}")
+            performer(call_id, call)
+        except ClientError as error:
+            self._kernel.fail(call_id, error)
+        if not isinstance(call, calls.Poll | calls.Close):
+            timeout_ms = self._config["default.api.timeout.ms"]
+            sentence = f"{type(call).__name__}: not done within {timeout_ms} ms"
+            self._kernel.fail_after(timeout_ms, call_id, TimedOut(sentence))
+
+    def _need_group(self) -> Membership:
+        if self._membership is None:
+            raise IllegalState("this needs the configuration group.id")
+        return self._membership
+
+    def _subscribe(self, call_id: int, call: calls.Subscribe) -> None:
+        membership = self._need_group()
+        self._subscription.subscribe(call.topics, is_listening=call.is_listening)
+        self._metadata.want_only(sorted(call.topics))
+        membership.subscribed()
+        self._kernel.complete(call_id)
+
+    def _change_handled(self, call_id: int, _: calls.ChangeHandled) -> None:
+        self._need_group().change_handled()
+        self._kernel.complete(call_id)
+
+    def _assign(self, call_id: int, call: calls.Assign) -> None:
+        self._subscription.assign(call.partitions)
+        self._metadata.want_only(sorted(self._subscription.topics))
+        self._kernel.complete(call_id)
+
+    def _unsubscribe(self, call_id: int, _: calls.Unsubscribe) -> None:
+        def left() -> None:
+            self._subscription.clear()
+            self._kernel.complete(call_id)
+
+        self._leave(left)
+
+    def _leave(self, then: Callable[[], None]) -> None:
+        if self._membership is not None and self._subscription.mode is Mode.GROUP:
+            self._membership.leave(then)
+        elif self._membership is not None and self._config["enable.auto.commit"]:
+            positions = self._subscription.positions()
+            self._membership.offsets.commit(positions, lambda _: then())
+        else:
+            then()
+
+    def _poll(self, call_id: int, call: calls.Poll) -> None:
+        if self._poll_call is not None and self._kernel.is_open(self._poll_call.call_id):
+            raise IllegalState("one poll is under way already: await it first")
+        if self._subscription.mode is Mode.NOBODY:
+            raise IllegalState("nothing is read: subscribe or assign first")
+        if self._membership is not None:
+            self._membership.poll_begins()
+            self._commit_if_due(self._membership)
+        self._poll_call = PollCall(
+            call_id,
+            call.max_records or self._config["max.poll.records"],
+            self._kernel.monotonic_ms + call.timeout_ms,
+        )
+        self._kernel.after(call.timeout_ms, ("poll ends",), lambda: None)
+
+    def _commit_if_due(self, membership: Membership) -> None:
+        """`enable.auto.commit`: what earlier polls have returned is done, the next poll says so."""
+        if not self._config["enable.auto.commit"] or not membership.may_read:
+            return
+        if self._kernel.monotonic_ms >= self._commit_due_ms:
+            self._commit_due_ms = (
+                self._kernel.monotonic_ms + self._config["auto.commit.interval.ms"]
+            )
+            membership.offsets.commit(self._subscription.positions(), lambda _: None)
+
+    def _commit(self, call_id: int, call: calls.Commit) -> None:
+        positions = self._subscription.positions()
+        offsets = dict(positions if call.offsets is None else call.offsets)
+
+        def done(error: ClientError | None) -> None:
+            if error is None:
+                self._kernel.complete(call_id, offsets)
+            else:
+                self._kernel.fail(call_id, error)
+
+        self._need_group().offsets.commit(offsets, done)
+
+    def _committed(self, call_id: int, call: calls.Committed) -> None:
+        self._need_group().offsets.fetch(
+            sorted(call.partitions),
+            lambda offsets: self._kernel.complete(call_id, offsets),
+            lambda error: self._kernel.fail(call_id, error),
+        )
+
+    def _seek(self, call_id: int, call: calls.Seek) -> None:
+        if call.offset < 0:
+            raise IllegalState(f"offset {call.offset} is negative")
+        self._subscription.state(call.partition).seek(call.offset)
+        self._kernel.complete(call_id)
+
+    def _reset(
+        self, call_id: int, partitions: Collection[TopicPartition], timestamp_ms: int
+    ) -> None:
+        for partition in partitions or self._subscription.partitions:
+            self._subscription.state(partition).reset(timestamp_ms)
+        self._kernel.complete(call_id)
+
+    def _pause(self, call_id: int, partitions: Collection[TopicPartition], is_paused: bool) -> None:
+        for partition in partitions:
+            self._subscription.state(partition).is_paused = is_paused
+        self._kernel.complete(call_id)
+
+    def _position(self, call_id: int, call: calls.Position) -> None:
+        self._subscription.state(call.partition)
+        self._position_calls[call_id] = call.partition
+
+    def _partitions_for(self, call_id: int, call: calls.PartitionsFor) -> None:
+        self._metadata.want(call.topic)
+        self._partition_calls[call_id] = call.topic
+
+    def _close(self, call_id: int, call: calls.Close) -> None:
+        self._closing = call_id
+        self._kernel.after(call.timeout_ms, ("close",), self._closed)
+        self._leave(self._closed)
+
+    def _closed(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._kernel.cancel_all()
+        if self._closing is not None:
+            self._kernel.complete(self._closing)
+        self._kernel.fail_all(ClientError("CONSUMER_CLOSED", "the consumer was closed meanwhile"))
+
+    # --- what may go on now -------------------------------------------------------------------
+
+    def _run(self) -> None:
+        is_polling = self._poll_call is not None
+        if self._membership is not None and self._closing is None:
+            self._membership.run(is_polling)
+        if self._closing is None:
+            self._positions.run()
+        if self._poll_call is not None:
+            self._go_on_polling(self._poll_call)
+        if self._closing is None:
+            self._fetcher.run()
+        self._answer_calls()
+
+    def _go_on_polling(self, poll: PollCall) -> None:
+        error = self._take_error()
+        if error is not None:
+            self._kernel.fail(poll.call_id, error)
+        elif self._membership is None or self._membership.may_read:
+            records = self._fetcher.take(poll.max_records)
+            if records:
+                self._kernel.complete(poll.call_id, records)
+        if self._kernel.monotonic_ms >= poll.deadline_ms:
+            self._kernel.complete(poll.call_id, [])
+        if not self._kernel.is_open(poll.call_id):
+            self._poll_call = None
+            self._kernel.cancel(("poll ends",))
+            if self._membership is not None:
+                self._membership.poll_ends()
+
+    def _take_error(self) -> ClientError | None:
+        """What went wrong since the last poll; said once, unless nothing mends it."""
+        for topic in self._subscription.topics:
+            known = self._metadata.topic(topic)
+            if known is not None and known.error and not is_retriable(known.error):
+                return Refusal(known.error, f"reading topic {topic}")
+        if self._membership is not None and self._membership.error is not None:
+            return self._membership.take_error()
+        for part in (self._positions, self._fetcher):
+            if part.error is not None:
+                error, part.error = part.error, None
+                return error
+        return None
+
+    def _answer_calls(self) -> None:
+        for call_id, partition in list(self._position_calls.items()):
+            state = self._subscription.partitions.get(partition)
+            if state is None:
+                error = IllegalState(f"{partition} is not assigned to this consumer any more")
+                self._kernel.fail(call_id, error)
+            elif state.position is not None:
+                self._kernel.complete(call_id, state.position)
+            if not self._kernel.is_open(call_id):
+                del self._position_calls[call_id]
+        for call_id, name in list(self._partition_calls.items()):
+            if self._metadata.partitions(name):
+                self._kernel.complete(call_id, self._metadata.partitions(name))
+            if not self._kernel.is_open(call_id):
+                del self._partition_calls[call_id]

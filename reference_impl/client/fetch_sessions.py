@@ -1,0 +1,74 @@
+"""Fetch sessions: after a first full request, only what has changed is asked (KIP-227).
+
+Source: KIP-227, KIP-516 (topic ids); FetchSessionHandler.java.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from reference_impl.client.values import TopicPartition
+
+INITIAL_EPOCH = 0
+"""A full request, which asks for a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of one partition."""
+
+    topic_id: UUID
+    offset: int
+    leader_epoch: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """What one Fetch request says."""
+
+    session_id: int
+    epoch: int
+    to_send: dict[TopicPartition, Wanted]
+    to_forget: dict[TopicPartition, UUID]
+
+
+class FetchSession:
+    """What one broker remembers of us."""
+
+    def __init__(self) -> None:
+        self._id = 0
+        self._epoch = INITIAL_EPOCH
+        self.partitions: dict[TopicPartition, Wanted] = {}
+        """As the broker has them after the last request."""
+
+    def next_request(self, wanted: dict[TopicPartition, Wanted]) -> SessionRequest:
+        """The difference between what is wanted and what the broker remembers."""
+        if self._epoch == INITIAL_EPOCH:
+            self.partitions = dict(wanted)
+            return SessionRequest(0, INITIAL_EPOCH, dict(wanted), {})
+        before, self.partitions = self.partitions, dict(wanted)
+        changed = {each: what for each, what in wanted.items() if before.get(each) != what}
+        # A topic that was made anew has another id: the old one is forgotten, the new one added.
+        gone = {
+            each: what.topic_id
+            for each, what in before.items()
+            if each not in wanted or wanted[each].topic_id != what.topic_id
+        }
+        return SessionRequest(self._id, self._epoch, changed, gone)
+
+    def answered(self, session_id: int) -> None:
+        """The request was taken; session id 0 means that the broker keeps no session."""
+        if session_id == 0:
+            self.reset()
+        elif self._epoch == INITIAL_EPOCH or session_id == self._id:
+            self._id = session_id
+            self._epoch = 1 if self._epoch == (1 << 31) - 1 else self._epoch + 1
+        else:
+            self.reset()
+
+    def reset(self) -> None:
+        """The broker does not remember, or nobody knows whether it does: begin anew."""
+        self._id, self._epoch = 0, INITIAL_EPOCH
+        self.partitions = {}

@@ -1,0 +1,91 @@
+"""Records of one partition as a Fetch answer brought them, handed out little by little.
+
+Source: CompletedFetch.java; KIP-98, Consumer (read_committed).
+
+A read_committed consumer skips the records of aborted transactions. The broker names them
+(FetchResponse.json, AbortedTransactions: producer id and first offset, in order); from its first
+offset on, everything of that producer is dropped until the ABORT marker that ends the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.client.values import ConsumerRecord, TimestampType, TopicPartition
+from reference_impl.wire import (
+    BatchHeader,
+    ControlRecordType,
+    RecordBatch,
+    Struct,
+    batches,
+    control_type,
+)
+
+
+class FetchedPartition:
+    """What was fetched of one partition, and how much of it has been handed out."""
+
+    def __init__(
+        self, partition: TopicPartition, offset: int, row: Struct, *, is_read_committed: bool
+    ) -> None:
+        self.partition = partition
+        self.next_offset = offset
+        """The offset after what was handed out, or skipped on the way."""
+        self.leader_epoch = -1
+        self.is_drained = False
+        aborted = row.aborted_transactions if is_read_committed else None
+        self._aborted = [(each.first_offset, each.producer_id) for each in aborted or []]
+        self._aborted.sort(reverse=True)
+        self._aborting: set[int] = set()
+        self._records = self._read(row.records or b"")
+
+    def take(self, count: int) -> list[ConsumerRecord]:
+        """The next records, at most so many. Raises CorruptRecord; what came before was good."""
+        taken: list[ConsumerRecord] = []
+        while len(taken) < count:
+            record = next(self._records, None)
+            if record is None:
+                self.is_drained = True
+                break
+            self.next_offset = record.offset + 1
+            self.leader_epoch = record.leader_epoch
+            taken.append(record)
+        return taken
+
+    def _read(self, data: bytes | memoryview) -> Iterator[ConsumerRecord]:
+        # A Fetch answer may end inside a batch (max_bytes): the rest comes with the next one.
+        for header, start, _ in batches(data, allow_partial=True):
+            while self._aborted and self._aborted[-1][0] <= header.last_offset:
+                self._aborting.add(self._aborted.pop()[1])
+            if header.is_control:
+                if header.producer_id in self._aborting and self._is_abort(data, start):
+                    self._aborting.discard(header.producer_id)
+            elif not self._is_aborted(header):
+                yield from self._records_of(data, start)
+            self.next_offset = max(self.next_offset, header.last_offset + 1)
+
+    def _is_aborted(self, header: BatchHeader) -> bool:
+        return header.is_transactional and header.producer_id in self._aborting
+
+    def _is_abort(self, data: bytes | memoryview, start: int) -> bool:
+        batch, _ = RecordBatch.decode(data, start)
+        return any(control_type(record) is ControlRecordType.ABORT for record in batch.records)
+
+    def _records_of(self, data: bytes | memoryview, start: int) -> Iterator[ConsumerRecord]:
+        batch, _ = RecordBatch.decode(data, start)  # checks the CRC
+        kind = (
+            TimestampType.LOG_APPEND_TIME if batch.is_log_append_time else TimestampType.CREATE_TIME
+        )
+        for offset, record in batch.offsets():
+            if offset < self.next_offset:
+                continue  # the batch begins before what was asked for
+            yield ConsumerRecord(
+                *self.partition,
+                offset,
+                batch.timestamp_of(record),
+                kind,
+                record.key,
+                record.value,
+                tuple(record.headers),
+                batch.partition_leader_epoch,
+            )

@@ -1,0 +1,206 @@
+"""Offsets of a group: committed to and fetched from its coordinator.
+
+Source: OffsetCommitRequest.json, OffsetFetchRequest.json; KIP-447 (only stable offsets: a
+transaction under way may still change them); ConsumerCoordinator.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from reference_impl.client.config import Config
+from reference_impl.client.coordinators import Coordinators, KeyType
+from reference_impl.client.effects import Lane
+from reference_impl.client.errors import (
+    COORDINATOR_MOVED,
+    ClientError,
+    Refusal,
+    TimedOut,
+    is_retriable,
+)
+from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.network import Failure, Network, Node
+from reference_impl.client.transactions import by_topic
+from reference_impl.client.values import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    TopicPartition,
+)
+from reference_impl.wire import ApiKey, Struct, request_definition
+
+VERSION_WITH_TOPIC_NAMES = 9
+"""Later versions of both APIs speak of topics by id only (KIP-848), and a name is always known."""
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+OnFetched = Callable[[dict[TopicPartition, OffsetAndMetadata]], None]
+OnFailed = Callable[[ClientError], None]
+
+
+class GroupOffsets:
+    """Asks the coordinator of one group about its offsets, again and again if need be."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        network: Network,
+        config: Config,
+        coordinators: Coordinators,
+        member: Callable[[], ConsumerGroupMetadata],
+        evicted: Callable[[int], None],
+    ) -> None:
+        self._kernel = kernel
+        self._network = network
+        self._coordinators = coordinators
+        self._member = member
+        self._evicted = evicted
+        """Told of answers which say that we are no member any more."""
+        self._key = (KeyType.GROUP, config["group.id"])
+        self._timeout_ms: int = config["default.api.timeout.ms"]
+        self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
+        self._retries = 0
+
+    def commit(self, offsets: Offsets, on_done: Callable[[ClientError | None], None]) -> None:
+        """Commit; `on_done` hears once of the error, or of None."""
+        if not offsets:
+            on_done(None)
+            return
+        of = request_definition(ApiKey.OFFSET_COMMIT)
+
+        def row(key: TopicPartition) -> Struct:
+            offset = offsets[key]
+            return of.struct(
+                "OffsetCommitRequestPartition",
+                partition_index=key.partition,
+                committed_offset=offset.offset,
+                committed_leader_epoch=offset.leader_epoch,
+                committed_metadata=offset.metadata,
+            )
+
+        topics = [
+            of.struct(
+                "OffsetCommitRequestTopic",
+                name=topic,
+                partitions=[row(TopicPartition(topic, index)) for index in indexes],
+            )
+            for topic, indexes in by_topic(offsets).items()
+        ]
+        member = self._member()
+        body = of.new(
+            group_id=member.group_id,
+            generation_id_or_member_epoch=member.generation_id,
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            topics=topics,
+        )
+
+        def answered(answer: Struct) -> int:
+            codes = [row.error_code for topic in answer.topics for row in topic.partitions]
+            code = next((code for code in codes if code), 0)
+            if not code:
+                on_done(None)
+            elif code not in COORDINATOR_MOVED and not is_retriable(code):
+                if member == self._member():  # else it is about what we were before
+                    self._evicted(code)
+                on_done(Refusal(code, "committing offsets"))
+            return code
+
+        self._ask(ApiKey.OFFSET_COMMIT, body, answered, on_done)
+
+    def fetch(
+        self, partitions: Collection[TopicPartition], on_fetched: OnFetched, on_failed: OnFailed
+    ) -> None:
+        """What is committed for these partitions, those without a commit left out."""
+        of = request_definition(ApiKey.OFFSET_FETCH)
+        topics = by_topic(partitions)
+        group_id = self._key[1]
+        body = of.new(
+            group_id=group_id,
+            topics=[
+                of.struct("OffsetFetchRequestTopic", name=topic, partition_indexes=indexes)
+                for topic, indexes in topics.items()
+            ],
+            groups=[
+                of.struct(
+                    "OffsetFetchRequestGroup",
+                    group_id=group_id,
+                    topics=[
+                        of.struct("OffsetFetchRequestTopics", name=topic, partition_indexes=indexes)
+                        for topic, indexes in topics.items()
+                    ],
+                )
+            ],
+            require_stable=True,
+        )
+
+        def answered(answer: Struct) -> int:
+            # [New in v8: KIP-709] One row per group; older versions answer in the message itself.
+            group = answer.groups[0] if answer.groups else answer
+            codes = [row.error_code for topic in group.topics for row in topic.partitions]
+            code = group.error_code or next((code for code in codes if code), 0)
+            if not code:
+                on_fetched(
+                    {
+                        TopicPartition(topic.name, row.partition_index): OffsetAndMetadata(
+                            row.committed_offset, row.metadata or "", row.committed_leader_epoch
+                        )
+                        for topic in group.topics
+                        for row in topic.partitions
+                        if row.committed_offset >= 0
+                    }
+                )
+            elif code not in COORDINATOR_MOVED and not is_retriable(code):
+                on_failed(Refusal(code, "fetching committed offsets"))
+            return int(code)
+
+        self._ask(ApiKey.OFFSET_FETCH, body, answered, on_failed)
+
+    def _ask(
+        self,
+        api_key: ApiKey,
+        body: Struct,
+        on_answer: Callable[[Struct], int],
+        on_failed: OnFailed,
+    ) -> None:
+        """Ask until there is an answer, or `default.api.timeout.ms` has passed."""
+        deadline_ms = self._kernel.monotonic_ms + self._timeout_ms
+        failures = 0
+
+        def again(why: str) -> None:
+            nonlocal failures
+            delay_ms = self._backoff.delay_ms(failures)
+            failures += 1
+            if self._kernel.monotonic_ms + delay_ms >= deadline_ms:
+                on_failed(TimedOut(f"{api_key.name}: not done in time: {why}"))
+                return
+            self._retries += 1
+            self._kernel.after(delay_ms, ("group offsets", self._retries), look_for)
+
+        def answered(answer: Struct) -> None:
+            code = on_answer(answer)
+            if code in COORDINATOR_MOVED:
+                self._coordinators.forget(self._key)
+            if code in COORDINATOR_MOVED or is_retriable(code):
+                again(Refusal(code, "the coordinator answers").name)
+
+        def failed(failure: Failure) -> None:
+            if failure.is_unsupported:
+                on_failed(ClientError("UNSUPPORTED_VERSION", failure.reason))
+                return
+            self._coordinators.forget(self._key)
+            again(failure.reason)
+
+        def found(node: Node) -> None:
+            self._network.ask(
+                node,
+                api_key,
+                body,
+                answered,
+                failed,
+                lane=Lane.COORDINATOR,
+                version_max=VERSION_WITH_TOPIC_NAMES,
+            )
+
+        def look_for() -> None:
+            self._coordinators.find(self._key, found, on_failed)
+
+        look_for()

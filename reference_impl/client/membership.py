@@ -1,0 +1,524 @@
+"""Membership in a classic group: join, sync, heartbeat, and give up what others are to get.
+
+Source: AbstractCoordinator.java, ConsumerCoordinator.java; KIP-62 (poll interval), KIP-345 (static
+members), KIP-394 (a member id first), KIP-429 (cooperative), KIP-814 (skip_assignment).
+
+A rebalance begins only inside a poll: an application never loses a partition while it works on
+records that an earlier poll has given it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from reference_impl.client.assignors import (
+    ASSIGNORS,
+    Assignor,
+    MemberSubscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from reference_impl.client.assignors.protocol import NO_GENERATION
+from reference_impl.client.config import Config
+from reference_impl.client.coordinators import Coordinators, KeyType
+from reference_impl.client.effects import Change, Lane, PartitionsChanged
+from reference_impl.client.errors import (
+    COORDINATOR_MOVED,
+    ClientError,
+    IllegalState,
+    Refusal,
+    is_retriable,
+)
+from reference_impl.client.group_offsets import GroupOffsets
+from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.membership_states import Move, State, next_state
+from reference_impl.client.metadata import Metadata
+from reference_impl.client.network import Failure, Network, Node
+from reference_impl.client.subscription import Mode, Subscription
+from reference_impl.client.values import ConsumerGroupMetadata, TopicPartition
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+PROTOCOL_TYPE = "consumer"
+JOIN_GRACE_MS = 5_000
+"""How much longer than the rebalance time-out an answer to JoinGroup may take
+(AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE)."""
+EVICTED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
+"""The group has gone on without us: what we had, others may have."""
+
+
+class Membership:
+    """One consumer as a member of its group."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        network: Network,
+        metadata: Metadata,
+        config: Config,
+        subscription: Subscription,
+        coordinators: Coordinators,
+    ) -> None:
+        self._kernel = kernel
+        self._network = network
+        self._metadata = metadata
+        self._config = config
+        self._subscription = subscription
+        self._coordinators = coordinators
+        self._key = (KeyType.GROUP, config["group.id"])
+        self._instance_id: str | None = config["group.instance.id"]
+        self._assignors: dict[str, Assignor] = {}
+        for name in config["partition.assignment.strategy"]:
+            assignor = ASSIGNORS[name]()
+            self._assignors[assignor.name] = assignor
+        # The protocol which all of them can do (ConsumerCoordinator's constructor).
+        self.is_cooperative = all(each.is_cooperative for each in self._assignors.values())
+        self.offsets = GroupOffsets(
+            kernel, network, config, coordinators, self.group_metadata, self.evicted
+        )
+        self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
+        self.state = State.UNJOINED
+        self.error: ClientError | None = None
+        """To be raised by the next poll."""
+        self._member_id = ""
+        self._generation = NO_GENERATION
+        self._must_join = True
+        self._has_lost = False
+        """The group has taken away what we hold; nothing can be committed for it."""
+        self._is_busy = False
+        """A step of a rebalance is under way, or waits to be tried again."""
+        self._is_giving_up = False
+        """Partitions are being committed and revoked; nothing else begins before that is done."""
+        self._eager_owned: tuple[TopicPartition, ...] = ()
+        self._after_change: Callable[[], None] | None = None
+        self._to_assign: Struct | None = None
+        """As the leader: the members, to be served once the metadata of all topics is known."""
+        self._counts: dict[str, int] | None = None
+        """As the leader: how many partitions each topic had in the last assignment."""
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Who we are, to the coordinator."""
+        return ConsumerGroupMetadata(
+            self._key[1], self._generation, self._member_id, self._instance_id
+        )
+
+    # --- what the consumer tells us -----------------------------------------------------------
+
+    def subscribed(self) -> None:
+        """The topics have changed."""
+        self._must_join = True
+
+    def poll_begins(self) -> None:
+        """The application is alive."""
+        self._kernel.cancel(("poll",))
+
+    def poll_ends(self) -> None:
+        """Its next poll must come within `max.poll.interval.ms`."""
+        if self._member_id:
+            self._kernel.after(self._config["max.poll.interval.ms"], ("poll",), self._is_silent)
+
+    def change_handled(self) -> None:
+        """The application is done with the last change of its partitions."""
+        if self._after_change is None:
+            raise IllegalState("there is no change of partitions to be handled")
+        then, self._after_change = self._after_change, None
+        then()
+
+    def metadata_changed(self) -> None:
+        """A leader shares out the partitions anew when their number has changed."""
+        if self._counts is not None and self._counts != self._partition_counts(self._counts):
+            self._must_join = True
+
+    def evicted(self, code: int) -> None:
+        """An answer says that we are no member any more, or must join again."""
+        if code in EVICTED:
+            self._forget_generation()
+        elif code == ErrorCode.REBALANCE_IN_PROGRESS:
+            self._must_join = True
+        elif code == ErrorCode.FENCED_INSTANCE_ID:
+            self.error = Refusal(code, "being a member of the group", fatal=True)
+            self._stop()
+
+    def take_error(self) -> ClientError | None:
+        """What went wrong since the last poll; what nothing mends is said again and again."""
+        error = self.error
+        if error is not None and not error.fatal:
+            self.error = None
+            self._must_join = True
+        return error
+
+    # --- rebalance ----------------------------------------------------------------------------
+
+    @property
+    def may_read(self) -> bool:
+        """What we hold is ours. Eager members hold nothing while they join."""
+        return self._after_change is None and not (self._has_lost and self._must_join)
+
+    def run(self, is_polling: bool) -> None:
+        """Go on with a rebalance, or begin one if it is needed and the application is polling."""
+        if self._subscription.mode is not Mode.GROUP or self.error is not None:
+            return
+        if self._to_assign is not None:
+            self._try_to_assign()
+        is_idle = not (self._is_busy or self._is_giving_up or self._after_change)
+        is_at_rest = self.state in (State.UNJOINED, State.STABLE)
+        if self._must_join and is_polling and is_idle and is_at_rest:
+            self._begin_rebalance()
+
+    def _begin_rebalance(self) -> None:
+        """ConsumerCoordinator.onJoinPrepare."""
+        self._is_busy = True
+        self._must_join = False
+        held = set(self._subscription.partitions)
+        topics = self._subscription.topics
+        if self._has_lost:
+            self._lose(held, self._join)
+        elif self.is_cooperative:
+            self.give_up({each for each in held if each.topic not in topics}, self._join)
+        else:
+            self.give_up(held, self._join)
+
+    def give_up(self, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
+        """Commit the positions (`enable.auto.commit`), tell the application, and let go."""
+        gone = tuple(sorted(partitions))
+        self._is_giving_up = True
+
+        def let_go() -> None:
+            self._is_giving_up = False
+            self._subscription.hold(self._subscription.partitions.keys() - set(gone))
+            then()
+
+        self._commit_positions(lambda: self._tell(Change.REVOKED, gone, let_go))
+
+    def _commit_positions(self, then: Callable[[], None]) -> None:
+        if self._config["enable.auto.commit"] and self._member_id:
+            # A commit that fails means that records are read again: at least once, as promised.
+            self.offsets.commit(self._subscription.positions(), lambda _: then())
+        else:
+            then()
+
+    def _lose(self, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
+        self._has_lost = False
+        lost = tuple(sorted(partitions))
+        self._subscription.hold(())
+        self._tell(Change.LOST, lost, then)
+
+    def _tell(
+        self, change: Change, partitions: tuple[TopicPartition, ...], then: Callable[[], None]
+    ) -> None:
+        if not partitions:
+            then()
+            return
+        self._kernel.emit(PartitionsChanged(change, partitions))
+        if self._subscription.is_listening:
+            self._after_change = then
+        else:
+            then()
+
+    def _join(self) -> None:
+        if self._has_lost:  # evicted on the way here
+            self._lose(self._subscription.partitions, self._join)
+            return
+        self._is_busy, self._must_join = True, False
+        self._move(Move.JOINS)
+        self._kernel.cancel(("heartbeat",))
+        of = request_definition(ApiKey.JOIN_GROUP)
+        owned = tuple(self._subscription.partitions)
+        protocols = [
+            of.struct(
+                "JoinGroupRequestProtocol",
+                name=name,
+                metadata=encode_subscription(
+                    MemberSubscription(
+                        self._subscription.topics,
+                        owned,
+                        self._generation,
+                        assignor.user_data(self._last_owned(owned), self._generation),
+                    )
+                ),
+            )
+            for name, assignor in self._assignors.items()
+        ]
+        rebalance_timeout_ms = self._config["max.poll.interval.ms"]
+        body = of.new(
+            group_id=self._key[1],
+            session_timeout_ms=self._config["session.timeout.ms"],
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            member_id=self._member_id,
+            group_instance_id=self._instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=protocols,
+        )
+        timeout_ms = max(self._config["request.timeout.ms"], rebalance_timeout_ms + JOIN_GRACE_MS)
+        self._ask(ApiKey.JOIN_GROUP, body, self._join_answered, timeout_ms)
+
+    def _last_owned(self, owned: tuple[TopicPartition, ...]) -> tuple[TopicPartition, ...]:
+        """An eager member has let go of everything, but a sticky assignor wants to know of what."""
+        return owned if self.is_cooperative else self._eager_owned
+
+    def _join_answered(self, answer: Struct) -> None:
+        code = answer.error_code
+        if code == ErrorCode.MEMBER_ID_REQUIRED:
+            self._member_id = answer.member_id  # KIP-394: come again with it, so that a lost
+            self._again(0)  # answer leaves no ghost behind
+            return
+        if not self._is_good(code, "joining the group"):
+            return
+        self._move(Move.JOINED)
+        self._member_id, self._generation = answer.member_id, answer.generation_id
+        self._counts = None
+        self._start_heartbeat()
+        if answer.leader != answer.member_id or answer.skip_assignment:
+            self._sync(answer.protocol_name, {})
+            return
+        self._to_assign = answer
+        self._metadata.want(*{t for member in self._members().values() for t in member.topics})
+        self._try_to_assign()
+
+    # --- the leader's part --------------------------------------------------------------------
+
+    def _members(self) -> dict[str, MemberSubscription]:
+        if self._to_assign is None:
+            return {}
+        return {
+            row.member_id: decode_subscription(row.metadata, row.group_instance_id)
+            for row in self._to_assign.members
+        }
+
+    def _partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
+        return {topic: len(self._metadata.partitions(topic)) for topic in topics}
+
+    def _try_to_assign(self) -> None:
+        members = self._members()
+        topics = sorted({topic for member in members.values() for topic in member.topics})
+        if self._to_assign is None or any(self._metadata.topic(each) is None for each in topics):
+            return  # each step tries again
+        protocol_name = self._to_assign.protocol_name
+        self._to_assign = None
+        self._counts = self._partition_counts(topics)
+        existing = {topic: count for topic, count in self._counts.items() if count}
+        assignment = self._assignors[protocol_name].assign(existing, members)
+        self._sync(
+            protocol_name,
+            {member_id: encode_assignment(each) for member_id, each in assignment.items()},
+        )
+
+    def _sync(self, protocol_name: str, assignments: dict[str, bytes]) -> None:
+        of = request_definition(ApiKey.SYNC_GROUP)
+        body = of.new(
+            group_id=self._key[1],
+            generation_id=self._generation,
+            member_id=self._member_id,
+            group_instance_id=self._instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=protocol_name,
+            assignments=[
+                of.struct("SyncGroupRequestAssignment", member_id=member_id, assignment=data)
+                for member_id, data in assignments.items()
+            ],
+        )
+        timeout_ms = self._config["max.poll.interval.ms"] + JOIN_GRACE_MS
+        self._ask(ApiKey.SYNC_GROUP, body, self._sync_answered, timeout_ms)
+
+    # --- the assignment -----------------------------------------------------------------------
+
+    def _sync_answered(self, answer: Struct) -> None:
+        if not self._is_good(answer.error_code, "getting the assignment of the group"):
+            return
+        self._move(Move.SYNCED)
+        self._is_busy = False
+        self._backoff.succeed()
+        assigned = set(decode_assignment(answer.assignment))
+        self._metadata.want(*{partition.topic for partition in assigned})
+        held = set(self._subscription.partitions)
+        gone = held - assigned
+        if gone:
+            self._must_join = True  # what we give up can now be assigned to somebody (KIP-429)
+        self.give_up(gone, lambda: self._take(assigned, assigned - held))
+
+    def _take(self, assigned: set[TopicPartition], new: set[TopicPartition]) -> None:
+        if self._has_lost:
+            return  # evicted while the application was told what it gives up
+        self._eager_owned = tuple(sorted(assigned))
+        self._subscription.hold(assigned)
+        self._tell(Change.ASSIGNED, tuple(sorted(new)), lambda: None)
+
+    # --- heartbeats ---------------------------------------------------------------------------
+
+    def _start_heartbeat(self) -> None:
+        self._kernel.after(self._config["heartbeat.interval.ms"], ("heartbeat",), self._heartbeat)
+        self._renew_session()
+
+    def _renew_session(self) -> None:
+        self._kernel.after(self._config["session.timeout.ms"], ("session",), self._session_over)
+
+    def _session_over(self) -> None:
+        """No answer for so long that the coordinator has dropped us, or is not one any more."""
+        self._coordinators.forget(self._key)
+        self._renew_session()
+
+    def _heartbeat(self) -> None:
+        self._kernel.after(self._config["heartbeat.interval.ms"], ("heartbeat",), self._heartbeat)
+        generation = self._generation
+        body = request_definition(ApiKey.HEARTBEAT).new(
+            group_id=self._key[1],
+            generation_id=generation,
+            member_id=self._member_id,
+            group_instance_id=self._instance_id,
+        )
+
+        def answered(answer: Struct) -> None:
+            if self._generation != generation:
+                return  # about what we were before
+            if answer.error_code == ErrorCode.NONE:
+                self._renew_session()
+            elif answer.error_code in COORDINATOR_MOVED:
+                self._coordinators.forget(self._key)
+            elif self.state is State.STABLE or answer.error_code in EVICTED:
+                self.evicted(answer.error_code)
+
+        def failed(_: Failure) -> None:
+            self._coordinators.forget(self._key)
+
+        def found(node: Node) -> None:
+            self._network.ask(node, ApiKey.HEARTBEAT, body, answered, failed, lane=Lane.COORDINATOR)
+
+        self._coordinators.find(self._key, found, lambda _: None)
+
+    # --- leaving ------------------------------------------------------------------------------
+
+    def _is_silent(self) -> None:
+        """No poll for `max.poll.interval.ms`: others shall go on with our partitions (KIP-62)."""
+        self._send_leave("the application has not polled for max.poll.interval.ms")
+        self._forget_generation()
+        self._stop()
+
+    def leave(self, then: Callable[[], None]) -> None:
+        """Give everything up and leave; a static member stays, it may come back (KIP-345)."""
+
+        def gone() -> None:
+            self._send_leave("the consumer is being closed or unsubscribed")
+            self._forget_generation()
+            self._has_lost = False
+            self._stop()
+            then()
+
+        self._after_change, self._is_giving_up = None, False
+        if self._has_lost:
+            self._lose(self._subscription.partitions, gone)
+        else:
+            self.give_up(self._subscription.partitions, gone)
+
+    def _send_leave(self, reason: str) -> None:
+        node = self._coordinators.known(self._key)
+        if self._instance_id is not None or not self._member_id or node is None:
+            return
+        of = request_definition(ApiKey.LEAVE_GROUP)
+        body = of.new(
+            group_id=self._key[1],
+            member_id=self._member_id,
+            members=[of.struct("MemberIdentity", member_id=self._member_id, reason=reason)],
+        )
+        # Nobody waits for the answer: if it gets lost, the session times out.
+        self._network.ask(
+            node,
+            ApiKey.LEAVE_GROUP,
+            body,
+            lambda _: None,
+            lambda _: None,
+            lane=Lane.COORDINATOR,
+        )
+
+    def _stop(self) -> None:
+        for timer in ("heartbeat", "session", "poll"):
+            self._kernel.cancel((timer,))
+
+    # --- asking -------------------------------------------------------------------------------
+
+    def _move(self, move: Move) -> None:
+        self.state = next_state(self.state, move)
+
+    def _forget_generation(self) -> None:
+        self._member_id, self._generation = "", NO_GENERATION
+        self._has_lost = bool(self._subscription.partitions)
+        self._eager_owned = ()
+        self._must_join = True
+        self._to_assign = self._counts = None
+        self._is_busy = False
+        self._kernel.cancel(("heartbeat",))
+        self._kernel.cancel(("session",))
+        self._move(Move.MUST_JOIN_AGAIN)
+
+    def _again(self, delay_ms: int) -> None:
+        """Join again after a while; whoever has joined has already given up what it must."""
+        self._move(Move.MUST_JOIN_AGAIN)
+        self._is_busy = True
+
+        def join() -> None:
+            if self._is_busy and self.state is State.UNJOINED:
+                self._join()
+
+        if delay_ms:
+            self._kernel.after(delay_ms, ("join",), join)
+        else:
+            join()
+
+    def _is_good(self, code: int, doing: str) -> bool:
+        """Judge an answer to JoinGroup or SyncGroup: go on (True), join again, or give up."""
+        if code == ErrorCode.NONE:
+            return True
+        if code in EVICTED:
+            self._forget_generation()
+        elif code == ErrorCode.REBALANCE_IN_PROGRESS:
+            self._again(0)
+        elif code in COORDINATOR_MOVED:
+            self._coordinators.forget(self._key)
+            self._again(self._backoff.fail())
+        elif is_retriable(code):
+            self._again(self._backoff.fail())
+        else:
+            self._move(Move.MUST_JOIN_AGAIN)
+            self._is_busy = False
+            self.error = Refusal(code, doing)
+        return False
+
+    def _ask(
+        self,
+        api_key: ApiKey,
+        body: Struct,
+        on_answer: Callable[[Struct], None],
+        timeout_ms: int,
+    ) -> None:
+        state = self.state
+
+        def answered(answer: Struct) -> None:
+            if self.state is state and self._is_busy:
+                on_answer(answer)
+
+        def failed(failure: Failure) -> None:
+            if self.state is not state or not self._is_busy:
+                return
+            if failure.is_unsupported:
+                not_found(ClientError("UNSUPPORTED_VERSION", failure.reason))
+                return
+            self._coordinators.forget(self._key)
+            self._again(self._backoff.fail())
+
+        def found(node: Node) -> None:
+            self._network.ask(
+                node,
+                api_key,
+                body,
+                answered,
+                failed,
+                lane=Lane.COORDINATOR,
+                timeout_ms=timeout_ms,
+            )
+
+        def not_found(error: ClientError) -> None:
+            self._move(Move.MUST_JOIN_AGAIN)
+            self._is_busy = False
+            self.error = error
+
+        self._coordinators.find(self._key, found, not_found)

@@ -1,0 +1,102 @@
+"""What a consumer reads, and where it is in each partition.
+
+Source: SubscriptionState.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from reference_impl.client.errors import IllegalState
+from reference_impl.client.values import OffsetAndMetadata, TopicPartition
+
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+"""As ListOffsetsRequest.json has them."""
+
+
+class Mode(Enum):
+    """Who decides what is read."""
+
+    NOBODY = auto()
+    GROUP = auto()
+    APPLICATION = auto()
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """One partition. It is fetched once the position is known."""
+
+    position: int | None = None
+    leader_epoch: int = -1
+    """Of the last record read: it is committed with the position (KIP-320)."""
+    reset_to: int | None = None
+    """A timestamp: the position is to be asked of the leader (ListOffsets)."""
+    is_paused: bool = False
+    is_looked_up: bool = False
+    """A question about the position is under way."""
+    high_watermark: int = -1
+    not_before_ms: int = 0
+
+    def seek(self, offset: int, leader_epoch: int = -1) -> None:
+        """Go on from here."""
+        self.position, self.leader_epoch, self.reset_to = offset, leader_epoch, None
+        self.not_before_ms = 0
+
+    def reset(self, timestamp_ms: int) -> None:
+        """Go on from where this timestamp is; the leader knows where."""
+        self.position, self.reset_to = None, timestamp_ms
+
+
+class Subscription:
+    """The partitions that are read."""
+
+    def __init__(self) -> None:
+        self.mode = Mode.NOBODY
+        self.topics: frozenset[str] = frozenset()
+        self.is_listening = False
+        self.partitions: dict[TopicPartition, PartitionState] = {}
+
+    def subscribe(self, topics: frozenset[str], *, is_listening: bool) -> None:
+        """The group will say which partitions."""
+        self._enter(Mode.GROUP)
+        self.topics, self.is_listening = topics, is_listening
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """The application says which partitions."""
+        self._enter(Mode.APPLICATION)
+        self.topics = frozenset(partition.topic for partition in partitions)
+        self.hold(partitions)
+
+    def _enter(self, mode: Mode) -> None:
+        if self.mode not in (Mode.NOBODY, mode):
+            raise IllegalState("subscribe and assign exclude each other: unsubscribe first")
+        self.mode = mode
+
+    def clear(self) -> None:
+        """Read nothing."""
+        self.mode, self.topics, self.is_listening = Mode.NOBODY, frozenset(), False
+        self.partitions = {}
+
+    def hold(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read exactly these; where a partition stays, its position stays."""
+        self.partitions = {
+            partition: self.partitions.get(partition, PartitionState())
+            for partition in sorted(partitions)
+        }
+
+    def state(self, partition: TopicPartition) -> PartitionState:
+        """One that is read now."""
+        if partition not in self.partitions:
+            raise IllegalState(f"{partition} is not assigned to this consumer")
+        return self.partitions[partition]
+
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What a commit without arguments commits."""
+        return {
+            partition: OffsetAndMetadata(state.position, leader_epoch=state.leader_epoch)
+            for partition, state in self.partitions.items()
+            if state.position is not None
+        }
