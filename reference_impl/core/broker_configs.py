@@ -42,6 +42,9 @@ _OBEYED = (
     ConfigKey("group.consumer.assignment.interval.ms", _I, "1000", 0),
     ConfigKey("group.consumer.assignors", _LIST, "uniform,range", one_of=("uniform", "range")),
     ConfigKey("group.consumer.heartbeat.interval.ms", _I, "5000", 1),
+    ConfigKey("group.consumer.max.assignment.interval.ms", _I, "15000", 0),
+    ConfigKey("group.consumer.max.heartbeat.interval.ms", _I, "15000", 1),
+    ConfigKey("group.consumer.max.session.timeout.ms", _I, "60000", 1),
     ConfigKey("group.consumer.max.size", _I, str(INT_MAX), 1),
     ConfigKey(
         "group.consumer.migration.policy",
@@ -49,6 +52,9 @@ _OBEYED = (
         "bidirectional",
         one_of=("disabled", "upgrade", "downgrade", "bidirectional"),
     ),
+    ConfigKey("group.consumer.min.assignment.interval.ms", _I, "0", 0),
+    ConfigKey("group.consumer.min.heartbeat.interval.ms", _I, "5000", 1),
+    ConfigKey("group.consumer.min.session.timeout.ms", _I, "45000", 1),
     ConfigKey("group.consumer.regex.refresh.interval.ms", _I, "600000", 10000),
     ConfigKey("group.consumer.session.timeout.ms", _I, "45000", 1),
     ConfigKey(
@@ -123,6 +129,9 @@ _COARSER = (
 
 # Accepted and checked, without effect here: they size what a one-thread, one-node broker lacks.
 IGNORED = (
+    ConfigKey("group.consumer.assignor.offload.enable", _B, "true"),
+    ConfigKey("group.coordinator.append.linger.ms", _I, "-1", -1),
+    ConfigKey("group.coordinator.threads", _I, "4", 1),
     ConfigKey("background.threads", _I, "10", 1),
     ConfigKey("compression.gzip.level", _I, "-1", -1, 9),
     ConfigKey("controlled.shutdown.enable", _B, "true"),
@@ -170,6 +179,7 @@ class BrokerConfig:
         config = cls(dict(given))
         config.check_listeners()
         config.check_super_users()
+        config.check_consumer_groups()
         return config
 
     def under(self, *layers: Mapping[str, str]) -> BrokerConfig:
@@ -215,6 +225,23 @@ class BrokerConfig:
                 raise BadConfig(
                     f"super.users: {user} is no principal; write each as User:NAME, separated by ;"
                 )
+
+    def check_consumer_groups(self) -> None:
+        """Raise BadConfig for periods out of their bounds (GroupCoordinatorConfig.java)."""
+        for period in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms"):
+            name = f"group.consumer.{period}"
+            low, high = (f"group.consumer.{bound}.{period}" for bound in ("min", "max"))
+            if not self.number(low) <= self.number(name) <= self.number(high):
+                raise BadConfig(
+                    f"{name}={self.number(name)}: it must lie between {low}={self.number(low)} and"
+                    f" {high}={self.number(high)}"
+                )
+        interval, timeout = (
+            "group.consumer.heartbeat.interval.ms",
+            "group.consumer.session.timeout.ms",
+        )
+        if self.number(interval) >= self.number(timeout):
+            raise BadConfig(f"{interval} must be less than {timeout}")
 
     def listener(self) -> Endpoint:
         """Where to listen. An empty host means all interfaces."""
