@@ -74,6 +74,8 @@ def _balance(
     moved = False
     while True:
         givers = [member_id for member_id in member_ids if held[member_id]]
+        if not givers:
+            return moved  # what the most loaded have left is of other topics
         giver = max(givers, key=lambda member_id: (len(parts[member_id]), member_id))
         taker = _least(parts, member_ids)
         if len(parts[giver]) - len(parts[taker]) <= 1:

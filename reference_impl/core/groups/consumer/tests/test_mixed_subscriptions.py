@@ -1,0 +1,41 @@
+"""The uniform assignor where members want different topics, on groups by chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from reference_impl.core.groups.consumer.assignors.spec import MemberSpec
+from reference_impl.core.groups.consumer.assignors.uniform_mixed import assign
+
+TOPICS = [UUID(int=number) for number in range(1, 6)]
+
+
+def group_by_chance(random: Random) -> tuple[list[MemberSpec], dict[UUID, int]]:
+    """Members which want some topics each, and have parts of an earlier, unfair assignment."""
+    counts = {topic: random.randint(1, 6) for topic in TOPICS}
+    wanted = [frozenset(random.sample(TOPICS, random.randint(0, 5))) for _ in range(4)]
+    parts: list[set[tuple[UUID, int]]] = [set() for _ in wanted]
+    for topic, count in counts.items():
+        for index in range(count):
+            if random.random() < 0.7:
+                random.choice(parts).add((topic, index))
+    members = [
+        MemberSpec(f"member-{number}", None, topics, frozenset(part))
+        for number, (topics, part) in enumerate(zip(wanted, parts, strict=True))
+    ]
+    return members, counts
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_every_wanted_partition_is_in_the_part_of_one_member_who_wants_it(seed: int) -> None:
+    members, counts = group_by_chance(Random(seed))
+    assignment = assign(members, counts)
+    wanted = set().union(*(member.topics for member in members))
+    times = Counter(key for part in assignment.values() for key in part)
+    assert times == {(topic, index): 1 for topic in wanted for index in range(counts[topic])}
+    for member in members:
+        assert {topic for topic, _ in assignment[member.member_id]} <= member.topics
