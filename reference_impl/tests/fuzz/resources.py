@@ -32,12 +32,10 @@ class Resources:
         self.resident.append(self.broker.resident_bytes())
 
     def check(self) -> None:
-        """Raise Violation if the memory grew since the first sample, or descriptors leak."""
-        growth = min(self.resident[-2:]) - self.resident[0]
+        """Raise Violation if the memory grew since the first samples, or descriptors leak."""
+        growth = min(self.resident[-2:]) - min(self.resident[:2])
         if growth > GROWTH_BYTES_MAX:
-            raise Violation(
-                f"memory grew from {self.resident[0] >> 20} to {self.resident[-1] >> 20} MiB"
-            )
+            raise Violation(f"memory grew: {[resident >> 20 for resident in self.resident]} MiB")
         deadline = time.monotonic() + PATIENCE_S
         while self.broker.descriptors() > self.descriptors_before:
             if time.monotonic() > deadline:
