@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
-from reference_impl.core import housekeeping
+from reference_impl.core import housekeeping, stray_directories
 from reference_impl.core.api import Api
 from reference_impl.core.broker_configs import BrokerConfig, Endpoint
 from reference_impl.core.controller.metadata_image import (
@@ -74,6 +74,9 @@ class Broker:
         self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots")
+        )
+        self._notes = list(
+            stray_directories.set_aside(storage, directory, self.image.topics, self.random_uuid)
         )
         self._lead_all_partitions()
         self.groups = GroupCoordinator(self)
@@ -180,6 +183,8 @@ class Broker:
 
     def start(self) -> Iterator[Effect]:
         """Say what recovery found, and begin to look after groups and logs."""
+        for note in self._notes:
+            yield Report(note)
         for log in self.logs.logs.values():
             for note in log.recovery_notes:
                 yield Report(note)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import IntEnum
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
@@ -106,5 +107,7 @@ def check_all(known: Mapping[str, ConfigKey], given: Mapping[str, str], what: st
     for name, text in given.items():
         key = known.get(name)
         if key is None:
-            raise BadConfig(f"Unknown {what} config name: {name}")
+            near = get_close_matches(name, known, n=1, cutoff=0.75)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise BadConfig(f"Unknown {what} config name: {name}{hint}")
         key.check(text)

@@ -12,6 +12,7 @@ from uuid import UUID
 from reference_impl.core.controller.metadata_image import MetadataImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.log.replaying import replaying
 from reference_impl.wire import (
     Record,
     RecordBatch,
@@ -35,10 +36,16 @@ class MetadataLog:
         self.log.high_watermark = self.log.log_end_offset
         last = self.log.latest_epoch
         self.epoch = 1 if last is None else last + 1
-        for batch in self.log.batches():
-            for record in RecordBatch.decode(batch)[0].records:
-                if record.value is not None:
-                    self.image.apply(decode_metadata_record(record.value)[1])
+        self._replay()
+
+    def _replay(self) -> None:
+        """Let the image say what the log says."""
+        for data in self.log.batches():
+            batch = RecordBatch.decode(data)[0]
+            with replaying(self.log.directory, batch.base_offset):
+                for record in batch.records:
+                    if record.value is not None:
+                        self.image.apply(decode_metadata_record(record.value)[1])
 
     @property
     def end_offset(self) -> int:

@@ -31,6 +31,7 @@ from reference_impl.core.groups.group_log import KeyValue
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets, TopicPartition
 from reference_impl.core.groups.pending_offsets import Commit, PendingOffsets
 from reference_impl.core.groups.states import Move, State
+from reference_impl.core.log.replaying import replaying
 from reference_impl.core.refused import Refused
 from reference_impl.wire import (
     ControlRecordType,
@@ -62,7 +63,9 @@ class GroupCoordinator:
         """When a topic was created last, as far as this process knows."""
         self.broker = broker
         for log_index, batch in self.log.replay():
-            self._apply_batch(log_index, batch)
+            directory = f"{broker.logs.path}/{group_log.TOPIC}-{log_index}"
+            with replaying(directory, batch.base_offset):
+                self._apply_batch(log_index, batch)
 
     @property
     def now_ms(self) -> int:

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from reference_impl.core.groups.group_log import keeper_of
+from reference_impl.core.log.replaying import replaying
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
@@ -76,7 +77,8 @@ class TransactionLog:
                 batch, _ = RecordBatch.decode(data)
                 for record in batch.records:
                     if record.key is not None and not batch.is_control:
-                        key, value = decode_record(record.key, record.value, MODULE)
+                        with replaying(partition.log.directory, batch.base_offset):
+                            key, value = decode_record(record.key, record.value, MODULE)
                         name = key.transactional_id
                         yield name, None if value is None else transaction_from(name, value)
 

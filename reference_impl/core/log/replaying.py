@@ -1,0 +1,22 @@
+"""Reading back what the broker itself keeps in logs: metadata, groups, transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.wire import Malformed
+
+
+@contextmanager
+def replaying(directory: str, offset: int) -> Iterator[None]:
+    """Say of which log, and where, a record is that cannot be understood."""
+    try:
+        yield
+    except Malformed as error:
+        raise CorruptLog(
+            directory,
+            f"the batch at offset {offset} cannot be understood: {error}; restore the directory"
+            " from a copy, or start with the version that wrote it",
+        ) from error
