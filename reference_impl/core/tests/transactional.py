@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_impl.core.tests.conversation import Conversation
 from reference_impl.core.tests.world import World
 from reference_impl.wire import (
     TRANSACTIONAL_BIT,
@@ -31,10 +32,12 @@ def transactional_world(config: dict[str, str] | None = None, **more: Any) -> Wo
     return world
 
 
-class Producer:
-    """One producer with a transactional id."""
+class TransactionalClient:
+    """One producer with a transactional id, wherever its broker is."""
 
-    def __init__(self, world: World, name: str = "tx", versions: dict[str, int] = CLASSIC) -> None:
+    def __init__(
+        self, world: Conversation, name: str = "tx", versions: dict[str, int] = CLASSIC
+    ) -> None:
         self.world = world
         self.name = name
         self.versions = versions
@@ -155,7 +158,15 @@ class Producer:
         return code
 
 
-def committed_offset(world: World, group: str = "g", *, stable: bool = False) -> tuple[int, int]:
+class Producer(TransactionalClient):
+    """A producer in a world whose time and life are in the test's hands."""
+
+    world: World
+
+
+def committed_offset(
+    world: Conversation, group: str = "g", *, stable: bool = False
+) -> tuple[int, int]:
     """(offset, error code) that the group is told of t-0."""
     of = request_definition(ApiKey.OFFSET_FETCH)
     answer = world.call(
@@ -169,7 +180,7 @@ def committed_offset(world: World, group: str = "g", *, stable: bool = False) ->
     return row.committed_offset, row.error_code
 
 
-def read_committed(world: World, topic: str = "t", partition: int = 0) -> list[str]:
+def read_committed(world: Conversation, topic: str = "t", partition: int = 0) -> list[str]:
     """What a consumer with isolation.level=read_committed delivers (KIP-98, Fetcher.java)."""
     found: list[str] = []
     offset = 0

@@ -1,0 +1,135 @@
+"""What tests ask a broker all the time, whoever carries the requests.
+
+`World` hands them to a node in the same process; the tests with kills send them over TCP.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_definition
+
+
+class Conversation:
+    """A broker that can be asked."""
+
+    now_ms: int
+    """What the client's clock says."""
+
+    def ask(self, api: ApiKey, version: int, body: Struct) -> Struct:
+        """The answer to one request."""
+        raise NotImplementedError
+
+    def call(self, api: ApiKey, version: int, **fields: Any) -> Struct:
+        """`ask`, with the fields of the request at hand."""
+        return self.ask(api, version, request_definition(api).new(**fields))
+
+    def create_topic(self, name: str, partitions: int = 1, **configs: str) -> Any:
+        """Make a topic; returns its id. Configs have `_` for `.`."""
+        of = request_definition(ApiKey.CREATE_TOPICS)
+        rows = [
+            of.struct("CreatableTopicConfig", name=key.replace("_", "."), value=value)
+            for key, value in configs.items()
+        ]
+        topic = of.struct(
+            "CreatableTopic",
+            name=name,
+            num_partitions=partitions,
+            replication_factor=-1,
+            configs=rows,
+        )
+        answer = self.call(ApiKey.CREATE_TOPICS, 7, topics=[topic])
+        assert answer.topics[0].error_code == 0, answer
+        return answer.topics[0].topic_id
+
+    def produce(
+        self,
+        topic: str,
+        *values: str,
+        partition: int = 0,
+        version: int = 9,
+        acks: int = -1,
+        raw: bytes | None = None,
+        transactional_id: str | None = None,
+        **batch: Any,
+    ) -> Struct:
+        """Append one batch; returns the partition's row of the answer."""
+        records = raw if raw is not None else self.batch(*values, **batch)
+        body = self.produce_body(topic, records, partition, acks, transactional_id)
+        answer = self.ask(ApiKey.PRODUCE, version, body)
+        row: Struct = answer.responses[0].partition_responses[0]
+        return row
+
+    def produce_body(
+        self,
+        topic: str,
+        records: bytes,
+        partition: int = 0,
+        acks: int = -1,
+        transactional_id: str | None = None,
+    ) -> Struct:
+        """A Produce of one partition (version 12 and below: by name)."""
+        of = request_definition(ApiKey.PRODUCE)
+        row = of.struct(
+            "PartitionProduceData", index=partition, records=memoryview(bytearray(records))
+        )
+        topic_row = of.struct("TopicProduceData", name=topic, partition_data=[row])
+        return of.new(
+            acks=acks, timeout_ms=1000, transactional_id=transactional_id, topic_data=[topic_row]
+        )
+
+    def batch(self, *values: str, **fields: Any) -> bytes:
+        """A batch of values, stamped now."""
+        fields.setdefault("base_timestamp", self.now_ms)
+        return RecordBatch([Record(value.encode()) for value in values], **fields).encode()
+
+    def fetch_body(self, topic: str, offset: int = 0, partition: int = 0, **fields: Any) -> Struct:
+        """A Fetch of one partition (version 12 and below: by name)."""
+        of = request_definition(ApiKey.FETCH)
+        fields = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **fields}
+        wanted = of.struct(
+            "FetchPartition",
+            partition=partition,
+            fetch_offset=offset,
+            partition_max_bytes=fields.pop("partition_max_bytes", 1 << 20),
+            current_leader_epoch=fields.pop("current_leader_epoch", -1),
+        )
+        topic_row = of.struct("FetchTopic", topic=topic, partitions=[wanted])
+        return of.new(topics=[topic_row], **fields)
+
+    def fetch(self, topic: str, offset: int = 0, partition: int = 0, **fields: Any) -> Struct:
+        """The row of one partition, read once."""
+        answer = self.ask(ApiKey.FETCH, 12, self.fetch_body(topic, offset, partition, **fields))
+        row: Struct = answer.responses[0].partitions[0]
+        return row
+
+    def read_all(self, topic: str, partition: int = 0) -> list[str]:
+        """Every value of a partition."""
+        found: list[str] = []
+        offset = 0
+        while True:
+            records = self.fetch(topic, offset, partition).records
+            if not records:
+                return found
+            for value in values_in(records):
+                found.append(value)
+            offset = end_of(records)
+
+
+def values_in(records: bytes) -> list[str]:
+    """The values of all batches."""
+    found, position = [], 0
+    while position < len(records):
+        batch, position = RecordBatch.decode(records, position)
+        if not batch.is_control:
+            found += [record.value.decode() for record in batch.records if record.value is not None]
+    return found
+
+
+def end_of(records: bytes) -> int:
+    """The offset after the last batch."""
+    position = end = 0
+    while position < len(records):
+        batch, position = RecordBatch.decode(records, position)
+        end = batch.base_offset + len(batch.records)
+    return end
