@@ -51,10 +51,17 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
     retention_ms = coordinator.broker.config.number("offsets.retention.minutes") * MINUTE_MS
     offsets = coordinator.offsets.of(group_id)
     pending = set(coordinator.pending_offsets.of(group_id))
+
+    def ends_ms(committed: CommittedOffset) -> int:
+        """When an offset expires: as its own commit said, or after the retention of all."""
+        if committed.expire_timestamp_ms != -1:
+            return committed.expire_timestamp_ms
+        return unused_since(committed) + retention_ms
+
     expired: list[TopicPartition] = [
         key
         for key, committed in offsets.items()
-        if coordinator.now_ms - unused_since(committed) >= retention_ms
+        if coordinator.now_ms >= ends_ms(committed)
         and key not in pending
         and not group.is_subscribed_to(key[0])
     ]

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 TOPIC = "__consumer_offsets"
 VERSIONS = {"OffsetCommitKey": 4, "GroupMetadataKey": 4}
 """Of the values; those of consumer groups have version 0."""
+EXPIRING = 1
+"""Of the value of a commit that says when it ends (newOffsetCommitRecord)."""
 KeyValue = tuple[Struct, Struct | None]
 
 
@@ -116,6 +118,8 @@ class GroupLog:
 
 def _record(key: Struct, value: Struct | None) -> Record:
     version = VERSIONS.get(type(key).__name__, 0)
+    if value is not None and getattr(value, "expire_timestamp", -1) != -1:
+        version = EXPIRING  # newer ones have no place for it
     key_bytes, value_bytes = encode_record(key, value, version)
     return Record(value_bytes, key_bytes)
 
@@ -133,6 +137,7 @@ def offset_record(
         metadata=committed.metadata,
         commit_timestamp=committed.commit_timestamp_ms,
         topic_id=committed.topic_id,
+        expire_timestamp=committed.expire_timestamp_ms,
     )
 
 
@@ -145,6 +150,7 @@ def committed_from(value: Struct, log_offset: int) -> CommittedOffset:
         value.commit_timestamp,
         value.topic_id,
         log_offset,
+        value.expire_timestamp,
     )
 
 

@@ -32,6 +32,8 @@ class CommittedOffset:
     topic_id: UUID = ZERO_UUID
     log_offset: int = -1
     """Of the record: a commit that was pending does not undo one that was written after it."""
+    expire_timestamp_ms: int = -1
+    """When it ends, if its client said so (OffsetCommit v2-4), as all others (KIP-211) if not."""
 
 
 TopicPartition = tuple[str, int]
@@ -103,9 +105,10 @@ def check_classic_commit(group: ClassicGroup, committer: Committer) -> None:
 
 
 def commits_of(
-    broker: Broker, wanted: list[Wanted]
+    broker: Broker, wanted: list[Wanted], retention_ms: int = -1
 ) -> list[tuple[TopicPartition, CommittedOffset]]:
     """What is asked for, without what has too much metadata: those rows get their error."""
+    expires_ms = -1 if retention_ms == -1 else broker.now_ms + retention_ms
     found: list[tuple[TopicPartition, CommittedOffset]] = []
     longest = broker.config.number("offset.metadata.max.bytes")
     for image, partition, row in wanted:
@@ -119,6 +122,7 @@ def commits_of(
             metadata,
             broker.now_ms,
             image.topic_id,
+            expire_timestamp_ms=expires_ms,
         )
         found.append(((image.name, partition.partition_index), committed))
     return found

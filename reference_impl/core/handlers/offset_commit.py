@@ -83,7 +83,8 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[E
         request.api_version,
     )
     check_commit(broker, group, committer, wanted)
-    commits = commits_of(broker, wanted)
+    # [Modified in v5: KIP-211]
+    commits = commits_of(broker, wanted, body.retention_time_ms)
     # APPLY: only once it is in the log, it counts.
     broker.groups.commit(body.group_id, commits)
     if isinstance(group, ConsumerGroup):

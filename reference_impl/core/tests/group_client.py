@@ -97,7 +97,7 @@ class Client:
         code: int = answer.members[0].error_code
         return code
 
-    def commit(self, offset: int, **fields: object) -> int:
+    def commit(self, offset: int, version: int = 9, **fields: object) -> int:
         row = COMMIT.struct(
             "OffsetCommitRequestPartition",
             partition_index=0,
@@ -113,7 +113,7 @@ class Client:
             "topics": [topic],
             **fields,
         }
-        answer = self.world.call(ApiKey.OFFSET_COMMIT, 9, self.number, **body)
+        answer = self.world.call(ApiKey.OFFSET_COMMIT, version, self.number, **body)
         code: int = answer.topics[0].partitions[0].error_code
         return code
 

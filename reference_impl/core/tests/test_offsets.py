@@ -72,6 +72,21 @@ def test_commits_end_with_their_topic(world: World) -> None:
     assert committed(world) == -1
 
 
+def test_an_old_client_says_how_long_its_commit_is_kept() -> None:
+    world = new_world(offsets_retention_check_interval_ms="1000", offsets_retention_minutes="1")
+    Client(world, 9).commit(3, 4, retention_time_ms=5_000)
+    world.kill()  # it is in the log, in a version of the record that has a place for it
+    world.wait(4_000)
+    assert committed(world) == 3
+    world.wait(2_000)
+    assert committed(world) == -1
+    Client(world, 9).commit(4, 4)
+    world.wait(59_000)
+    assert committed(world) == 4
+    world.wait(2_000)
+    assert committed(world) == -1
+
+
 def test_only_groups_without_members_are_deleted(world: World) -> None:
     one, two = stable_pair(world)
     one.commit(1)
