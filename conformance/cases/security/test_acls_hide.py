@@ -1,0 +1,294 @@
+"""What one may not see is not there: lists, bit fields, names behind ids. SEC-09, SEC-10.
+
+Source: KafkaApis.scala, AuthorizerIntegrationTest.scala; KIP-430 (authorized operations).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.case import case, expect
+from conformance.cases.offsets.offsets import commit
+from conformance.controlled import CONTROLLED, Guest, codes_in
+from conformance.transactions import Producer
+from conformance.wire import Wire, eventually, part
+from reference_impl.wire import ZERO_UUID, ErrorCode, Struct
+from reference_impl.wire.acls import AclOperation, ResourceType
+
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
+TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
+OF = AclOperation
+DESCRIBE = AclOperation.DESCRIBE
+NOT_TOLD = -(2**31)
+
+
+def wanted(name: str) -> list[Struct]:
+    """Metadata of one topic."""
+    return [part("Metadata", "MetadataRequestTopic", name=name)]
+
+
+@case("SEC-10", "Metadata", spec="KafkaApis.handleTopicMetadataRequest", priority="P1",
+      config=CONTROLLED)  # fmt: skip
+def test_metadata_of_all_topics_leaves_out_those_one_may_not_describe(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """Asked for all topics, Metadata names those which the client may describe and no others; what
+    it names is complete."""
+    mine, other = wire.create_topic(partitions=2), wire.create_topic()
+    every: dict[str, list[Struct] | None] = {"topics": [] if version == 0 else None}
+    none = alice.call("Metadata", version, **every)
+    expect([topic.name for topic in none.topics], [], "topics without any permission")
+    alice.may(DESCRIBE, TOPIC, mine.name)
+    found = alice.call("Metadata", version, **every).topics
+    expect([(t.name, len(t.partitions)) for t in found], [(mine.name, 2)], "topics")
+    everything = {topic.name for topic in wire.call("Metadata", version, **every).topics}
+    expect(sorted(everything & {mine.name, other.name}), sorted([mine.name, other.name]), "all")
+
+
+@case("SEC-10", "DescribeTopicPartitions", spec="DescribeTopicPartitionsRequestHandler.java",
+      priority="P1", config=CONTROLLED)  # fmt: skip
+def test_describe_topic_partitions_leaves_out_what_one_may_not_describe(
+    wire: Wire, alice: Guest
+) -> None:
+    """Asked for all topics, it names those which the client may describe and no others."""
+    mine = wire.create_topic()
+    wire.create_topic()
+    alice.may(DESCRIBE, TOPIC, mine.name)
+    answer = alice.call("DescribeTopicPartitions", topics=[], response_partition_limit=2000)
+    expect([topic.name for topic in answer.topics], [mine.name], "topics")
+
+
+@case("SEC-10", "Metadata", versions=(1, 13), spec="KafkaApis.handleTopicMetadataRequest",
+      priority="P1", config=CONTROLLED)  # fmt: skip
+def test_metadata_of_a_topic_one_may_not_describe_tells_nothing(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """Asked for by its name, a topic gets TOPIC_AUTHORIZATION_FAILED (29) without id or partitions,
+    and is not internal, whether it exists or not; a missing one is not created."""
+    commit(wire, wire.new_name("group"), wire.create_topic(), {0: 0})  # __consumer_offsets exists
+    missing = wire.new_name()
+    for name in (wire.create_topic().name, missing, "__consumer_offsets"):
+        answer = alice.call("Metadata", version, topics=wanted(name),
+                            allow_auto_topic_creation=True)  # fmt: skip
+        (topic,) = answer.topics
+        told = (topic.error_code, topic.name, topic.topic_id, topic.is_internal, topic.partitions)
+        expect(told, (DENIED, name, ZERO_UUID, False, []), "the topic's row")
+    error = wire.topic_metadata(missing).error_code
+    expect(error, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of the missing topic")
+
+
+@case("SEC-10", "Metadata", versions=(12, 13), spec="KIP-516; KafkaApis.handleTopicMetadataRequest",
+      priority="P1", config=CONTROLLED)  # fmt: skip
+def test_metadata_by_id_tells_no_name(wire: Wire, alice: Guest, version: int) -> None:
+    """Asked for by its id, a topic that the client may not describe gets 29, without its name."""
+    topic = wire.create_topic()
+    row = part("Metadata", "MetadataRequestTopic", name=None, topic_id=topic.id)
+    (found,) = alice.call("Metadata", version, topics=[row]).topics
+    expect((found.error_code, found.name, found.topic_id), (DENIED, None, topic.id), "row")
+    alice.may(DESCRIBE, TOPIC, topic.name)
+    (found,) = alice.call("Metadata", version, topics=[row]).topics
+    expect((found.error_code, found.name), (ErrorCode.NONE, topic.name), "row with DESCRIBE")
+
+
+@pytest.mark.parametrize("by", ["topic", "cluster"])
+@case("SEC-10", "Metadata", versions=(4, 13), spec="KafkaApis.handleTopicMetadataRequest",
+      priority="P1", config=CONTROLLED)  # fmt: skip
+def test_metadata_creates_a_topic_for_who_may_create(
+    wire: Wire, alice: Guest, version: int, by: str
+) -> None:
+    """With auto.create.topics.enable a missing topic that the client may describe, but not create,
+    gets 29 and is not created; with CREATE of the topic or of the cluster it is."""
+    name = wire.new_name()
+    alice.may(DESCRIBE, TOPIC, name)
+    fields = {"topics": wanted(name), "allow_auto_topic_creation": True}
+    (topic,) = alice.call("Metadata", version, **fields).topics
+    expect(topic.error_code, DENIED, "error without CREATE")
+    error = wire.topic_metadata(name).error_code
+    expect(error, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of the topic, asked by who may")
+    alice.may(OF.CREATE, *((TOPIC, name) if by == "topic" else (CLUSTER,)))
+    eventually(
+        lambda: codes_in(alice.call("Metadata", version, **fields)),
+        lambda codes: not codes,
+        "the topic is created and described",
+    )
+
+
+@case("SEC-09", "DeleteTopics", versions=(6, 6), spec="ControllerApis.deleteTopics", priority="P1",
+      config=CONTROLLED)  # fmt: skip
+def test_a_deletion_by_id_that_is_refused_tells_the_name_to_who_may_describe(
+    wire: Wire, alice: Guest
+) -> None:
+    """DeleteTopics by id gets 29 without DELETE; the answer has the topic's name only with
+    DESCRIBE. With DELETE the topic goes."""
+    topic = wire.create_topic()
+
+    def deleted() -> tuple[int, str | None]:
+        row = part("DeleteTopics", "DeleteTopicState", name=None, topic_id=topic.id)
+        (answer,) = alice.call("DeleteTopics", topics=[row], timeout_ms=20_000).responses
+        expect(answer.topic_id, topic.id, "id in the answer")
+        return answer.error_code, answer.name
+
+    expect(deleted(), (DENIED, None), "(error, name)")
+    alice.may(DESCRIBE, TOPIC, topic.name)
+    expect(deleted(), (DENIED, topic.name), "(error, name) with DESCRIBE")
+    alice.may(OF.DELETE, TOPIC, topic.name)
+    expect(deleted(), (ErrorCode.NONE, topic.name), "(error, name) with DELETE")
+
+
+@case("SEC-09", "DeleteTopics", versions=(1, 5), spec="ControllerApis.deleteTopics", priority="P1",
+      config=CONTROLLED)  # fmt: skip
+def test_a_deletion_by_name_that_is_refused_tells_nothing(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """DeleteTopics by name gets 29 without DELETE, whether the topic exists or not; who may
+    describe it learns that it does not exist."""
+    topic, missing = wire.create_topic(), wire.new_name()
+
+    def deleted(name: str) -> int:
+        (row,) = alice.call("DeleteTopics", version, topic_names=[name], timeout_ms=9000).responses
+        return int(row.error_code)
+
+    expect([deleted(name) for name in (topic.name, missing)], [DENIED, DENIED], "errors")
+    for name in (topic.name, missing):
+        alice.may(DESCRIBE, TOPIC, name)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    expect([deleted(topic.name), deleted(missing)], [DENIED, unknown], "errors with DESCRIBE")
+    alice.may(OF.DELETE, TOPIC, topic.name)
+    expect(deleted(topic.name), ErrorCode.NONE, "error with DELETE")
+
+
+@case("SEC-09", "CreateTopics", versions=(5, 7), spec="KIP-525; ReplicationControlManager.java",
+      priority="P1", config=CONTROLLED)  # fmt: skip
+def test_who_may_not_describe_configs_creates_a_topic_without_seeing_them(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """CreateTopics with CREATE alone makes the topic, but its answer has no configurations, only
+    TOPIC_AUTHORIZATION_FAILED (29) in their place; with DESCRIBE_CONFIGS it has them."""
+    name = wire.new_name()
+    alice.may(OF.CREATE, TOPIC, name)
+    row = part("CreateTopics", "CreatableTopic", name=name, num_partitions=1, replication_factor=1)
+
+    def created() -> Struct:
+        answer = alice.call("CreateTopics", version, topics=[row], timeout_ms=20_000,
+                            validate_only=True)  # fmt: skip
+        found: Struct = answer.topics[0]
+        return found
+
+    hidden = created()
+    told = (hidden.error_code, hidden.topic_config_error_code, hidden.num_partitions,
+            hidden.replication_factor, hidden.configs or [])  # fmt: skip
+    expect(told, (ErrorCode.NONE, DENIED, -1, -1, []), "the topic's row")
+    alice.may(OF.DESCRIBE_CONFIGS, TOPIC, name)
+    seen = created()
+    codes = (seen.error_code, seen.topic_config_error_code)
+    expect(codes, (ErrorCode.NONE, ErrorCode.NONE), "errors with DESCRIBE_CONFIGS")
+    expect((seen.num_partitions, bool(seen.configs)), (1, True), "(partitions, configurations)")
+
+
+@case("SEC-09", "ListGroups", spec="KafkaApis.handleListGroupsRequest", priority="P1",
+      config=CONTROLLED)  # fmt: skip
+def test_list_groups_leaves_out_those_one_may_not_describe(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """ListGroups names the groups that the client may describe, without an error; all of them to
+    who may describe the cluster."""
+    topic = wire.create_topic()
+    mine, other = wire.new_name("group"), wire.new_name("group")
+    for group in (mine, other):
+        commit(wire, group, topic, {0: 0})
+
+    def listed() -> list[str]:
+        answer = alice.call("ListGroups", version)
+        expect(answer.error_code, ErrorCode.NONE, "ListGroups error")
+        return sorted({row.group_id for row in answer.groups} & {mine, other})
+
+    expect(listed(), [], "groups")
+    alice.may(OF.READ, GROUP, mine)
+    expect(listed(), [mine], "groups with READ of one")
+    alice.may(DESCRIBE, CLUSTER)
+    expect(listed(), sorted([mine, other]), "groups with DESCRIBE of the cluster")
+
+
+@case("SEC-09", "OffsetFetch", versions=(2, 9), spec="KafkaApis.fetchAllOffsetsForGroup",
+      priority="P1", config=CONTROLLED)  # fmt: skip
+def test_all_offsets_of_a_group_are_those_of_topics_one_may_describe(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """Asked for all offsets of a group, OffsetFetch leaves out topics that the client may not
+    describe."""
+    mine, other = wire.create_topic(), wire.create_topic()
+    group = wire.new_name("group")
+    for topic in (mine, other):
+        expect(commit(wire, group, topic, {0: 7}), {0: ErrorCode.NONE}, "OffsetCommit")
+    alice.may(DESCRIBE, GROUP, group)
+    alice.may(DESCRIBE, TOPIC, mine.name)
+    asked = part("OffsetFetch", "OffsetFetchRequestGroup", group_id=group, topics=None)
+    answer = alice.call("OffsetFetch", version, group_id=group, topics=None, groups=[asked])
+    found = answer if version < 8 else answer.groups[0]
+    expect(sorted(codes_in(answer)), [], "error codes")
+    expect([topic.name for topic in found.topics], [mine.name], "topics")
+
+
+@case("SEC-09", "ListTransactions", spec="KafkaApis.handleListTransactionsRequest", priority="P1",
+      config=CONTROLLED)  # fmt: skip
+def test_transactions_are_listed_and_described_as_far_as_one_may(wire: Wire, alice: Guest) -> None:
+    """ListTransactions leaves out transactional ids that the client may not describe, and
+    DescribeTransactions the topics that it may not."""
+    mine, other = Producer.ready(wire), Producer.ready(wire)
+    topic, hidden = wire.create_topic(), wire.create_topic()
+    for each in (topic, hidden):
+        mine.add_and_send(each, b"x")
+    alice.may(DESCRIBE, TRANSACTIONAL_ID, mine.transactional_id)
+    alice.may(DESCRIBE, TOPIC, topic.name)
+    listed = {row.transactional_id for row in alice.call("ListTransactions").transaction_states}
+    both = {mine.transactional_id, other.transactional_id}
+    expect(sorted(listed & both), [mine.transactional_id], "transactional ids")
+    ids = [mine.transactional_id]
+    (row,) = alice.call("DescribeTransactions", transactional_ids=ids).transaction_states
+    expect([each.topic for each in row.topics], [topic.name], "topics of the transaction")
+    mine.abort()
+
+
+def bits(*operations: AclOperation) -> int:
+    """Operations as KIP-430 writes them."""
+    return sum(1 << operation for operation in operations)
+
+
+@case("SEC-10", "Metadata", versions=(8, 13), spec="KIP-430", priority="P1", config=CONTROLLED)
+def test_authorized_operations_of_a_topic(wire: Wire, alice: Guest, version: int) -> None:
+    """topic_authorized_operations has a bit for each operation that the client may do, implied ones
+    among them."""
+    topic = wire.create_topic()
+    alice.may(OF.WRITE, TOPIC, topic.name)
+    alice.may(OF.ALTER_CONFIGS, TOPIC, topic.name)
+    answer = alice.call("Metadata", version, topics=wanted(topic.name),
+                        include_topic_authorized_operations=True)  # fmt: skip
+    expect(answer.topics[0].topic_authorized_operations,
+           bits(OF.WRITE, DESCRIBE, OF.ALTER_CONFIGS, OF.DESCRIBE_CONFIGS), "bits")  # fmt: skip
+
+
+@case("SEC-10", "DescribeCluster", spec="KIP-430, KIP-700", priority="P1", config=CONTROLLED)
+def test_authorized_operations_of_the_cluster(wire: Wire, alice: Guest, version: int) -> None:
+    """cluster_authorized_operations are 0 without DESCRIBE of the cluster; with it the bits of what
+    the client may do. Brokers are told to everybody."""
+    asked = {"include_cluster_authorized_operations": True}
+    answer = alice.call("DescribeCluster", version, **asked)
+    told = (answer.error_code, answer.cluster_authorized_operations, len(answer.brokers))
+    expect(told, (ErrorCode.NONE, 0, 1), "(error, bits, brokers)")
+    alice.may(OF.ALTER, CLUSTER)
+    answer = alice.call("DescribeCluster", version, **asked)
+    expect(answer.cluster_authorized_operations, bits(OF.ALTER, DESCRIBE), "bits with ALTER")
+    answer = alice.call("DescribeCluster", version)
+    expect(answer.cluster_authorized_operations, NOT_TOLD, "bits that were not asked for")
+
+
+@case("SEC-10", "DescribeGroups", versions=(3, 6), spec="KIP-430", priority="P1", config=CONTROLLED)
+def test_authorized_operations_of_a_group(wire: Wire, alice: Guest, version: int) -> None:
+    """authorized_operations of a group has the bits of what the client may do to it."""
+    group = wire.new_name("group")
+    commit(wire, group, wire.create_topic(), {0: 0})
+    alice.may(OF.DELETE, GROUP, group)
+    answer = alice.call("DescribeGroups", version, groups=[group],
+                        include_authorized_operations=True)  # fmt: skip
+    expect(answer.groups[0].authorized_operations, bits(OF.DELETE, DESCRIBE), "bits")
