@@ -37,7 +37,13 @@ IS_OK = pl.col("type") == Type.OK.value
 HAS_RECORD = IS_POLL & pl.col("offset").is_not_null()
 IS_DATA = HAS_RECORD & pl.col("control").is_null()
 
-KEY = list(PARTITION)
+PLACE = "place"
+"""The partition's number in this piece of the history: to group by one number costs a third of
+grouping by two texts and a number. `places` gives the names back."""
+
+KEY = [PLACE]
+
+CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
 
 def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
@@ -58,6 +64,34 @@ def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
         dict(known.iter_rows()), default=NO_TOPIC_ID, return_dtype=pl.String
     )
     return history.with_columns(topic_id=pl.coalesce("topic_id", only_id, pl.lit(NO_TOPIC_ID)))
+
+
+def places(events: pl.DataFrame) -> pl.DataFrame:
+    """place, topic, topic_id, partition of every partition of a piece."""
+    named = events.lazy().filter(pl.col("topic").is_not_null())
+    return named.select(PARTITION).unique().sort(PARTITION).with_row_index(PLACE).collect()
+
+
+def in_order(events: pl.DataFrame) -> pl.DataFrame:
+    """The rows by operation and record: as they were recorded, before shuffles."""
+    op, record = pl.col("op_id").diff(), pl.col("record_index").diff()
+    unordered = (op < 0) | ((op == 0) & (record < 0))
+    if events.select(unordered.any()).item():
+        return events.sort("op_id", "record_index")
+    return events
+
+
+def with_places(events: pl.DataFrame) -> pl.DataFrame:
+    """Adds `place`, null on rows that belong to no partition; the rows are put in order.
+
+    Texts of few values become categories, a quarter of the memory and of the time to compare.
+    """
+    texts = [column for column in CATEGORIES if column in events.columns]
+    events = in_order(events).with_columns(pl.col(texts).cast(pl.Categorical))
+    found = events.lazy().select(PARTITION).join(
+        places(events).lazy(), on=PARTITION, how="left", maintain_order="left", nulls_equal=True
+    )  # fmt: skip
+    return events.hstack(found.select(PLACE).collect())
 
 
 def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -132,7 +166,7 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
 
 
 def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
-    """Adds `outcome` to the rows of any number of whole partitions; needs `txn_outcome`.
+    """Adds `outcome` to the rows of any number of whole partitions; needs `place`, `txn_outcome`.
 
     The joins are done on the few columns that matter, in the order of the rows.
     """
@@ -183,7 +217,7 @@ def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> p
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     """The three steps in one process, for a history that fits into memory."""
-    events = with_topic_ids(history, topic_ids(history)).collect()
+    events = with_places(with_topic_ids(history, topic_ids(history)).collect())
     lazy = events.lazy()
     outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))
     return with_record_outcomes(with_transaction_outcomes(events, outcomes))

@@ -4,8 +4,9 @@ A kernel takes events of *any number of whole scopes* (all rows of a partition, 
 call judges a small history, and Spark hands it one piece of a large one. It is a pure function of
 the frame: the engines differ only in who cuts the pieces.
 
-`events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `outcome`, `txn_outcome`
-and `commit_asked_ns` (`ingest`); `topic_id` is never null.
+`events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `place` (the partition's
+number), `outcome`, `txn_outcome` and `commit_asked_ns` (`ingest`); `topic_id` is never null. Rows
+are in the order of `op_id` and `record_index`.
 """
 
 from __future__ import annotations

@@ -87,25 +87,23 @@ def coverage(events: pl.LazyFrame) -> pl.LazyFrame:
     """Partition, start, end, proof: every record in [start, end) was passed by some reader."""
     counted = events.filter(IS_DATA & (pl.col("outcome") != ABORTED).fill_null(True))
     grouped = pl.col("group").is_not_null()
-    alone = (
-        counted.filter(~grouped)
-        .sort("offset", "op_id", descending=[True, False])
-        .group_by(KEY)
-        .agg(end=pl.col("offset").first() + 1, proof=pl.col("op_id").first())
-        .select(*KEY, "end", "proof", start=pl.lit(0, dtype=pl.Int64))
-    )
-    positioned = (
-        counted.filter(grouped)
-        .sort("offset", "op_id", descending=[True, False])
-        .group_by(*KEY, "process", "session", "group")
-        .agg(
-            start=pl.col("offset").min(),
-            end=pl.col("offset").first() + 1,
-            proof=pl.col("op_id").first(),
-        )
-    )
+    alone = reached(counted.filter(~grouped), KEY).with_columns(start=pl.lit(0, dtype=pl.Int64))
+    positioned = reached(counted.filter(grouped), [*KEY, "process", "session", "group"])
     columns = [*KEY, "start", "end", "proof"]
     return pl.concat([p.select(columns) for p in (alone, positioned, whole_reads(events))])
+
+
+def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
+    """Each reader with start, end and proof: the first operation that was given the last record."""
+    ends = read.group_by(reader).agg(start=pl.min("offset"), last=pl.max("offset"))
+    last = [*reader, "last"]
+    return (
+        read.select(*reader, "op_id", last="offset")
+        .join(ends, on=last, nulls_equal=True)
+        .group_by(last)
+        .agg(pl.min("start"), proof=pl.min("op_id"))
+        .with_columns(end=pl.col("last") + 1)
+    )
 
 
 def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -7,8 +7,8 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.history import Type
-from linearizability.ingest import IS_DATA, IS_SEND, KEY, NO_TOPIC_ID
+from linearizability.history import PARTITION, Type
+from linearizability.ingest import IS_DATA, IS_SEND, NO_TOPIC_ID
 
 
 class PhantomRecords(Checker):
@@ -27,7 +27,7 @@ class PhantomRecords(Checker):
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         read = (
             events.filter(IS_DATA)
-            .group_by(*KEY, "offset", "value")
+            .group_by(*PARTITION, "offset", "value")
             .agg(op=pl.col("op_id").min())
             .with_row_index("read_row")
         )
@@ -50,7 +50,7 @@ class PhantomRecords(Checker):
             .with_columns(here=here, refused=pl.col("refused").fill_null(False))
             .group_by("read_row")
             .agg(
-                pl.col(*KEY, "offset", "value", "op").first(),
+                pl.col(*PARTITION, "offset", "value", "op").first(),
                 sent=pl.col("send_op").is_not_null().any(),
                 sent_here=pl.col("here").any(),
                 accepted_here=(pl.col("here") & ~pl.col("refused")).any(),
@@ -79,4 +79,4 @@ def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
     message = pl.format(
         "{} at offset {} of {}-{} {}", subject, "offset", "topic", "partition", what
     )
-    return describe(matched, [*KEY, "value"], kind, ["op", "send_ops"], message)
+    return describe(matched, [*PARTITION, "value"], kind, ["op", "send_ops"], message)

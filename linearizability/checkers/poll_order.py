@@ -15,11 +15,12 @@ operations begin a new session (history.COLUMNS, `session`)."""
 
 
 def steps(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Each record read with the one that the same reader was given before: before, before_op."""
+    """Each record read with the one that the same reader was given before: before, before_op.
+
+    The rows of a history stand in the order of operations (`checkers.base`)."""
     return (
         events.filter(HAS_RECORD)
         .select(*READER, "op_id", "record_index", "offset", "value")
-        .sort(*READER, "op_id", "record_index")
         .with_columns(
             before=pl.col("offset").shift(1).over(READER),
             before_op=pl.col("op_id").shift(1).over(READER),

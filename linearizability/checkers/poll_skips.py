@@ -72,12 +72,17 @@ def passed_over(jumps: pl.LazyFrame, log: pl.LazyFrame) -> pl.LazyFrame:
         )
         .sort("next_offset")
     )
-    return (
-        jumps.with_columns(wanted=pl.col("before") + 1)
+    jump = [*KEY, "before", "offset"]
+    over = (
+        jumps.select(jump)
+        .unique()  # readers make the same jumps: over a marker, over an aborted transaction
+        .with_columns(wanted=pl.col("before") + 1)
         .sort("wanted")
         .join_asof(
             entries, left_on="wanted", right_on="next_offset", by=KEY, strategy="forward",
             check_sortedness=False,
         )
         .filter(pl.col("skipped_offset") < pl.col("offset"))
+        .select(*jump, "skipped_offset", "skipped_value", "skipped_op")
     )  # fmt: skip
+    return jumps.join(over, on=jump)

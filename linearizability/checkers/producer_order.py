@@ -60,19 +60,23 @@ class ProducerOrder(Checker):
 
 def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
     """Records sent, with the one that the same operation sent to the same partition before."""
-    places = (
-        events.filter(PROVEN_POLL & IS_DATA)
-        .group_by(*KEY, "value")
-        .agg(seen_at=pl.col("offset").min(), places=pl.col("offset").n_unique())
-        .filter(pl.col("places") == 1)
-    )
     acked_at = pl.when(ACKNOWLEDGED).then(pl.col("offset"))
-    return (
+    sends = (
         events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
         .with_columns(acked_at=acked_at)
         .filter(pl.len().over(*KEY, "value") == 1)
         .filter(pl.col("idempotent").fill_null(False) & pl.col("value").is_not_null())
-        .join(places, on=[*KEY, "value"], how="left")
+        .filter(pl.len().over(*KEY, "op_id") > 1)
+    )
+    places = (
+        events.filter(PROVEN_POLL & IS_DATA)
+        .join(sends, on=[*KEY, "value"], how="semi")
+        .group_by(*KEY, "value")
+        .agg(seen_at=pl.col("offset").min(), places=pl.col("offset").n_unique())
+        .filter(pl.col("places") == 1)
+    )
+    return (
+        sends.join(places, on=[*KEY, "value"], how="left")
         .with_columns(offset=pl.coalesce("acked_at", "seen_at"))
         .filter(pl.col("offset").is_not_null())
         .sort(*KEY, "op_id", "record_index")

@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.engine.opinion import judge, opinions
+from linearizability.engine.opinion import idle_in, judge, opinions
 from linearizability.ingest import resolved
 from linearizability.verdict import CheckerVerdict
 
@@ -22,7 +22,8 @@ def run(history: pl.LazyFrame, checkers: Sequence[str] = tuple(CHECKERS)) -> lis
     except (pl.exceptions.PolarsError, MemoryError) as error:
         failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
         return opinions(judge(_nothing(), Scope.PARTITION, ()), checkers, failed)
-    pieces = [judge(events.filter(scope.rows), scope, checkers) for scope in Scope]
+    idle = idle_in(events, checkers)
+    pieces = [judge(events.filter(scope.rows), scope, checkers, idle) for scope in Scope]
     return opinions(pl.concat(pieces), checkers)
 
 

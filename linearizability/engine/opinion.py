@@ -7,13 +7,13 @@ bucket of scopes) and give its rows to `opinions`. So a verdict cannot depend on
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import polars as pl
 
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
-from linearizability.ingest import NO_TOPIC_ID
+from linearizability.ingest import NO_TOPIC_ID, PLACE, places
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 MAX_ANOMALIES = 100
@@ -38,14 +38,20 @@ _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
 
 
-def judge(events: pl.DataFrame, scope: Scope, checkers: Sequence[str]) -> pl.DataFrame:
+def judge(
+    events: pl.DataFrame, scope: Scope, checkers: Sequence[str], idle: Collection[str] = ()
+) -> pl.DataFrame:
     """All named checkers of this scope over a piece of resolved events. Never raises: a checker
-    that cannot finish says so in a row of its own."""
+    that cannot finish says so in a row of its own.
+
+    idle: checkers which the history gives nothing to find; they only count (`idle_in`).
+    """
     answers = [pl.DataFrame(schema=ROWS), _needs(events, scope)]
+    names = places(events)
     for name in checkers:
         if CHECKERS[name].scope is scope:
             try:
-                answers.append(_judge_one(events.lazy(), CHECKERS[name]))
+                answers.append(_judge_one(events.lazy(), CHECKERS[name], names, name in idle))
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
                 answers.append(_rows([{"checker": name, "row": ERROR, "message": problem}]))
@@ -64,8 +70,12 @@ def _needs(events: pl.DataFrame, scope: Scope) -> pl.DataFrame:
     return _rows({"checker": n.name, "row": NEED, "checked": found[n.name][0]} for n in Needs)
 
 
-def _judge_one(events: pl.LazyFrame, checker: Checker) -> pl.DataFrame:
-    found, judged = pl.collect_all([checker.anomalies(events), checker.checked(events)])
+def _judge_one(
+    events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, is_idle: bool
+) -> pl.DataFrame:
+    looked_at = events.head(0) if is_idle else events
+    found, judged = pl.collect_all([checker.anomalies(looked_at), checker.checked(events)])
+    found = named(found, names)
     where = [name for name in found.columns if name not in _DESCRIPTION]
     rows = found.select(
         *_DESCRIPTION,
@@ -82,6 +92,19 @@ def _judge_one(events: pl.LazyFrame, checker: Checker) -> pl.DataFrame:
         "anomalies": found.height,
     }
     return pl.concat([rows.sort(_ORDER).head(MAX_ANOMALIES), _rows([total])])
+
+
+def named(found: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Anomalies with the partition's topic, topic_id and number (`ingest.places`)."""
+    if PLACE not in found.columns:
+        return found
+    return names.join(found, on=PLACE, how="right").drop(PLACE)
+
+
+def idle_in(events: pl.DataFrame, checkers: Sequence[str]) -> set[str]:
+    """Those checkers one of whose needs does not occur in a whole history."""
+    found = events.select(need.rows.any().alias(need.name) for need in Needs).row(0, named=True)
+    return {n for n in checkers if not all(found[need.name] for need in CHECKERS[n].needs)}
 
 
 def opinions(

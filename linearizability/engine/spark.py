@@ -32,7 +32,8 @@ ROWS_PER_BUCKET = 500_000
 BUCKETS_MIN = 4
 BROADCAST_MAX = 2_000_000
 MARKER_COLUMNS = (
-    *PARTITION, "f", "op_id", "replica", "txn", "offset", "control", "value", "producer_id",
+    *PARTITION, "f", "op_id", "record_index", "replica", "txn", "offset", "control", "value",
+    "producer_id",
 )  # fmt: skip
 """What `ingest.markers_of_transactions` reads."""
 VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value")
@@ -153,7 +154,7 @@ def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: in
 
     def kernel(piece: pl.DataFrame) -> pl.DataFrame:
         if scope is Scope.PARTITION:
-            piece = ingest.with_record_outcomes(piece)
+            piece = ingest.with_record_outcomes(ingest.with_places(piece))
         else:
             piece = piece.with_columns(outcome=pl.lit(None, dtype=pl.String))
         return judge(piece, scope, checkers)
@@ -189,7 +190,7 @@ def apply(
 
 
 def _markers(piece: pl.DataFrame) -> pl.DataFrame:
-    return ingest.markers_of_transactions(piece.lazy()).collect()
+    return ingest.markers_of_transactions(ingest.with_places(piece).lazy()).collect()
 
 
 def _outcomes(piece: pl.DataFrame) -> pl.DataFrame:

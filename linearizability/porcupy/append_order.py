@@ -23,29 +23,40 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.history import PARTITION, F, Type
+from linearizability.ingest import KEY, PLACE
 from linearizability.porcupy.operations import NEVER
 
-KEY = list(PARTITION)
 ANOMALY_COLUMNS = (*KEY, "kind", "op_ids", "message")
 _NEVER = pl.lit(NEVER, dtype=pl.Int64)
 _NEEDED = (
-    *KEY, "f", "type", "op_id", "record_index", "process", "acks", "offset", "control", "value",
-    "replica", "high_watermark", "t_invoke_ns", "t_complete_ns",
+    *PARTITION, "f", "type", "op_id", "record_index", "process", "acks", "offset", "control",
+    "value", "replica", "high_watermark", "t_invoke_ns", "t_complete_ns",
 )  # fmt: skip
 
 
 def of_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Sends and polls, with a topic's id filled in where the topic had only one.
+    """Sends and polls, with the number of their partition (`place`).
 
-    A producer does not learn topic ids; a raw read does. Both speak of the same partition.
+    A topic's id, which a producer does not learn and a raw read does, is filled in where the topic
+    had only one (in a resolved history it is already: `ingest`).
     """
+    relevant = pl.col("f").is_in([F.SEND.value, F.POLL.value]), pl.col("partition").is_not_null()
+    if PLACE in events.collect_schema():
+        return events.select(*_NEEDED, PLACE).filter(*relevant)
     only_id = pl.col("topic_id").drop_nulls().unique()
     known = pl.when(only_id.len() == 1).then(only_id.first())
-    return (
+    filled = (
         events.select(_NEEDED)
-        .filter(pl.col("f").is_in([F.SEND.value, F.POLL.value]), pl.col("partition").is_not_null())
+        .filter(*relevant)
         .with_columns(pl.col("topic_id").fill_null(known.over("topic")))
     )
+    numbered = partitions(filled).with_row_index(PLACE)
+    return filled.join(numbered, on=PARTITION, nulls_equal=True, maintain_order="left")
+
+
+def partitions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """topic, topic_id, partition of each, in order."""
+    return events.select(PARTITION).unique().sort(PARTITION, nulls_last=False)
 
 
 def reads(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -60,6 +71,11 @@ def reads(events: pl.LazyFrame) -> pl.LazyFrame:
         pl.col("control").is_null(),
         settled.fill_null(False),
     ).select(*KEY, "offset", "value", "op_id", "process", lo="t_invoke_ns", hi=_completed())
+
+
+def first_given(read: pl.LazyFrame) -> pl.LazyFrame:
+    """key, offset, value, hi: when the first of the polls that were given the record had ended."""
+    return read.group_by(*KEY, "offset", "value").agg(pl.min("hi"))
 
 
 def appends(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -78,7 +94,7 @@ def appends(events: pl.LazyFrame) -> pl.LazyFrame:
         lo="t_invoke_ns", hi=_completed(), acked=pl.lit(True)
     )
     sent_once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1)
-    places = reads(events).select(*KEY, "value", seen="offset").unique().drop_nulls("value")
+    places = first_given(reads(events)).select(*KEY, "value", seen="offset").drop_nulls("value")
     pinned = (
         durable.join(sent_once, on=[*KEY, "value"], how="semi", nulls_equal=True)
         .join(places, on=[*KEY, "value"], nulls_equal=True)
@@ -146,10 +162,8 @@ def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
     """Per offset, when the log was first proven longer: by an acknowledgement of a higher offset
     (`ack_above`), by a poll of this or a higher one (`read_from`)."""
     never = pl.lit(None, dtype=pl.Int64)
-    acked = placed.select(
-        *KEY, "offset", ack=pl.when("acked").then("hi"), read=never.alias("read")
-    )
-    polled = read.select(*KEY, "offset", ack=never, read="hi")
+    acked = placed.select(*KEY, "offset", ack=pl.when("acked").then("hi"), read=never.alias("read"))
+    polled = first_given(read).select(*KEY, "offset", ack=never, read="hi")
     by_offset = pl.concat([acked, polled]).group_by(*KEY, "offset").agg(pl.min("ack", "read"))
     ack, given = pl.col("ack").fill_null(NEVER), pl.col("read").fill_null(NEVER)
     return by_offset.sort(*KEY, "offset").select(

@@ -88,9 +88,7 @@ def check_by_executable(
         problem = "the search ended without an answer"
     # A later line of the same key says more: it replaces the earlier.
     partitions = {line["key"]: _partition(line) for line in lines}
-    return combine(
-        partitions.values(), problem, html if drawing is not None else None
-    )
+    return combine(partitions.values(), problem, html if drawing is not None else None)
 
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:

@@ -140,9 +140,7 @@ class _Search:
 
     def _take(self, event: int, state: Hashable) -> None:
         number = self.operation[event]
-        self.taken.append(
-            _Taken(event, self.state, self.base, self.mask, self.read_only[number])
-        )
+        self.taken.append(_Taken(event, self.state, self.base, self.mask, self.read_only[number]))
         for gone in (event, self.return_event[number]):
             before, after = self.previous[gone], self.next[gone]
             self.next[before], self.previous[after] = after, before
@@ -178,8 +176,7 @@ def check_by_kernel(
     """Judge the operations of every key by a model written in Python."""
     budget = _Budget(time.monotonic() + timeout_s, memory_mib << 20)
     return combine(
-        _check_key(model, index, operations.take(index), budget)
-        for _, index in operations.by_key()
+        _check_key(model, index, operations.take(index), budget) for _, index in operations.by_key()
     )
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import polars as pl
 
+from linearizability.history import PARTITION
+from linearizability.ingest import KEY
 from linearizability.porcupy import check
 from linearizability.porcupy.append_order import (
-    KEY,
     anomalies_with_offsets,
     append_order_anomalies,
     checked,
@@ -78,10 +79,7 @@ def judge_partition_logs(
     """
     logs, limits = logs_of(events), _Limits(timeout_s, memory_mib)
     found = (
-        anomalies_with_offsets(events)
-        .collect()
-        .join(logs.partitions, on=KEY, nulls_equal=True)
-        .sort("pid", "offset")
+        anomalies_with_offsets(events).collect().join(logs.partitions, on=KEY).sort("pid", "offset")
     )
     counts = dict(logs.appends.group_by("pid").len().iter_rows())
     results = {
@@ -97,7 +95,7 @@ def judge_partition_logs(
 def _by_kernel(
     partition: dict[str, str | int], appends: int, found: pl.DataFrame
 ) -> PartitionLogResult:
-    scope = {name: partition[name] for name in KEY}
+    scope = {name: partition[name] for name in PARTITION}
     anomalies = tuple(
         Anomaly(row["kind"], tuple(row["op_ids"]), row["message"], scope, "broker")
         for row in found.head(MOST_ANOMALIES).iter_rows(named=True)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from linearizability.history import F
-from linearizability.porcupy.append_order import KEY, appends, of_partitions, reads
+from linearizability.history import PARTITION, F
+from linearizability.ingest import KEY
+from linearizability.porcupy.append_order import appends, of_partitions, reads
 from linearizability.porcupy.operations import NEVER, Operations, OperationsBuilder
 from linearizability.porcupy.python_models import LogKind
 from linearizability.porcupy.result import Annotation
@@ -47,11 +48,12 @@ def logs_of(events: pl.LazyFrame) -> Logs:
     """What a history knows of every partition with an append whose place is known."""
     relevant = of_partitions(events).collect().lazy()
     placed = appends(relevant).collect()
-    partitions = placed.select(KEY).unique().sort(KEY, nulls_last=False).with_row_index("pid")
+    named = relevant.select(*KEY, *PARTITION).unique().collect()
+    partitions = placed.select(KEY).unique().join(named, on=KEY).sort(KEY).with_row_index("pid")
     partitions = partitions.with_columns(pl.col("pid").cast(pl.Int64))
 
     def numbered(frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.join(partitions, on=KEY, nulls_equal=True).drop(KEY)
+        return frame.join(partitions.select("pid", *KEY), on=KEY).drop(KEY)
 
     start = events.select(pl.min("t_invoke_ns")).collect().item()
     return Logs(partitions, numbered(placed), numbered(reads(relevant).collect()), start or 0)
@@ -135,9 +137,7 @@ def _contradicting(placed: pl.DataFrame, offset: int, op_ids: Sequence[int]) -> 
     acknowledged first (an operation may have sent many records)."""
     candidates = placed.filter(pl.col("op_id").is_in(op_ids))
     at = candidates.filter(pl.col("offset") == offset)
-    above = candidates.filter(
-        pl.col("op_id").is_in(op_ids[1:]), pl.col("offset") > offset, "acked"
-    )
+    above = candidates.filter(pl.col("op_id").is_in(op_ids[1:]), pl.col("offset") > offset, "acked")
     return pl.concat([at, above.sort("hi", "offset").head(1)])
 
 

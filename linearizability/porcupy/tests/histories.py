@@ -89,9 +89,7 @@ def random_register(rng: Random, size: int, *, unknown: float) -> Operations:
         call, ret = at - rng.randrange(0, 25), at + rng.randrange(0, 25)
         status = UNKNOWN if rng.random() < unknown else OK
         happens = status == OK or rng.random() < 0.5
-        kind = rng.choice(
-            (RegisterKind.WRITE, RegisterKind.READ, RegisterKind.COMPARE_AND_SWAP)
-        )
+        kind = rng.choice((RegisterKind.WRITE, RegisterKind.READ, RegisterKind.COMPARE_AND_SWAP))
         a, b, c = rng.randrange(3), rng.randrange(3), 0
         if kind == RegisterKind.READ:
             c = value if rng.random() < 0.6 else rng.randrange(3)

@@ -148,9 +148,7 @@ def _places(send: Row, sends: list[Row], polls: list[Row]) -> list[_Append]:
     places = []
     acked_at = send["offset"] if send["type"] == "ok" else None
     if acked_at is not None:
-        places.append(
-            _Append(send["op_id"], acked_at, send["t_invoke_ns"], _end(send), True)
-        )
+        places.append(_Append(send["op_id"], acked_at, send["t_invoke_ns"], _end(send), True))
     if sum(other["value"] == send["value"] for other in sends) > 1:
         return places
     seen = {poll["offset"] for poll in polls if poll["value"] == send["value"]}

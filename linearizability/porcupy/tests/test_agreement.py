@@ -43,9 +43,7 @@ def _small_logs(seed: str, count: int, largest: int) -> list[Operations]:
 
 def _small_registers(seed: str, count: int, largest: int) -> list[Operations]:
     rng = Random(seed)
-    return [
-        random_register(rng, rng.randrange(1, largest + 1), unknown=0.2) for _ in range(count)
-    ]
+    return [random_register(rng, rng.randrange(1, largest + 1), unknown=0.2) for _ in range(count)]
 
 
 def test_the_kernel_agrees_with_brute_force_on_logs() -> None:

@@ -132,13 +132,11 @@ def test_without_the_executable_the_kernels_verdict_stands_and_says_so(
 
 @pytest.mark.needs("porcupine")
 def test_every_anomaly_of_the_kernel_is_confirmed_by_its_window() -> None:
-    damaged = pl.concat(
-        [toy_history(f"damaged {n}", 40 + n, damage=6) for n in range(80)]
-    ).lazy()
+    damaged = pl.concat([toy_history(f"damaged {n}", 40 + n, damage=6) for n in range(80)]).lazy()
     logs = logs_of(damaged)
     found = anomalies_with_offsets(damaged).collect()
     assert len(found) > 100
-    found = found.join(logs.partitions, on=["topic", "partition"])
+    found = found.join(logs.partitions, on="place")
     windows = [
         window(logs, row["pid"], row["offset"], row["op_ids"])
         for row in found.iter_rows(named=True)
@@ -152,14 +150,10 @@ def test_every_anomaly_of_the_kernel_is_confirmed_by_its_window() -> None:
 def test_partitions_that_the_kernel_passes_are_passed_by_porcupine_and_the_fast_checker() -> None:
     """Those it accuses are refuted by both. Where one offset is given twice, the windows keep one
     of the two, and the kernel may know more."""
-    frame = pl.concat(
-        [toy_history(f"mixed {n}", 30 + n, damage=n % 3) for n in range(150)]
-    ).lazy()
+    frame = pl.concat([toy_history(f"mixed {n}", 30 + n, damage=n % 3) for n in range(150)]).lazy()
     logs = logs_of(frame)
     operations, pid_of_key = tiles(logs, 10**6)
-    accused = anomalies_with_offsets(frame).collect().join(
-        logs.partitions, on=["topic", "partition"]
-    )
+    accused = anomalies_with_offsets(frame).collect().join(logs.partitions, on="place")
     twice = logs.appends.group_by("pid", "offset").len().filter(pl.col("len") > 1)
     unclear = set(twice["pid"])
     searched = {
@@ -168,9 +162,7 @@ def test_partitions_that_the_kernel_passes_are_passed_by_porcupine_and_the_fast_
         if part.verdict is Validity.INVALID
     }
     fast = {
-        pid_of_key[part.key]
-        for part in check_log(operations)
-        if part.verdict is Validity.INVALID
+        pid_of_key[part.key] for part in check_log(operations) if part.verdict is Validity.INVALID
     }
     assert fast == searched
     assert searched - unclear == set(accused["pid"]) - unclear
