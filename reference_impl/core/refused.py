@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode
 
 
@@ -30,3 +33,12 @@ class Refused(Exception):
         self.record_errors = record_errors
         self.log_start_offset = -1
         """Told with the error where a log was about to take a batch."""
+
+
+@contextmanager
+def disk_errors_refused() -> Iterator[None]:
+    """What the disk does not do costs this one partition its answer, not the broker its life."""
+    try:
+        yield
+    except StorageError as error:
+        raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None

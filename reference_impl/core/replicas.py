@@ -1,7 +1,8 @@
 """The partitions which this broker holds: opened, made and deleted as the metadata says.
 
-Source: ReplicaManager.java, LogManager.java. A partition whose disk failed stays in the table, and
-says so in the answer to each append; the others go on.
+Source: ReplicaManager.java, LogManager.java (KIP-112). A partition whose files cannot be opened is
+offline: every request for it gets KAFKA_STORAGE_ERROR, and the others go on. One whose disk fails
+later stays in the table, and says so in the answer to each append.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
+from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode
 
 
@@ -43,16 +45,20 @@ class Replicas:
         for index, state in sorted(topic.partitions.items()):
             if (topic.name, index) in self._by_name:
                 continue
-            log = self.directory.open_log(
-                topic.name,
-                index,
-                topic.topic_id,
-                self.config_of(topic),
-                now_ms,
-                restore_producer_state=self._restore_producer_state(),
-            )
-            # Partition.makeLeader: the epoch begins here, even if nothing is ever written in it.
-            log.leader_epochs.assign(state.leader_epoch, log.log_end_offset)
+            try:
+                log = self.directory.open_log(
+                    topic.name,
+                    index,
+                    topic.topic_id,
+                    self.config_of(topic),
+                    now_ms,
+                    restore_producer_state=self._restore_producer_state(),
+                )
+                # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
+                log.leader_epochs.assign(state.leader_epoch, log.log_end_offset)
+            except StorageError as error:
+                self.directory.take_offline(topic.name, index, error)
+                continue
             partition = Partition(topic.name, index, topic.topic_id, state, log)
             partition.advance_high_watermark()
             self._by_name[topic.name, index] = partition
@@ -60,8 +66,8 @@ class Replicas:
     def delete_topic(self, topic: TopicImage) -> None:
         """Close and remove the logs of a topic that is gone."""
         for index in sorted(topic.partitions):
-            if self._by_name.pop((topic.name, index), None) is not None:
-                self.directory.delete_log(topic.name, index)
+            self._by_name.pop((topic.name, index), None)
+            self.directory.delete_log(topic.name, index)
 
     def get(self, topic: str, index: int) -> Partition | None:
         """A partition, whatever its state."""
@@ -79,8 +85,15 @@ class Replicas:
             name = topic.name
         partition = self._by_name.get((name, index))
         if partition is None:
+            self.check_online(name, index)
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return partition
+
+    def check_online(self, topic: str, index: int) -> None:
+        """Raise Refused for a partition whose files cannot be used."""
+        error = self.directory.offline.get((topic, index))
+        if error is not None:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
 
     def reconfigure(self, topic: TopicImage) -> None:
         """Put the current configuration of a topic in force."""

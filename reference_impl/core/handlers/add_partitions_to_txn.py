@@ -131,10 +131,11 @@ def unknown_among(broker: Broker, topics: list[Struct]) -> Codes:
 
 def unknown_in(broker: Broker, keys: list[PartitionKey]) -> Codes:
     """The partitions that do not exist."""
+    topics = broker.image.topics
     return {
-        key: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for key in keys
-        if broker.replicas.get(*key) is None
+        (name, index): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        for name, index in keys
+        if name not in topics or index not in topics[name].partitions
     }
 
 

@@ -8,7 +8,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.log.partition_log import OffsetOutOfRange
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.security.permissions import DELETE_TOPIC
 from reference_impl.core.topic_names import is_internal
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -33,7 +33,6 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
                 row.low_watermark = delete_one(broker, request, topic.name, wanted)
             except Refused as refused:
                 row.low_watermark, row.error_code = -1, refused.code
-    broker.logs.checkpoint()  # or a crash would bring the records back
     # RESPOND
     yield Respond(request, body)
 
@@ -53,7 +52,9 @@ def delete_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> 
     # DEDUPLICATE: what lies below the log start is gone already.
     # APPLY
     try:
-        start = partition.log.delete_records_before(before)
+        with disk_errors_refused():
+            start = partition.log.delete_records_before(before)
+            broker.logs.checkpoint()  # or a crash would bring the records back
     except OffsetOutOfRange:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE) from None
     broker.parking.note_change(partition.topic, partition.index)

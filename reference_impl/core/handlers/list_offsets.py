@@ -10,7 +10,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.partition import Partition
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
@@ -68,10 +68,10 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
     # DEDUPLICATE, APPLY: reading changes nothing.
     end = broker.rules.readable_end(partition, request.body.isolation_level)
     symbolic = SYMBOLIC.get(wanted.timestamp)
-    if symbolic is not None:
-        return symbolic(partition, end)
-    by_time = partition.log.offset_for_timestamp(wanted.timestamp)
-    return below(by_time, end)
+    with disk_errors_refused():
+        if symbolic is not None:
+            return symbolic(partition, end)
+        return below(partition.log.offset_for_timestamp(wanted.timestamp), end)
 
 
 def latest(partition: Partition, end: int) -> Found:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.refused import Refused
+from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER, CLUSTER_ACTION
-from reference_impl.core.storage import StorageError
 from reference_impl.core.transactions.markers import Marker, write_marker
 from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("WriteTxnMarkersResponse")
 
@@ -53,17 +53,14 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
 def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode:
     """Write one marker; says how that went."""
     # VALIDATE
-    partition = broker.replicas.get(topic, index)
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    # DEDUPLICATE: a marker without a transaction ends nothing.
-    # APPLY
     try:
-        write_marker(broker, partition, marker)
+        partition = broker.led_partition(topic, ZERO_UUID, index)
+        # DEDUPLICATE: a marker without a transaction ends nothing.
+        # APPLY
+        with disk_errors_refused():
+            write_marker(broker, partition, marker)
     except Refused as refused:
         return refused.code
-    except StorageError:
-        return ErrorCode.KAFKA_STORAGE_ERROR
     return ErrorCode.NONE
 
 

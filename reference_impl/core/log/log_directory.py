@@ -13,6 +13,7 @@ Source: LogManager.java. Five files beside the partitions' directories:
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 
 from reference_impl.core.log.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
@@ -22,13 +23,14 @@ from reference_impl.core.log.checkpoints import (
     RECOVERY_POINT_FILE,
     TopicPartition,
     read_offsets,
+    read_topic_id,
     write_clean_shutdown,
     write_offsets,
 )
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.partition_directory import DELETE_SUFFIX
+from reference_impl.core.log.partition_directory import DELETE_SUFFIX, deleted_directory
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.storage import Storage
+from reference_impl.core.storage import Storage, StorageError
 
 _OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
 
@@ -39,6 +41,8 @@ class LogDirectory:
     def __init__(self, storage: Storage, path: str) -> None:
         self.path = path
         self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.offline: dict[TopicPartition, StorageError] = {}
+        """Partitions whose files cannot be used, and why; they wait for a person and a restart."""
         self._storage = storage
         storage.make_directory(path)
         clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
@@ -91,13 +95,36 @@ class LogDirectory:
         """Remove a partition; its files go `file.delete.delay.ms` later, its lines with the next
         checkpoint.
         """
-        log = self.logs.pop((topic, partition))
+        key = (topic, partition)
+        log = self.logs.pop(key, None)
+        if log is None:
+            if self.offline.pop(key, None) is not None:
+                self._move_damaged_away(f"{self.path}/{topic}-{partition}")
+            return
         path, delay_ms = log.move_away(), log.config.file_delete_delay_ms
         if delay_ms == 0:
             self._storage.delete_tree(path)
         else:
             self._moved_away.append((path, delay_ms))
-        self._deleted.add((topic, partition))
+        self._deleted.add(key)
+
+    def _move_damaged_away(self, path: str) -> None:
+        """As far as the disk lets us; what stays under its name keeps a namesake offline."""
+        with suppress(StorageError):
+            topic_id = read_topic_id(self._storage, path)
+            if topic_id is not None:
+                doomed = deleted_directory(path, topic_id)
+                self._storage.rename(path, doomed)
+                self._moved_away.append((doomed, 0))
+
+    def take_offline(self, topic: str, partition: int, error: StorageError) -> None:
+        """Use the files of a partition no more: they are damaged, or their disk is."""
+        key = (topic, partition)
+        self.offline[key] = error
+        log = self.logs.pop(key, None)
+        if log is not None:
+            with suppress(StorageError):
+                log.close(clean=False)
 
     def delete_due(self, now_ms: int) -> int | None:
         """Delete the files of segments and partitions that left long enough ago; when the next
@@ -156,9 +183,13 @@ class LogDirectory:
             self._written[name] = dict(offsets)
 
     def close(self, *, broker_epoch: int = -1) -> None:
-        """Close all logs cleanly, and say so last: a crash on the way still means recovery."""
+        """Close all logs cleanly, and say so last: a crash on the way still means recovery.
+
+        Where one of them failed nothing is said, so that the next start looks at it again.
+        """
         for log in self.logs.values():
             log.close(clean=True)
         self.checkpoint()
-        write_clean_shutdown(self._storage, self.path, broker_epoch)
+        if not self.offline and all(log.is_trusted for log in self.logs.values()):
+            write_clean_shutdown(self._storage, self.path, broker_epoch)
         self.logs.clear()

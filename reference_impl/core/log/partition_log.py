@@ -103,6 +103,11 @@ class PartitionLog(ReadableLog):
         return log
 
     @property
+    def is_trusted(self) -> bool:
+        """Nothing has failed that only a restart, with recovery, mends."""
+        return self._trust.failure is None
+
+    @property
     def recovery_point(self) -> int:
         """All below it would survive a loss of power."""
         return self._trust.recovery_point
@@ -309,7 +314,7 @@ class PartitionLog(ReadableLog):
         recovery is needed.
         """
         self.is_closed = True
-        if clean and self._trust.failure is None:
+        if clean and self.is_trusted:
             self._segments.active.become_inactive()
             self.flush()
             if len(self.producer_state) and self._log_end_offset not in self._snapshots.offsets():

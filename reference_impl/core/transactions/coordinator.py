@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 TIMER = "transactions"
 TIMEOUTS, EXPIRY, MARKERS = "timeouts", "expiry", "markers"
-MARKER_RETRY_MS = 1000
+MARKER_RETRY_MS, MARKER_RETRY_MAX_MS = 1000, 60_000
+"""Each attempt waits twice as long as the one before."""
 
 ProducerIdAndEpoch = tuple[int, int]
 
@@ -47,6 +48,9 @@ class TransactionCoordinator:
         self.transactions: dict[str, Transaction] = {}
         self.log = transaction_log.TransactionLog(broker)
         self._broker = broker
+        self._marked: dict[str, set[PartitionKey]] = {}
+        """Of decided transactions that could not be completed: which partitions have the marker."""
+        self._marker_retry_ms = MARKER_RETRY_MS
         for name, transaction in self.log.replay():
             if transaction is None:
                 self.transactions.pop(name, None)
@@ -72,6 +76,7 @@ class TransactionCoordinator:
                 yield self._again(what)
                 yield from self._expire()
             case str(what) if what == MARKERS:
+                self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
                 yield from self._complete_all()
 
     def _again(self, what: str) -> Effect:
@@ -239,18 +244,33 @@ class TransactionCoordinator:
         transaction = self.transactions[transactional_id]
         if transaction.state not in PREPARED:
             return
+        marked = self._marked.setdefault(transactional_id, set())
+        failure: Refused | StorageError | None = None
+        for key in sorted(transaction.partitions - marked):
+            try:
+                yield from self._mark(*key, self._marker(transaction))
+                marked.add(key)
+            except (Refused, StorageError) as error:
+                failure = failure or error  # the others get theirs all the same
         try:
-            for topic, index in sorted(transaction.partitions):
-                yield from self._mark(topic, index, self._marker(transaction))
-            self._save(transaction.completed(self._broker.now_ms))
-        except (Refused, StorageError) as error:
-            yield Report(f"the transaction of {transactional_id} is not complete yet: {error}")
-            yield SetTimer((TIMER, MARKERS), MARKER_RETRY_MS)
+            if failure is None:
+                self._save(transaction.completed(self._broker.now_ms))
+                del self._marked[transactional_id]
+                self._marker_retry_ms = MARKER_RETRY_MS
+                return
+        except Refused as refused:
+            failure = refused
+        yield Report(f"the transaction of {transactional_id} is not complete yet: {failure}")
+        yield SetTimer((TIMER, MARKERS), self._marker_retry_ms)
 
     def _mark(self, topic: str, index: int, marker: Marker) -> Iterator[Effect]:
-        partition = self._broker.replicas.get(topic, index)
+        replicas = self._broker.replicas
+        partition = replicas.get(topic, index)
         if partition is None:
-            return  # a deleted topic needs no marker
+            # A deleted topic needs no marker. One whose files cannot be used does: had it none,
+            # its readers would wait for ever once it is back.
+            replicas.check_online(topic, index)
+            return
         try:
             write_marker(self._broker, partition, marker)
         except Refused as refused:
