@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
-from reference_impl.wire import ApiKey
+from reference_impl.wire import ApiKey, BatchHeader, Record, RecordBatch, read_header
 
 
 def refused(*options: str) -> str:
@@ -35,7 +35,10 @@ def refused(*options: str) -> str:
     ("options", "words"),
     [
         (("--nodes", "3"), "--nodes 1"),
-        (("--config", "no.such.key=1"), "no.such.key"),
+        (("--config", "no.such.key=1"), "Unknown broker config name: no.such.key"),
+        (("--config", "num_partitions=3"), "did you mean num.partitions?"),
+        (("--config", "log.retention.m=3"), "did you mean log.retention.ms?"),
+        (("--config", "listeners=PLAINTEXT://no.such.host.invalid:0"), "no.such.host.invalid"),
         (("--config", "num.partitions=many"), "num.partitions"),
         (("--config", "num.partitions=0"), "at least 1"),
         (("--config", "broken"), "KEY=VALUE"),
@@ -66,6 +69,73 @@ def test_a_data_directory_that_cannot_be_is_refused(tmp_path: Path) -> None:
 def test_an_address_of_another_machine_is_refused(tmp_path: Path) -> None:
     listeners = "listeners=PLAINTEXT://192.0.2.1:9092"
     assert "cannot listen" in refused("--data", str(tmp_path / "d"), "--config", listeners)
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    # The file that is written first; on this device there is never room.
+    (data / "meta.properties.tmp").symlink_to("/dev/full")
+    said = refused("--data", str(data), "--port", "0")
+    assert f"{data}/meta.properties: no space left on the disk" in said
+
+
+def last_segment(data: Path, partition: str) -> Path:
+    return max((data / partition).glob("*.log"))
+
+
+@pytest.mark.parametrize(
+    ("partition", "words"),
+    [
+        ("__cluster_metadata-0", "the batch at offset"),
+        ("__consumer_offsets-0", "the batch at offset 0"),
+        ("__transaction_state-0", "the batch at offset 0"),
+    ],
+)
+def test_records_of_the_broker_that_nobody_understands_are_named(
+    tmp_path: Path, partition: str, words: str
+) -> None:
+    data = tmp_path / "data"
+    one_partition = tuple(
+        option
+        for key in ("offsets.topic.num.partitions", "transaction.state.log.num.partitions")
+        for option in ("--config", f"{key}=1")
+    )
+    with BrokerProcess(data, *one_partition) as broker, RawClient(broker) as client:
+        for key_type in (0, 1):
+            client.call(ApiKey.FIND_COORDINATOR, 1, key="k", key_type=key_type)
+        assert broker.stop() == 0
+    segment = last_segment(data, partition)
+    offset = sum(header.records_count for header in headers_of(segment))
+    nonsense = RecordBatch([Record(b"?", key=b"\0\1")], base_offset=offset).encode()
+    with segment.open("ab") as log:
+        log.write(nonsense)
+    before = segment.read_bytes()
+    said = refused("--data", str(data), "--port", "0", *one_partition)
+    assert f"{data}/{partition}: {words}" in said
+    assert segment.read_bytes() == before
+
+
+def headers_of(segment: Path) -> list[BatchHeader]:
+    data, position, found = segment.read_bytes(), 0, []
+    while position < len(data):
+        found.append(read_header(data, position))
+        position += found[-1].size
+    return found
+
+
+def test_a_corrupt_segment_of_the_metadata_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with BrokerProcess(data) as broker, RawClient(broker) as client:
+        client.create_topic("t")
+        assert broker.stop() == 0
+    segment = last_segment(data, "__cluster_metadata-0")
+    with segment.open("r+b") as log:
+        log.seek(70)
+        log.write(b"\xff\xff\xff\xff")
+    before = segment.read_bytes()
+    assert f"{segment}: crc" in refused("--data", str(data), "--port", "0")
+    assert segment.read_bytes() == before
 
 
 def test_a_data_directory_in_use_is_refused(tmp_path: Path) -> None:
