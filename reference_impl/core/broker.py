@@ -12,7 +12,7 @@ from uuid import UUID
 
 from reference_impl.core import housekeeping, stray_directories
 from reference_impl.core.api import Api
-from reference_impl.core.broker_configs import BrokerConfig, Endpoint
+from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.controller.metadata_image import (
     TOPIC_RESOURCE,
     MetadataImage,
@@ -34,6 +34,9 @@ from reference_impl.core.producer_ids import ProducerIds
 from reference_impl.core.replicas import Replicas
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.access import Access
+from reference_impl.core.security.authentication import Authentication
+from reference_impl.core.security.doors import Doors
+from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.principals import Principals
 from reference_impl.core.storage import Storage
 from reference_impl.core.transactions.coordinator import TransactionCoordinator
@@ -52,10 +55,11 @@ class Broker:
         rules: Rules,
         apis: Mapping[int, Api],
         moment: Event,
+        also_advertised: Mapping[str, Endpoint] | None = None,
     ) -> None:
         self.started_with = self.config = config
         self.node_id = config.node_id
-        self.advertised = advertised
+        self.doors = Doors(config.listeners(), also_advertised or {}, advertised)
         self.rules = rules
         self.apis = apis
         self.enter(moment)
@@ -71,6 +75,7 @@ class Broker:
         )
         self.parking = Parking()
         self.principals = Principals()
+        self.authentication = Authentication(self)
         self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots")
@@ -103,6 +108,10 @@ class Broker:
     def principal_of(self, request: Request) -> str:
         """Who asks: `User:NAME`."""
         return self.principals.of(request.connection)
+
+    def advertised_to(self, request: Request) -> Endpoint:
+        """Where who asks is told to find this broker: at the listener it came by (KIP-103)."""
+        return self.doors.advertised_to(request.connection)
 
     # --- metadata -----------------------------------------------------------------------------
 

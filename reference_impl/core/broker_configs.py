@@ -18,8 +18,13 @@ from reference_impl.core.config_keys import (
     ConfigKey,
     ConfigType,
     check_all,
-    split_list,
     table,
+)
+from reference_impl.core.security.listeners import (
+    OF_LISTENERS,
+    PREFIX,
+    Listener,
+    listeners_of,
 )
 from reference_impl.core.topic_configs import TOPIC_CONFIGS, defaults_from
 
@@ -35,6 +40,7 @@ _OBEYED = (
     ConfigKey("authorizer.class.name", _S, "", one_of=("", STANDARD_AUTHORIZER)),
     ConfigKey("auto.create.topics.enable", _B, "true"),
     ConfigKey("broker.rack", _S, None),
+    ConfigKey("controller.listener.names", _LIST, "CONTROLLER"),
     ConfigKey("connections.max.idle.ms", _L, "600000"),
     ConfigKey("default.replication.factor", _I, "1"),
     ConfigKey("delete.topic.enable", _B, "true"),
@@ -67,6 +73,7 @@ _OBEYED = (
     ConfigKey("group.max.session.timeout.ms", _I, "1800000"),
     ConfigKey("group.max.size", _I, str(INT_MAX), 1),
     ConfigKey("group.min.session.timeout.ms", _I, "6000"),
+    ConfigKey("listener.security.protocol.map", _S, "PLAINTEXT:PLAINTEXT"),
     ConfigKey("listeners", _LIST, "PLAINTEXT://:9092"),
     ConfigKey("log.dirs", _LIST, None),
     ConfigKey("log.cleaner.backoff.ms", _L, "15000", 0),
@@ -87,6 +94,8 @@ _OBEYED = (
     ConfigKey("offsets.topic.segment.bytes", _I, "104857600", 1),
     ConfigKey("producer.id.expiration.check.interval.ms", _I, "600000", 1),
     ConfigKey("producer.id.expiration.ms", _I, "86400000", 1),
+    ConfigKey("quota.window.num", _I, "11", 1),
+    ConfigKey("quota.window.size.seconds", _I, "1", 1),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
     ConfigKey("super.users", _S, ""),
     ConfigKey("transaction.abort.timed.out.transaction.cleanup.interval.ms", _I, "10000", 1),
@@ -135,10 +144,8 @@ IGNORED = (
     ConfigKey("background.threads", _I, "10", 1),
     ConfigKey("compression.gzip.level", _I, "-1", -1, 9),
     ConfigKey("controlled.shutdown.enable", _B, "true"),
-    ConfigKey("controller.listener.names", _LIST, "CONTROLLER"),
     ConfigKey("controller.quorum.voters", _LIST, ""),
     ConfigKey("inter.broker.listener.name", _S, "PLAINTEXT"),
-    ConfigKey("listener.security.protocol.map", _S, "PLAINTEXT:PLAINTEXT"),
     ConfigKey("log.cleaner.dedupe.buffer.size", _L, "134217728"),
     ConfigKey("log.cleaner.threads", _I, "1", 0),
     ConfigKey("log.dir", _S, None),
@@ -151,19 +158,10 @@ IGNORED = (
     ConfigKey("replica.lag.time.max.ms", _L, "30000"),
     ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
     ConfigKey("socket.send.buffer.bytes", _I, "102400"),
-    ConfigKey("ssl.key.password", ConfigType.PASSWORD, None),
     ConfigKey("transaction.state.log.replication.factor", _SHORT, "1", 1),
 )
 
-BROKER_CONFIGS = table(*IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED)
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where a listener is, or where clients are told to find it."""
-
-    host: str
-    port: int
+BROKER_CONFIGS = table(*IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED, *OF_LISTENERS.values())
 
 
 @dataclass(frozen=True)
@@ -175,9 +173,10 @@ class BrokerConfig:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> BrokerConfig:
         """Check every key; raises BadConfig with one sentence."""
-        check_all(BROKER_CONFIGS, given, "broker")
+        for_all = {name: text for name, text in given.items() if not name.startswith(PREFIX)}
+        check_all(BROKER_CONFIGS, for_all, "broker")
         config = cls(dict(given))
-        config.check_listeners()
+        config.listeners()
         config.check_super_users()
         config.check_consumer_groups()
         return config
@@ -243,28 +242,6 @@ class BrokerConfig:
         if self.number(interval) >= self.number(timeout):
             raise BadConfig(f"{interval} must be less than {timeout}")
 
-    def listener(self) -> Endpoint:
-        """Where to listen. An empty host means all interfaces."""
-        return _endpoint("listeners", self.text("listeners"))
-
-    def advertised(self) -> Endpoint | None:
-        """What clients are told to connect to, when that differs from the listener."""
-        text = self.text("advertised.listeners")
-        return _endpoint("advertised.listeners", text) if text else None
-
-    def check_listeners(self) -> None:
-        """Raise BadConfig for listeners which cannot be served."""
-        self.listener()
-        self.advertised()
-
-
-def _endpoint(name: str, text: str) -> Endpoint:
-    """PLAINTEXT://host:port, the only kind of listener served."""
-    urls = split_list(text)
-    if len(urls) != 1:
-        raise BadConfig(f"{name}={text}: this broker serves exactly one listener; give one")
-    listener, separator, rest = urls[0].partition("://")
-    host, _, port = rest.rpartition(":")
-    if not separator or not listener or not port.isdigit() or int(port) > 65535:
-        raise BadConfig(f"{name}={text}: write a listener as PLAINTEXT://host:port")
-    return Endpoint(host.strip("[]"), int(port))
+    def listeners(self) -> tuple[Listener, ...]:
+        """Where to listen, and what each listener demands; raises BadConfig."""
+        return listeners_of(self.given, {name: self.text(name) for name in BROKER_CONFIGS})

@@ -25,6 +25,8 @@ class Respond(Effect):
     body: Struct
     version: int | None = None
     """Encode in this version; None means the version of the request (see ApiVersions, KIP-511)."""
+    throttle_ms: int = 0
+    """Send the answer now, and take nothing more from the connection for so long (KIP-219)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +34,7 @@ class Release(Effect):
     """The request is done and gets no answer (Produce with acks=0)."""
 
     request: Request
+    throttle_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,28 @@ class CloseConnection(Effect):
 
     connection: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTokens(Effect):
+    """What follows on this connection are bare SASL tokens: deliver them as TokenArrived."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendToken(Effect):
+    """Answer a bare token by another; the connection may then deliver the next."""
+
+    connection: int
+    token: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Admit(Effect):
+    """This connection is authenticated: requests follow, of any size that is allowed."""
+
+    connection: int
 
 
 @dataclass(frozen=True, slots=True)

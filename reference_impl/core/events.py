@@ -26,6 +26,8 @@ class Request:
     client_id: str | None
     client_host: str
     body: Struct
+    size_bytes: int = 0
+    """Of the frame that it came in, for quotas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,22 @@ class RequestArrived(Event):
     """A client asks. The host delivers one request of a connection at a time (SocketServer)."""
 
     request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOpened(Event):
+    """Somebody has connected to a listener. Without this a connection is one to the first."""
+
+    connection: int
+    listener: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenArrived(Event):
+    """What came after ReadTokens: a SASL token without a request around it."""
+
+    connection: int
+    token: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,24 @@ from collections.abc import Iterator, Mapping
 from reference_impl.core import housekeeping, parking
 from reference_impl.core.api import Api
 from reference_impl.core.broker import Broker
-from reference_impl.core.broker_configs import BrokerConfig, Endpoint
+from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.effects import CloseConnection, Effect
 from reference_impl.core.events import (
     ConnectionClosed,
+    ConnectionOpened,
     Event,
     Request,
     RequestArrived,
     Started,
     Stopping,
     TimerFired,
+    TokenArrived,
 )
 from reference_impl.core.groups import coordinator
 from reference_impl.core.handlers import HANDLERS
 from reference_impl.core.rules import Rules
+from reference_impl.core.security import authentication
+from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import Storage
 from reference_impl.core.transactions import coordinator as transactions
 from reference_impl.wire import API_NAMES, ApiKey
@@ -41,13 +45,16 @@ class Node:
         advertised: Endpoint,
         rules: Rules | None = None,
         apis: Mapping[int, Api] = HANDLERS,
+        also_advertised: Mapping[str, Endpoint] | None = None,
     ) -> None:
+        """also_advertised: where the listeners are of which `advertised` is not the address."""
         self.config = config
         self.storage = storage
         self.directory = directory
         self.advertised = advertised
         self.rules = rules or Rules()
         self.apis = apis
+        self.also_advertised = also_advertised or {}
         self._broker: Broker | None = None
 
     @property
@@ -68,6 +75,7 @@ class Node:
                 self.rules,
                 self.apis,
                 event,
+                self.also_advertised,
             )
         else:
             self.broker.enter(event)
@@ -80,8 +88,16 @@ class Node:
                 yield from broker.start()
             case RequestArrived(request=request):
                 yield from self._request(request)
+            case ConnectionOpened(connection=connection, listener=listener):
+                sasl = broker.doors.opened(connection, listener).sasl
+                if sasl is not None:
+                    broker.authentication.opened(connection, sasl)
+            case TokenArrived(connection=connection, token=token):
+                yield from broker.authentication.token_arrived(connection, token)
             case ConnectionClosed(connection=connection):
                 broker.principals.forget(connection)
+                broker.doors.closed(connection)
+                yield from broker.authentication.closed(connection)
                 yield from broker.parking.drop(connection)
             case TimerFired(key=key) if key[0] == parking.TIMER:
                 yield from broker.parking.expire(key)
@@ -89,6 +105,8 @@ class Node:
                 yield from broker.groups.timer_fired(key)
             case TimerFired(key=key) if key[0] == transactions.TIMER:
                 yield from broker.transactions.timer_fired(key)
+            case TimerFired(key=key) if key[0] == authentication.TIMER:
+                yield from broker.authentication.timer_fired(key)
             case TimerFired(key=key) if key[0] == housekeeping.TIMER:
                 yield from housekeeping.fired(broker, key)
             case Stopping():
@@ -98,6 +116,13 @@ class Node:
         yield from broker.parking.answer_ready()
 
     def _request(self, request: Request) -> Iterator[Effect]:
+        authentication = self.broker.authentication
+        outsider = authentication.outside.get(request.connection)
+        if outsider is not None:
+            objection = authentication.objection(request, outsider)
+            if objection is not None:
+                yield CloseConnection(request.connection, objection)
+                return
         api = self.apis.get(request.api_key)
         # An ApiVersions of any version is answered, so that the client can choose another (KIP-35).
         if api is None or not (

@@ -15,22 +15,28 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from reference_impl.core.effects import (
+    Admit,
     CancelTimer,
     CloseConnection,
     Effect,
+    ReadTokens,
     Release,
     Report,
     Respond,
+    SendToken,
     SetTimer,
 )
 from reference_impl.core.events import (
     ConnectionClosed,
+    ConnectionOpened,
+    Event,
     Request,
     RequestArrived,
     Started,
     Stopping,
     TimerFired,
     TimerKey,
+    TokenArrived,
 )
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.node import Node
@@ -52,6 +58,15 @@ class Answerable(Protocol):
     def drop(self, reason: str) -> None:
         """Close, and say why in the log."""
 
+    def mute(self, for_ms: int) -> None:
+        """Take nothing more from it for so long, once the request in flight is answered."""
+
+    def read_tokens(self) -> None:
+        """What follows are bare tokens."""
+
+    def admit(self) -> None:
+        """What follows are requests, of any size."""
+
 
 class NodeHost:
     """Steps one node; owns its timers and knows its connections."""
@@ -65,6 +80,9 @@ class NodeHost:
             Respond: self._respond,
             Release: self._release,
             CloseConnection: self._close_connection,
+            ReadTokens: self._read_tokens,
+            SendToken: self._send_token,
+            Admit: self._admit,
             SetTimer: self._set_timer,
             CancelTimer: self._cancel_timer,
             Report: self._report,
@@ -83,17 +101,26 @@ class NodeHost:
 
     def request_arrived(self, request: Request) -> None:
         """Deliver a request; an error inside the broker costs its connection, not the broker."""
+        event = RequestArrived(now_ms(), entropy(), request)
+        what = f"API {request.api_key} version {request.api_version}"
+        self._deliver(event, request.connection, what)
+
+    def token_arrived(self, connection: int, token: bytes) -> None:
+        """Deliver a SASL token that came without a request around it."""
+        self._deliver(TokenArrived(now_ms(), entropy(), connection, token), connection, "a token")
+
+    def _deliver(self, event: Event, connection: int, what: str) -> None:
         try:
-            self._apply(self.node.step(RequestArrived(now_ms(), entropy(), request)))
+            self._apply(self.node.step(event))
         except StorageError as error:
             self._on_fatal(f"the broker cannot go on without its disk: {error}")
         except Exception:
-            log.exception(
-                "API %s version %s: the broker failed; the connection is closed",
-                request.api_key,
-                request.api_version,
-            )
-            self._close_connection(CloseConnection(request.connection, "internal error"))
+            log.exception("%s: the broker failed; the connection is closed", what)
+            self._close_connection(CloseConnection(connection, "internal error"))
+
+    def connection_opened(self, connection: int, listener: str) -> None:
+        """Tell the core that somebody has connected, and to which listener."""
+        self._apply(self.node.step(ConnectionOpened(now_ms(), entropy(), connection, listener)))
 
     def connection_closed(self, connection: int) -> None:
         """Tell the core that nobody waits for answers there any more."""
@@ -109,6 +136,8 @@ class NodeHost:
         if connection is None:
             return  # it was closed while its request waited
         request = effect.request
+        if effect.throttle_ms:
+            connection.mute(effect.throttle_ms)
         version = request.api_version if effect.version is None else effect.version
         parts = encode_response_parts(request.api_key, version, request.correlation_id, effect.body)
         if request.api_key == ApiKey.FETCH and any(isinstance(part, Slice) for part in parts):
@@ -119,7 +148,24 @@ class NodeHost:
     def _release(self, effect: Release) -> None:
         connection = self.connections.get(effect.request.connection)
         if connection is not None:
+            if effect.throttle_ms:
+                connection.mute(effect.throttle_ms)
             connection.answer(None)
+
+    def _read_tokens(self, effect: ReadTokens) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None:
+            connection.read_tokens()
+
+    def _send_token(self, effect: SendToken) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None:
+            connection.answer(len(effect.token).to_bytes(4, "big") + effect.token)
+
+    def _admit(self, effect: Admit) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None:
+            connection.admit()
 
     def _close_connection(self, effect: CloseConnection) -> None:
         connection = self.connections.get(effect.connection)

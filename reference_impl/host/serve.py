@@ -11,27 +11,28 @@ import argparse
 import asyncio
 import errno
 import logging
-import os
 import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reference_impl.bugs import BUGS
-from reference_impl.core.broker_configs import BrokerConfig, Endpoint
+from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.config_keys import BadConfig
 from reference_impl.core.data_directory import WrongDirectory
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.checkpoints import BadCheckpoint
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
+from reference_impl.core.security.listeners import Endpoint, Listener
 from reference_impl.core.storage import StorageError
 from reference_impl.host.disk import Disk
 from reference_impl.host.lock import DirectoryLock, DirectoryLocked
 from reference_impl.host.node import NodeHost
 from reference_impl.host.server import Server
+from reference_impl.host.tls import server_context
 from reference_impl.wire import Malformed
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
@@ -54,7 +55,7 @@ class Plan:
     """Everything that the command line decides."""
 
     config: BrokerConfig
-    listener: Endpoint
+    listeners: tuple[Listener, ...]
     directory: Path
     bug: str | None
 
@@ -152,15 +153,15 @@ def make_plan(
     if port is not None and not 0 <= port <= 65535:
         raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
     broker = BrokerConfig.of(config)
-    if "listeners" in config:
-        listener = broker.listener()
-        if port is not None and port != listener.port:
-            raise BadConfig(
-                f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
-            )
-    else:
-        listener = Endpoint(DEFAULT_HOST, DEFAULT_PORT if port is None else port)
-    return Plan(broker, listener, _directory(data, config), bug)
+    listeners = broker.listeners()
+    if "listeners" not in config:
+        where = Endpoint(DEFAULT_HOST, DEFAULT_PORT if port is None else port)
+        listeners = (replace(listeners[0], endpoint=where),)
+    elif port is not None and port != listeners[0].endpoint.port:
+        raise BadConfig(
+            f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
+        )
+    return Plan(broker, listeners, _directory(data, config), bug)
 
 
 def _directory(data: str | None, config: Mapping[str, str]) -> Path:
@@ -188,14 +189,14 @@ async def _serve(plan: Plan) -> int:
     lock = DirectoryLock(plan.directory)
     server = Server(plan.config)
     try:
-        # The port comes first, since the node advertises it; nobody is let in before it is up.
-        port = await _listen(server, plan.listener)
-        host = NodeHost(make_node(plan, port), end)
+        # The ports come first, since the node advertises them; nobody is let in before it is up.
+        ports = [await _listen(server, listener) for listener in plan.listeners]
+        host = NodeHost(make_node(plan, ports), end)
         host.start()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, None)
         await server.accept(host)
-        print(f"ready {plan.listener.host or 'localhost'}:{port}", flush=True)
+        print(f"ready {plan.listeners[0].endpoint.host or 'localhost'}:{ports[0]}", flush=True)
         failure = await ended
         await server.close()
         if failure is not None:
@@ -207,32 +208,41 @@ async def _serve(plan: Plan) -> int:
         lock.release()
 
 
-async def _listen(server: Server, listener: Endpoint) -> int:
+async def _listen(server: Server, listener: Listener) -> int:
     """The port that is listened on; raises BadConfig where that is not possible."""
+    tls = None if listener.tls is None else server_context(listener.name, listener.tls)
     try:
-        return await server.listen(listener.host, listener.port)
+        return await server.listen(listener, tls)
     except OSError as error:
-        where = f"{listener.host or 'every address'} port {listener.port}"
+        where = f"{listener.endpoint.host or 'every address'} port {listener.endpoint.port}"
         if error.errno == errno.EADDRINUSE:
             raise BadConfig(
                 f"cannot listen on {where}: it is in use; stop whatever listens there, or give"
                 " another --port, or 0 for a free one"
             ) from None
         raise BadConfig(
-            f"cannot listen on {where}: {os.strerror(error.errno or 0)}; give another --port or"
+            f"cannot listen on {where}: {error.strerror or error}; give another --port or"
             " --config listeners=PLAINTEXT://host:port"
         ) from None
 
 
-def make_node(plan: Plan, port: int) -> Node:
+def make_node(plan: Plan, ports: Sequence[int]) -> Node:
     """The node over its data directory, correct or with the bug that was asked for."""
-    given = plan.config.advertised()
-    advertised = Endpoint(
-        (given.host if given else plan.listener.host) or "localhost",
-        given.port if given and given.port else port,
-    )
+    advertised = {
+        listener.name: _advertised(listener, port)
+        for listener, port in zip(plan.listeners, ports, strict=True)
+    }
+    first = advertised.pop(plan.listeners[0].name)
     node_class, rules = (Node, Rules()) if plan.bug is None else BUGS[plan.bug].parts()
-    return node_class(plan.config, Disk(), str(plan.directory), advertised, rules)
+    return node_class(
+        plan.config, Disk(), str(plan.directory), first, rules, also_advertised=advertised
+    )
+
+
+def _advertised(listener: Listener, port: int) -> Endpoint:
+    """What clients are told: as configured, else where the listener is."""
+    given = listener.advertised or listener.endpoint
+    return Endpoint(given.host or "localhost", given.port or port)
 
 
 def _sentence(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections import deque
 from collections.abc import Sequence
 from itertools import count
@@ -16,6 +17,7 @@ from typing import cast
 from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.events import Request
 from reference_impl.core.log.segment import Slice
+from reference_impl.core.security.listeners import Listener
 from reference_impl.core.storage import StorageError
 from reference_impl.host.node import NodeHost
 from reference_impl.host.sendfile import send_parts
@@ -37,7 +39,7 @@ GATHERED_BYTES_MAX = 64 * 1024
 
 
 class Server:
-    """The listener of one node, and its connections."""
+    """The listeners of one node, and its connections."""
 
     host: NodeHost
     """Set by `accept`: the node can be made only once the port that it advertises is known."""
@@ -47,35 +49,37 @@ class Server:
         self._idle_ms = config.number("connections.max.idle.ms")
         self._ids = count(1)
         self._connections: set[Connection] = set()
-        self._listener: asyncio.Server | None = None
+        self._listening: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
 
-    async def listen(self, address: str, port: int) -> int:
+    async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:
         """Bind, without accepting yet; the port, if 0 was asked for. Raises OSError."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(
-            lambda: Connection(self, next(self._ids)),
-            address or None,
-            port,
+        bound = await loop.create_server(
+            lambda: Connection(self, next(self._ids), listener),
+            listener.endpoint.host or None,
+            listener.endpoint.port,
             start_serving=False,
             reuse_address=True,
             backlog=1024,
+            ssl=tls,
         )
-        return cast(int, self._listener.sockets[0].getsockname()[1])
+        self._listening.append(bound)
+        return cast(int, bound.sockets[0].getsockname()[1])
 
     async def accept(self, host: NodeHost) -> None:
         """Begin to serve this node."""
-        assert self._listener is not None
         self.host = host
-        await self._listener.start_serving()
+        for bound in self._listening:
+            await bound.start_serving()
         self._sweep()
 
     async def close(self) -> None:
         """Stop listening and drop every connection."""
         if self._sweeper is not None:
             self._sweeper.cancel()
-        if self._listener is not None:
-            self._listener.close()
+        for bound in self._listening:
+            bound.close()
         for connection in list(self._connections):
             connection.abandon()
 
@@ -83,6 +87,7 @@ class Server:
         """A client has connected."""
         self._connections.add(connection)
         self.host.connections[connection.id] = connection
+        self.host.connection_opened(connection.id, connection.listener)
 
     def left(self, connection: Connection) -> None:
         """A client is gone."""
@@ -104,10 +109,12 @@ class Server:
 class Connection(asyncio.Protocol):
     """One client. At most one of its requests is with the node at any time."""
 
-    def __init__(self, server: Server, connection_id: int) -> None:
+    def __init__(self, server: Server, connection_id: int, listener: Listener) -> None:
         self.id = connection_id
+        self.listener = listener.name
         self._server = server
-        self._reader = FrameReader(server.max_frame_bytes)
+        outside = listener.sasl.max_token_bytes if listener.sasl else server.max_frame_bytes
+        self._reader = FrameReader(min(outside, server.max_frame_bytes))
         self._frames: deque[bytearray] = deque()
         self._answers: list[bytes] = []
         self._gathered_bytes = 0
@@ -118,6 +125,8 @@ class Connection(asyncio.Protocol):
         self._is_slow_reader = False
         self._is_pumping = False
         self._is_paused = False
+        self._reads_tokens = False
+        self._muted: asyncio.TimerHandle | None = None
         self._broken: str | None = None
         self._sending: asyncio.Task[None] | None = None
         self.last_used_s = self._loop.time()
@@ -137,6 +146,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        if self._muted is not None:
+            self._muted.cancel()
         self._frames.clear()
         self._server.left(self)
 
@@ -185,6 +196,20 @@ class Connection(asyncio.Protocol):
         else:
             self.answer(None)
 
+    def mute(self, for_ms: int) -> None:
+        self._muted = self._loop.call_later(for_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._pump()
+
+    def read_tokens(self) -> None:
+        self._reads_tokens = True
+
+    def admit(self) -> None:
+        self._reads_tokens = False
+        self._reader.max_size = self._server.max_frame_bytes
+
     def drop(self, reason: str) -> None:
         log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
         self._frames.clear()
@@ -205,7 +230,9 @@ class Connection(asyncio.Protocol):
             return  # answered while it was handed over: the loop below goes on
         self._is_pumping = True
         try:
-            while self._frames and not self._in_flight and not self._is_slow_reader:
+            while self._frames and not (
+                self._in_flight or self._is_slow_reader or self._muted is not None
+            ):
                 self._hand_over(self._frames.popleft())
         finally:
             self._is_pumping = False
@@ -234,14 +261,19 @@ class Connection(asyncio.Protocol):
         """Read no further while requests wait here: that is what holds a pipelining client."""
         if self._transport is None or self._transport.is_closing():
             return
-        if bool(self._frames) != self._is_paused:
-            self._is_paused = bool(self._frames)
+        is_full = bool(self._frames) or self._muted is not None
+        if is_full != self._is_paused:
+            self._is_paused = is_full
             if self._is_paused:
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()
 
     def _hand_over(self, frame: bytearray) -> None:
+        if self._reads_tokens:
+            self._in_flight = True
+            self._server.host.token_arrived(self.id, bytes(frame))
+            return
         try:
             header, start = decode_request_header(frame)
             body = self._decode_body(header, frame, start)
@@ -262,6 +294,7 @@ class Connection(asyncio.Protocol):
                 header.client_id,
                 self._client_host,
                 body,
+                len(frame),
             )
         )
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from reference_impl.core.controller.client_quotas import ClientQuotas
+from reference_impl.core.controller.scram_users import ScramUsers
 from reference_impl.core.security.acls import Acl, Acls
 from reference_impl.wire import Struct
 
@@ -51,6 +53,8 @@ class MetadataImage:
         self.next_producer_id = 0
         self._broker_configs: dict[str, dict[str, str]] = {}
         self.acls = Acls()
+        self.scram_users = ScramUsers()
+        self.client_quotas = ClientQuotas()
 
     def apply(self, record: Struct) -> None:
         """Take one record of the metadata log into account, whatever order things came in."""
@@ -127,4 +131,7 @@ _ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
     "ProducerIdsRecord": MetadataImage._producer_ids,
     "AccessControlEntryRecord": MetadataImage._access_control_entry,
     "RemoveAccessControlEntryRecord": MetadataImage._remove_access_control_entry,
+    "UserScramCredentialRecord": lambda image, record: image.scram_users.set(record),
+    "RemoveUserScramCredentialRecord": lambda image, record: image.scram_users.remove(record),
+    "ClientQuotaRecord": lambda image, record: image.client_quotas.apply(record),
 }

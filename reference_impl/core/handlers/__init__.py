@@ -8,7 +8,11 @@ from __future__ import annotations
 from reference_impl.core.api import Api
 from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_to_txn
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
+from reference_impl.core.handlers.alter_client_quotas import handle_alter_client_quotas
 from reference_impl.core.handlers.alter_configs import handle_alter_configs
+from reference_impl.core.handlers.alter_user_scram_credentials import (
+    handle_alter_user_scram_credentials,
+)
 from reference_impl.core.handlers.api_versions import handle_api_versions
 from reference_impl.core.handlers.consumer_group_describe import handle_consumer_group_describe
 from reference_impl.core.handlers.consumer_group_heartbeat import handle_consumer_group_heartbeat
@@ -20,6 +24,7 @@ from reference_impl.core.handlers.delete_groups import handle_delete_groups
 from reference_impl.core.handlers.delete_records import handle_delete_records
 from reference_impl.core.handlers.delete_topics import handle_delete_topics
 from reference_impl.core.handlers.describe_acls import handle_describe_acls
+from reference_impl.core.handlers.describe_client_quotas import handle_describe_client_quotas
 from reference_impl.core.handlers.describe_cluster import handle_describe_cluster
 from reference_impl.core.handlers.describe_configs import handle_describe_configs
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
@@ -27,6 +32,9 @@ from reference_impl.core.handlers.describe_log_dirs import handle_describe_log_d
 from reference_impl.core.handlers.describe_producers import handle_describe_producers
 from reference_impl.core.handlers.describe_topic_partitions import handle_describe_topic_partitions
 from reference_impl.core.handlers.describe_transactions import handle_describe_transactions
+from reference_impl.core.handlers.describe_user_scram_credentials import (
+    handle_describe_user_scram_credentials,
+)
 from reference_impl.core.handlers.elect_leaders import handle_elect_leaders
 from reference_impl.core.handlers.end_txn import handle_end_txn
 from reference_impl.core.handlers.fetch import handle_fetch
@@ -46,6 +54,8 @@ from reference_impl.core.handlers.offset_delete import handle_offset_delete
 from reference_impl.core.handlers.offset_fetch import handle_offset_fetch
 from reference_impl.core.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from reference_impl.core.handlers.produce import handle_produce
+from reference_impl.core.handlers.sasl_authenticate import handle_sasl_authenticate
+from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
@@ -65,6 +75,7 @@ HANDLERS: dict[int, Api] = {
     ApiKey.SYNC_GROUP: Api(handle_sync_group, 0, 5),
     ApiKey.DESCRIBE_GROUPS: Api(handle_describe_groups, 0, 6),
     ApiKey.LIST_GROUPS: Api(handle_list_groups, 0, 5),
+    ApiKey.SASL_HANDSHAKE: Api(handle_sasl_handshake, 0, 1),
     ApiKey.API_VERSIONS: Api(handle_api_versions, 0, 4),
     ApiKey.CREATE_TOPICS: Api(handle_create_topics, 2, 7),
     ApiKey.DELETE_TOPICS: Api(handle_delete_topics, 1, 6),
@@ -82,11 +93,16 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
     ApiKey.ALTER_CONFIGS: Api(handle_alter_configs, 0, 2),
     ApiKey.DESCRIBE_LOG_DIRS: Api(handle_describe_log_dirs, 1, 5),
+    ApiKey.SASL_AUTHENTICATE: Api(handle_sasl_authenticate, 0, 2),
     ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
     ApiKey.ELECT_LEADERS: Api(handle_elect_leaders, 0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
     ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(handle_describe_client_quotas, 0, 1),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(handle_alter_client_quotas, 0, 1),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(handle_describe_user_scram_credentials, 0, 0),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(handle_alter_user_scram_credentials, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),

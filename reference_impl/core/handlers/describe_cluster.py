@@ -41,8 +41,8 @@ def handle_describe_cluster(broker: Broker, request: Request) -> Iterator[Effect
         RESPONSE.struct(
             "DescribeClusterBroker",
             broker_id=broker.node_id,
-            host=broker.advertised.host,
-            port=broker.advertised.port,
+            host=broker.advertised_to(request).host,
+            port=broker.advertised_to(request).port,
             rack=broker.config.text("broker.rack") or None,
         )
     ]

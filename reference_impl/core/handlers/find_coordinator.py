@@ -59,7 +59,8 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
         row.error_code, row.error_message = refused.code, refused.message
         return row
     row.node_id = broker.node_id
-    row.host, row.port = broker.advertised.host, broker.advertised.port
+    advertised = broker.advertised_to(request)
+    row.host, row.port = advertised.host, advertised.port
     return row
 
 

@@ -35,8 +35,8 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
         RESPONSE.struct(
             "MetadataResponseBroker",
             node_id=broker.node_id,
-            host=broker.advertised.host,
-            port=broker.advertised.port,
+            host=broker.advertised_to(request).host,
+            port=broker.advertised_to(request).port,
             rack=broker.config.text("broker.rack") or None,
         )
     ]

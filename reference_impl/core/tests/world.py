@@ -11,7 +11,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from reference_impl.core.broker_configs import BrokerConfig, Endpoint
+from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,
@@ -33,6 +33,7 @@ from reference_impl.core.events import (
 )
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
+from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.core.tests.conversation import Conversation, end_of, values_in
 from reference_impl.wire import ApiKey, Struct, request_definition

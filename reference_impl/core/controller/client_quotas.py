@@ -1,0 +1,58 @@
+"""Who may have how much, as the metadata log has it.
+
+Source: KIP-546; ClientQuotaRecord; ClientQuotaControlManager.java, ClientQuotasImage.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reference_impl.wire import Struct, definition
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+Entity = tuple[tuple[str, str | None], ...]
+"""(type, name) in the order of the types; the name None is the default of the type."""
+
+
+def entity_of(names: Mapping[str, str | None]) -> Entity:
+    """An entity by type and name."""
+    return tuple(sorted(names.items()))
+
+
+class ClientQuotas:
+    """Entity -> key -> value."""
+
+    def __init__(self) -> None:
+        self._by_entity: dict[Entity, dict[str, float]] = {}
+        self.version = 0
+        """Grows with every change: whoever remembers a limit knows when to look again."""
+
+    def __iter__(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
+        return iter(self._by_entity.items())
+
+    def of(self, entity: Entity) -> Mapping[str, float]:
+        """The quotas of exactly this entity."""
+        return self._by_entity.get(entity, {})
+
+    def has(self, key: str) -> bool:
+        """Whether anybody has a quota of this kind."""
+        return any(key in quotas for quotas in self._by_entity.values())
+
+    def apply(self, record: Struct) -> None:
+        """ClientQuotaRecord."""
+        self.version += 1
+        entity = entity_of({row.entity_type: row.entity_name for row in record.entity})
+        quotas = self._by_entity.setdefault(entity, {})
+        if record.remove:
+            quotas.pop(record.key, None)
+        else:
+            quotas[record.key] = record.value
+        if not quotas:
+            del self._by_entity[entity]
+
+
+def quota_record(entity: Entity, key: str, value: float | None) -> Struct:
+    """An entity has this quota, or (None) has it no more."""
+    of = definition("ClientQuotaRecord")
+    names = [of.struct("EntityData", entity_type=kind, entity_name=name) for kind, name in entity]
+    return of.new(entity=names, key=key, value=value or 0.0, remove=value is None)

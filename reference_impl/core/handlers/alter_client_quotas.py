@@ -1,0 +1,104 @@
+"""AlterClientQuotas (API key 49). Spec: KIP-546; ClientQuotaControlManager.java.
+
+Not modelled: quotas of processor time (request_percentage), of changes to topics
+(controller_mutation_rate) and of connections by address (ip). They are refused: a quota that is
+accepted and not enforced would deceive whoever set it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.client_quotas import (
+    CLIENT_ID,
+    IP,
+    USER,
+    Entity,
+    entity_of,
+    quota_record,
+)
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.quotas.throttling import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import ALTER_CONFIGS_OF_CLUSTER
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("AlterClientQuotasResponse")
+KEYS = (CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE)
+EPSILON = 1e-6
+"""A rate in bytes is a whole number, but for the inexactness of a float64."""
+
+
+def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Set and take away quotas; each entity changes wholly or not at all."""
+    rows, records = [], []
+    seen: set[Entity] = set()
+    for wanted in request.body.entries:
+        row = RESPONSE.struct("EntryData", error_message=None, entity=entity_rows(wanted))
+        rows.append(row)
+        try:
+            # VALIDATE
+            broker.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
+            entity = checked_entity(wanted)
+            # DEDUPLICATE
+            if entity in seen:
+                raise _invalid(f"Ignoring duplicate entity {dict(entity)}")
+            seen.add(entity)
+            records += changes(broker, entity, wanted)
+        except Refused as refused:
+            row.error_code, row.error_message = refused.code, refused.message
+    # APPLY
+    if records and not request.body.validate_only:
+        broker.publish(records)
+    # RESPOND
+    yield Respond(request, RESPONSE.new(entries=rows))
+
+
+def checked_entity(wanted: Struct) -> Entity:
+    """The entity of one entry; raises Refused."""
+    names = {row.entity_type: row.entity_name for row in wanted.entity}
+    for kind, name in names.items():
+        if kind not in (USER, CLIENT_ID, IP):
+            raise _invalid(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise _invalid(f"Empty {kind} not supported")
+    if not names or (IP in names and len(names) > 1):
+        raise _invalid("Invalid empty client quota entity")
+    return entity_of(names)
+
+
+def changes(broker: Broker, entity: Entity, wanted: Struct) -> list[Struct]:
+    """The records for what is new in one entry; raises Refused."""
+    has = broker.image.client_quotas.of(entity)
+    asked: dict[str, float | None] = {}
+    for row in wanted.ops:
+        if row.key in asked:
+            raise _invalid(f"Duplicate quota key {row.key} of entity {dict(entity)}")
+        asked[row.key] = None if row.remove else checked_value(entity, row)
+    return [
+        quota_record(entity, key, value) for key, value in asked.items() if has.get(key) != value
+    ]
+
+
+def checked_value(entity: Entity, row: Struct) -> float:
+    """The value of one quota; raises Refused."""
+    if row.key not in KEYS or entity[0][0] == IP:
+        raise _invalid(f"Invalid configuration key {row.key}")
+    value: float = row.value
+    if not abs(value) < float(1 << 63) or abs(round(value) - value) > EPSILON:
+        raise _invalid(f"Configuration {row.key} must be a Long value")
+    return value
+
+
+def entity_rows(wanted: Struct) -> list[Struct]:
+    """The entity, as the answer repeats it."""
+    return [
+        RESPONSE.struct("EntityData", entity_type=row.entity_type, entity_name=row.entity_name)
+        for row in wanted.entity
+    ]
+
+
+def _invalid(message: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,93 @@
+"""AlterUserScramCredentials (API key 51). Spec: KIP-554; ScramControlManager.java.
+
+The client salts the password itself: the broker never sees it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.scram_users import removal_record, set_record
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.core.security.scram import (
+    BY_NUMBER,
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    credential_of,
+)
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("AlterUserScramCredentialsResponse")
+
+
+def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Set and delete credentials; each user of the request changes or is refused on its own."""
+    deletions, upsertions = request.body.deletions, request.body.upsertions
+    times = Counter(row.name for row in (*deletions, *upsertions))
+    errors: dict[str, Refused | None] = dict.fromkeys(times)
+    records = []
+    for row, change in (
+        *((row, deleted) for row in deletions),
+        *((row, upserted) for row in upsertions),
+    ):
+        try:
+            # VALIDATE
+            broker.access.require(request, ALTER_CLUSTER)
+            check_row(row)
+            # DEDUPLICATE
+            if times[row.name] > 1:
+                raise Refused(
+                    ErrorCode.DUPLICATE_RESOURCE,
+                    "A user credential cannot be altered twice in the same request",
+                )
+            records.append(change(broker, row))
+        except Refused as refused:
+            errors[row.name] = errors[row.name] or refused
+    # APPLY
+    if records:
+        broker.publish(records)
+    # RESPOND
+    yield Respond(request, RESPONSE.new(results=[result(*item) for item in errors.items()]))
+
+
+def check_row(row: Struct) -> None:
+    """What must be right of any row; raises Refused."""
+    if not row.name:
+        raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if row.mechanism not in BY_NUMBER:
+        raise Refused(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+
+
+def deleted(broker: Broker, row: Struct) -> Struct:
+    """The record that takes a credential away; raises Refused."""
+    if broker.image.scram_users.credential(row.name, row.mechanism) is None:
+        raise Refused(
+            ErrorCode.RESOURCE_NOT_FOUND,
+            "Attempt to delete a user credential that does not exist",
+        )
+    return removal_record(row.name, row.mechanism)
+
+
+def upserted(_: Broker, row: Struct) -> Struct:
+    """The record that sets a credential; raises Refused."""
+    if row.iterations < ITERATIONS_MIN:
+        raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if row.iterations > ITERATIONS_MAX:
+        raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    credential = credential_of(
+        BY_NUMBER[row.mechanism], bytes(row.salt), row.iterations, bytes(row.salted_password)
+    )
+    return set_record(row.name, row.mechanism, credential)
+
+
+def result(user: str, refused: Refused | None) -> Struct:
+    """What became of one user."""
+    row = RESPONSE.struct("AlterUserScramCredentialsResult", user=user, error_message=None)
+    if refused is not None:
+        row.error_code, row.error_message = refused.code, refused.message
+    return row

@@ -1,0 +1,44 @@
+"""SaslAuthenticate (API key 36): one token of an exchange. Spec: KIP-152; KIP-368 (the lifetime of
+the session, version 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.security.mechanisms import Denied
+from reference_impl.wire import ErrorCode, definition
+
+RESPONSE = definition("SaslAuthenticateResponse")
+
+
+def handle_sasl_authenticate(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Answer a token by another, until the client is in or refused."""
+    # VALIDATE
+    session = broker.authentication.session_of(request)
+    if session is None or session.is_in:
+        sentence = (
+            "SaslAuthenticate request received"
+            f" {'without a SASL listener' if session is None else 'after authentication'}"
+        )
+        answer = RESPONSE.new(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=sentence)
+        yield Respond(request, answer)
+        return
+    try:
+        token = broker.authentication.token(session, bytes(request.body.auth_bytes))
+    except Denied as denied:
+        answer = RESPONSE.new(
+            error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=denied.message
+        )
+        told = Respond(request, answer) if denied.message else None
+        yield from broker.authentication.refuse(session, told)
+        return
+    # DEDUPLICATE: the exchange knows which token comes next.
+    # APPLY
+    yield from broker.authentication.let_in(session)
+    # RESPOND
+    lifetime_ms = session.session_ms if session.is_in else 0
+    body = RESPONSE.new(error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms)
+    yield Respond(request, body)

@@ -1,0 +1,54 @@
+"""How much passed in the last ten seconds or so, per second.
+
+Source: Rate.java, SampledStat.java, WindowedSum.java; ClientQuotaManagerConfig (11 samples of one
+second). Time is cut into samples. The mean is taken over the full samples that are kept and the
+one under way; where there are fewer, over that many all the same: a client that has just come, or
+was silent for long, may send ten seconds' worth at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Sample:
+    """What passed since `start_ms`, for as long as a sample lasts."""
+
+    start_ms: int
+    last_ms: int
+    amount: float = 0.0
+
+
+class Rate:
+    """A sum over a sliding window, and the time that it covers."""
+
+    def __init__(self, samples: int, sample_ms: int) -> None:
+        self._count = samples
+        self._sample_ms = sample_ms
+        self._samples: deque[Sample] = deque()
+
+    def record(self, amount: float, now_ms: int) -> None:
+        """So much has passed now; a negative amount takes something back."""
+        newest = self._samples[-1] if self._samples else None
+        if newest is None or not 0 <= now_ms - newest.start_ms < self._sample_ms:
+            newest = Sample(now_ms, now_ms)
+            self._samples.append(newest)
+        newest.amount += amount
+        newest.last_ms = now_ms
+
+    def measure(self, now_ms: int) -> tuple[float, float]:
+        """(amount per second, over how many seconds)."""
+        self._forget_old(now_ms)
+        oldest_ms = self._samples[0].start_ms if self._samples else now_ms
+        elapsed_ms = max(0, now_ms - oldest_ms)
+        missing = max(0, self._count - 1 - elapsed_ms // self._sample_ms)
+        seconds = (elapsed_ms + missing * self._sample_ms) / 1000
+        return sum(sample.amount for sample in self._samples) / seconds, seconds
+
+    def _forget_old(self, now_ms: int) -> None:
+        """A sample is kept while any of it lies in the window. If the clock goes back, all go."""
+        window_ms = self._count * self._sample_ms
+        while self._samples and not 0 <= now_ms - self._samples[0].last_ms < window_ms:
+            self._samples.popleft()

@@ -1,0 +1,120 @@
+"""Holding clients to their quotas: who shares which limit, and how long to wait beyond it.
+
+Source: KIP-13, KIP-55 (users), KIP-219 (answer first, then mute); ClientQuotaManager.java,
+QuotaUtils.java. The first of these for which there is a quota decides; a default gives each of
+those whom it means an account of its own:
+
+    user and client id, user and default client id, user,
+    default user and client id, both defaults, default user,
+    client id, default client id
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reference_impl.core.config_keys import INT_MAX
+from reference_impl.core.controller.client_quotas import (
+    CLIENT_ID,
+    USER,
+    ClientQuotas,
+    Entity,
+    entity_of,
+)
+from reference_impl.core.events import Request
+from reference_impl.core.quotas.rate import Rate
+from reference_impl.core.security.principals import Principals
+
+PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
+ACCOUNTS_MAX = 10_000
+LEAST_LIMIT = 1e-9
+"""A quota of 0 lets nothing pass; it cannot be divided by."""
+Payer = tuple[str | None, str | None]
+"""(user, client id) that share one count; None where the quota does not ask."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What a payer has had, and how much it may have per second."""
+
+    rate: Rate
+    limit: float = 0.0
+
+
+class Throttle:
+    """One kind of quota: bytes produced, or bytes fetched."""
+
+    def __init__(
+        self,
+        key: str,
+        quotas: ClientQuotas,
+        principals: Principals,
+        samples: int,
+        sample_ms: int,
+    ) -> None:
+        self._key = key
+        self._quotas = quotas
+        self._principals = principals
+        self._samples, self._sample_ms = samples, sample_ms
+        self._accounts: dict[Payer, Account] = {}
+        self._version = quotas.version
+        self._is_on = quotas.has(key)
+
+    def spend(self, request: Request, amount: float, now_ms: int) -> int:
+        """Count it; how many milliseconds the client must wait until its mean is in order."""
+        account = self._account(request)
+        if account is None:
+            return 0
+        account.rate.record(amount, now_ms)
+        rate, seconds = account.rate.measure(now_ms)
+        if rate <= account.limit:
+            return 0
+        limit = max(account.limit, LEAST_LIMIT)
+        return min(INT_MAX, round((rate - limit) / limit * seconds * 1000))
+
+    def take_back(self, request: Request, amount: float, now_ms: int) -> None:
+        """It was not given after all."""
+        account = self._account(request)
+        if account is not None:
+            account.rate.record(-amount, now_ms)
+
+    def most_at_once(self, request: Request) -> float | None:
+        """More than this is over the limit even after a long silence; None without a quota."""
+        account = self._account(request)
+        if account is None:
+            return None
+        return account.limit * (self._samples - 1) * self._sample_ms / 1000
+
+    def _account(self, request: Request) -> Account | None:
+        """Who pays, and the limit as it is now; None where there is none."""
+        if self._version != self._quotas.version:
+            self._version = self._quotas.version
+            self._is_on = self._quotas.has(self._key)
+        if not self._is_on:
+            return None
+        user = self._principals.of(request.connection).removeprefix("User:")
+        for entity, payer in candidates(user, request.client_id or ""):
+            limit = self._quotas.of(entity).get(self._key)
+            if limit is not None:
+                account = self._accounts.get(payer) or self._opened(payer)
+                account.limit = limit
+                return account
+        return None
+
+    def _opened(self, payer: Payer) -> Account:
+        """A new account. The oldest goes when there are too many: names cost a client nothing."""
+        if len(self._accounts) >= ACCOUNTS_MAX:
+            del self._accounts[next(iter(self._accounts))]
+        account = self._accounts[payer] = Account(Rate(self._samples, self._sample_ms))
+        return account
+
+
+def candidates(user: str, client_id: str) -> Iterator[tuple[Entity, Payer]]:
+    """Every entity that a client falls under, the strongest first, and who pays there."""
+    for a_user in (user, None):
+        for a_client in (client_id, None):
+            yield entity_of({USER: a_user, CLIENT_ID: a_client}), (user, client_id)
+        yield entity_of({USER: a_user}), (user, None)
+    for a_client in (client_id, None):
+        yield entity_of({CLIENT_ID: a_client}), (None, client_id)

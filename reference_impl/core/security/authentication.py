@@ -1,0 +1,221 @@
+"""Authentication by SASL, connection by connection; [sasl_states.py](sasl_states.py) has the table.
+
+Source: SaslServerAuthenticator.java; KIP-43, KIP-152, KIP-368; KIP-306 (a refusal comes late).
+
+Only connections to listeners with SASL are known here. Those which are not (or no longer) in are
+`outside`: before every request the node looks there, which is all that others pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reference_impl.core.effects import (
+    Admit,
+    CancelTimer,
+    CloseConnection,
+    Effect,
+    ReadTokens,
+    Respond,
+    SendToken,
+    SetTimer,
+)
+from reference_impl.core.events import Request, TimerKey
+from reference_impl.core.security.listeners import Sasl
+from reference_impl.core.security.mechanisms import Denied, Exchange
+from reference_impl.core.security.plain import PLAIN, PlainExchange
+from reference_impl.core.security.sasl_states import Move, State, next_state
+from reference_impl.core.security.scram import SCRAM_MECHANISMS, ScramExchange
+from reference_impl.wire import API_NAMES, ApiKey
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+TIMER = "authentication"
+_REFUSAL, _SESSION, _RENEWAL = "refusal", "session", "renewal"
+RENEWALS_APART_MS = 1000
+"""KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
+NONCE_BYTES = 16
+ALLOWED: dict[State, tuple[ApiKey, ...]] = {
+    State.NEW: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
+    State.KNOWS_VERSIONS: (ApiKey.SASL_HANDSHAKE,),
+    State.EXCHANGING: (ApiKey.SASL_AUTHENTICATE,),
+    State.RENEWING: (ApiKey.SASL_AUTHENTICATE,),
+    State.EXPIRED: (ApiKey.SASL_HANDSHAKE,),
+    State.REFUSED: (),
+}
+"""What may be asked from outside; everything else closes the connection."""
+
+
+@dataclass(eq=False)
+class Session:
+    """One connection to a listener with SASL."""
+
+    connection: int
+    sasl: Sasl
+    state: State = State.NEW
+    mechanism: str = ""
+    exchange: Exchange | None = None
+    """Under way; None also where the mechanism is not the one that this user came in by."""
+    user: str | None = None
+    """Who came in; it can become nobody else."""
+    may_renew: bool = True
+    refusal: Respond | None = field(default=None, repr=False)
+    """The answer that is held back."""
+
+    def move(self, move: Move) -> None:
+        """Go where the table says."""
+        self.state = next_state(self.state, move)
+
+    @property
+    def is_in(self) -> bool:
+        """Whether requests are served."""
+        return self.state is State.IN
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether a handshake is in order: once in, only where sessions end, and not too often."""
+        if not self.is_in:
+            return self.state in (State.NEW, State.KNOWS_VERSIONS, State.EXPIRED)
+        return self.may_renew and self.session_ms > 0
+
+    @property
+    def session_ms(self) -> int:
+        """How long a session lasts; 0 is without end."""
+        return max(0, self.sasl.session_ms.get(self.mechanism, 0))
+
+
+class Authentication:
+    """All connections to listeners with SASL."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._sessions: dict[int, Session] = {}
+        self.outside: dict[int, Session] = {}
+        """Those which must not be served."""
+
+    def opened(self, connection: int, sasl: Sasl) -> None:
+        """Somebody is at the door."""
+        self._sessions[connection] = self.outside[connection] = Session(connection, sasl)
+
+    def closed(self, connection: int) -> Iterator[Effect]:
+        """Somebody is gone."""
+        self.outside.pop(connection, None)
+        if self._sessions.pop(connection, None) is not None:
+            for what in (_REFUSAL, _SESSION, _RENEWAL):
+                yield CancelTimer((TIMER, connection, what))
+
+    def session_of(self, request: Request) -> Session | None:
+        """None on a listener without SASL."""
+        return self._sessions.get(request.connection)
+
+    def objection(self, request: Request, session: Session) -> str | None:
+        """Why somebody outside may not ask this now."""
+        if request.api_key in ALLOWED[session.state]:
+            if request.api_key == ApiKey.API_VERSIONS and self._is_served(request):
+                session.move(Move.VERSIONS_TOLD)
+            return None
+        name = API_NAMES.get(request.api_key, str(request.api_key))
+        return f"{name} from a connection that is {session.state.name}, not authenticated"
+
+    # --- the exchange -------------------------------------------------------------------------
+
+    def begin(self, session: Session, mechanism: str, *, framed: bool) -> Iterator[Effect]:
+        """A mechanism was chosen. framed: tokens come in requests (KIP-152)."""
+        renews_otherwise = session.user is not None and mechanism != session.mechanism
+        session.move(Move.MECHANISM_CHOSEN)
+        self.outside[session.connection] = session
+        session.exchange = None if renews_otherwise else self._exchange(session, mechanism)
+        session.mechanism = mechanism
+        if session.state is State.RENEWING:
+            session.may_renew = False
+            yield CancelTimer((TIMER, session.connection, _SESSION))
+            yield SetTimer((TIMER, session.connection, _RENEWAL), RENEWALS_APART_MS)
+        if not framed:
+            yield ReadTokens(session.connection)
+
+    def token(self, session: Session, token: bytes) -> bytes:
+        """The answer to one token of the client; raises Denied."""
+        if session.exchange is None:
+            raise Denied("re-authentication by another mechanism")
+        try:
+            answer = session.exchange.answer(token)
+        except Denied as denied:
+            denied.message = denied.message or self._same_words_for_all(session)
+            raise
+        user = session.exchange.user
+        if user is not None and session.user not in (None, user):
+            raise Denied(
+                "re-authentication as another user",
+                f"Cannot change principals during re-authentication from User.{session.user}:"
+                f" User.{user}",
+            )
+        return answer
+
+    def let_in(self, session: Session) -> Iterator[Effect]:
+        """Admit whoever has proven who it is; nothing while the exchange goes on."""
+        if session.exchange is None or session.exchange.user is None:
+            return
+        session.move(Move.PROVEN)
+        session.user, session.exchange = session.exchange.user, None
+        del self.outside[session.connection]
+        self._broker.principals.authenticated(session.connection, f"User:{session.user}")
+        if session.session_ms:
+            yield SetTimer((TIMER, session.connection, _SESSION), session.session_ms)
+        yield Admit(session.connection)
+
+    def refuse(self, session: Session, answer: Respond | None) -> Iterator[Effect]:
+        """Answer late, then close; whoever guesses passwords cannot guess fast."""
+        session.move(Move.DENIED)
+        self.outside[session.connection] = session
+        session.refusal = answer
+        yield CancelTimer((TIMER, session.connection, _SESSION))
+        yield SetTimer((TIMER, session.connection, _REFUSAL), session.sasl.failure_delay_ms)
+
+    def token_arrived(self, connection: int, token: bytes) -> Iterator[Effect]:
+        """A token without a request around it: after a handshake of version 0."""
+        session = self._sessions[connection]
+        try:
+            answer = self.token(session, token)
+        except Denied:
+            yield from self.refuse(session, None)
+            return
+        yield from self.let_in(session)
+        yield SendToken(connection, answer)
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
+        """A refusal is due, a session is over, or it may be renewed again."""
+        session = self._sessions[int(key[1])]
+        if key[2] == _RENEWAL:
+            session.may_renew = True
+        elif key[2] == _SESSION:
+            session.move(Move.SESSION_ENDS)
+            self.outside[session.connection] = session
+        else:
+            if session.refusal is not None:
+                yield session.refusal
+            yield CloseConnection(session.connection, "authentication failed")
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _exchange(self, session: Session, mechanism: str) -> Exchange:
+        if mechanism == PLAIN:
+            return PlainExchange(session.sasl.passwords)
+        scram = SCRAM_MECHANISMS[mechanism]
+        users = self._broker.image.scram_users
+        nonce = self._broker.random_bytes(NONCE_BYTES).hex()
+        return ScramExchange(scram, lambda user: users.credential(user, scram.number), nonce)
+
+    def _same_words_for_all(self, session: Session) -> str:
+        renewing = session.state is State.RENEWING
+        return (
+            f"Authentication failed during {'re-' if renewing else ''}authentication due to invalid"
+            f" credentials with SASL mechanism {session.mechanism}"
+        )
+
+    def _is_served(self, request: Request) -> bool:
+        return self._broker.apis[ApiKey.API_VERSIONS].serves(request.api_version)

@@ -1,0 +1,31 @@
+"""What every SASL mechanism is to the broker: tokens come in, tokens go out, in the end a user.
+
+Source: RFC 4422 (SASL); javax.security.sasl.SaslServer, as SaslServerAuthenticator.java uses it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Denied(Exception):
+    """Authentication failed.
+
+    `message` is what the client may hear of it. None hides the reason, since "no such user" and
+    "wrong password" would help somebody who guesses.
+    """
+
+    def __init__(self, reason: str, message: str | None = None) -> None:
+        super().__init__(reason)
+        self.message = message
+
+
+class Exchange(Protocol):
+    """One authentication under way, on the server's side."""
+
+    @property
+    def user(self) -> str | None:
+        """Who it is, once the exchange has succeeded."""
+
+    def answer(self, token: bytes) -> bytes:
+        """The server's token after one of the client's; raises Denied."""
