@@ -122,7 +122,8 @@ def _compact(broker: Broker) -> Iterator[Effect]:
     cleaner = broker.cleaner
     if not cleaner.is_working:
         logs = [partition.log for partition in broker.replicas]
-        if not cleaner.begin(logs, broker.now_ms):
+        memory_bytes = broker.config.number("log.cleaner.dedupe.buffer.size")
+        if not cleaner.begin(logs, broker.now_ms, memory_bytes):
             for partition in broker.replicas:
                 if partition.config.is_compacted:
                     yield from _delete_old(broker, partition)

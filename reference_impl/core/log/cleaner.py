@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reference_impl.core.log.checkpoints import TopicPartition
-from reference_impl.core.log.compaction import Cleanable, Interrupted, clean, cleanable
+from reference_impl.core.log.compaction import (
+    BYTES_PER_KEY,
+    KEYS_BYTES_MAX,
+    Cleanable,
+    Interrupted,
+    clean,
+    cleanable,
+)
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.storage import Storage, StorageError
@@ -32,13 +39,19 @@ class Cleaner:
         """A log is half cleaned."""
         return self._log is not None
 
-    def begin(self, logs: Iterable[PartitionLog], now_ms: int) -> bool:
-        """Choose the log that needs it most; False where none does."""
+    def begin(
+        self, logs: Iterable[PartitionLog], now_ms: int, memory_bytes: int = KEYS_BYTES_MAX
+    ) -> bool:
+        """Choose the log that needs it most; False where none does.
+
+        memory_bytes: for the keys seen in one cleaning (log.cleaner.dedupe.buffer.size).
+        """
         due = [each for each in self._candidates(logs, now_ms) if each.is_due]
         if not due:
             return False
         chosen = max(due, key=lambda each: each.ratio)
-        self._log, self._slices = chosen.log, clean(self._storage, chosen, now_ms)
+        keys_max = max(1, memory_bytes // BYTES_PER_KEY)
+        self._log, self._slices = chosen.log, clean(self._storage, chosen, now_ms, keys_max)
         return True
 
     def _candidates(self, logs: Iterable[PartitionLog], now_ms: int) -> Iterator[Cleanable]:

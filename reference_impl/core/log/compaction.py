@@ -27,8 +27,11 @@ from reference_impl.core.storage import Buffer, Storage
 from reference_impl.wire.records import BatchHeader, RecordBatch, read_header
 
 SLICE_BYTES = 1 << 18
-KEYS_MAX = 500_000
-"""So many keys are held in memory at once; more take another round (Kafka: the dedupe buffer)."""
+BYTES_PER_KEY = 256
+"""Of the memory for keys (log.cleaner.dedupe.buffer.size), roughly; Kafka needs 24, for a hash and
+an offset. Where more keys are dirty than it holds, the log is cleaned as far as they go, and the
+rest in another round."""
+KEYS_BYTES_MAX = 128 * 1024 * 1024
 
 
 class Interrupted(Exception):
@@ -83,10 +86,12 @@ def cleanable(log: PartitionLog, cleaned_to: int, now_ms: int) -> Cleanable:
     return Cleanable(log, first_dirty, max(end, first_dirty), clean_bytes, cleanable_bytes, overdue)
 
 
-def clean(storage: Storage, todo: Cleanable, now_ms: int) -> Iterator[int | None]:
+def clean(
+    storage: Storage, todo: Cleanable, now_ms: int, keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY
+) -> Iterator[int | None]:
     """Clean one log, slice by slice (None); the last value is up to where it is clean now."""
     log = todo.log
-    newest, end = yield from _newest_offsets(todo)
+    newest, end = yield from _newest_offsets(todo, keys_max)
     transactions = CleanedTransactions(log.aborted_transactions(0, end))
     producers = {
         entry.producer_id: LastOfProducer.of(entry) for entry in log.producer_state.entries()
@@ -100,7 +105,9 @@ def clean(storage: Storage, todo: Cleanable, now_ms: int) -> Iterator[int | None
     yield end
 
 
-def _newest_offsets(todo: Cleanable) -> Generator[None, None, tuple[dict[bytes, int], int]]:
+def _newest_offsets(
+    todo: Cleanable, keys_max: int
+) -> Generator[None, None, tuple[dict[bytes, int], int]]:
     """The newest offset of each key in the dirty section, and where that section ends."""
     log, newest, end = todo.log, dict[bytes, int](), todo.first_dirty_offset
     limit = todo.first_uncleanable_offset
@@ -115,7 +122,7 @@ def _newest_offsets(todo: Cleanable) -> Generator[None, None, tuple[dict[bytes, 
             _note_keys(header, data, todo.first_dirty_offset, transactions, newest)
             end = header.last_offset + 1
             seen_bytes += header.size
-            if len(newest) >= KEYS_MAX:
+            if len(newest) >= keys_max:
                 return newest, end
             if seen_bytes >= SLICE_BYTES:
                 seen_bytes = 0

@@ -188,3 +188,22 @@ def test_cleaning_gives_up_when_the_log_has_changed_between_two_slices(
     with pytest.raises(Interrupted):
         list(slices)
     assert [name for name in storage.list(DIRECTORY) if name.endswith(".cleaned")] == []
+
+
+def test_more_keys_than_the_memory_holds_are_cleaned_in_rounds() -> None:
+    storage = MemoryStorage()
+    log = open_log(storage, replace(COMPACT, segment_ms=1))
+    for number in range(12):
+        if number:
+            log.roll()
+        put(log, (b"%d" % (number % 6), b"%d" % number), at_ms=1000 + number)
+    put(log, (b"end", b"!"), at_ms=1100)
+    log.high_watermark = log.log_end_offset
+    cleaned_to, rounds = 0, 0
+    while rounds == 0 or cleaned_to < log.segments.active.base_offset:
+        *_, done = clean(storage, cleanable(log, cleaned_to, 5000), 5000, keys_max=4)
+        assert done is not None and done > cleaned_to, "each round gets on"
+        cleaned_to, rounds = done, rounds + 1
+    assert rounds > 1
+    expected = [(n, b"%d" % (n % 6), b"%d" % n) for n in range(6, 12)]
+    assert [each for each in left(log) if each[1] != b"end"] == expected
