@@ -16,6 +16,8 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = {
         "num.partitions": "2",
         "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.min.heartbeat.interval.ms": "300",
+        "group.consumer.heartbeat.interval.ms": "300",
         "offsets.topic.num.partitions": "4",
     }
     options = [part for pair in settings.items() for part in ("--config", "=".join(pair))]
