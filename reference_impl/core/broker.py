@@ -31,6 +31,7 @@ from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.parking import Parking
 from reference_impl.core.partition import Partition
 from reference_impl.core.producer_ids import ProducerIds
+from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.replicas import Replicas
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.access import Access
@@ -76,6 +77,7 @@ class Broker:
         self.parking = Parking()
         self.principals = Principals()
         self.authentication = Authentication(self)
+        self.throttles = Throttles(config, self.image.client_quotas, self.principals)
         self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots")

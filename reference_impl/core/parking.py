@@ -31,6 +31,11 @@ class Parked(Protocol):
         """The answer, if it can be given now; when its time has run out it must be given."""
 
 
+def answered(request: Request, body: Struct) -> Respond:
+    """The answer of what can be parked; its throttle, if it has one, holds for the connection."""
+    return Respond(request, body, throttle_ms=body.throttle_time_ms)
+
+
 class Parking:
     """All requests that wait, in the order in which they came."""
 
@@ -66,7 +71,7 @@ class Parking:
                 if body is not None:
                     self._forget(connection)
                     yield CancelTimer((TIMER, connection))
-                    yield Respond(parked.request, body)
+                    yield answered(parked.request, body)
 
     def expire(self, key: TimerKey) -> Iterator[Effect]:
         """The time of one request has run out: answer with what there is."""
@@ -76,7 +81,7 @@ class Parking:
             self._forget(connection)
             body = parked.answer(expired=True)
             if body is not None:
-                yield Respond(parked.request, body)
+                yield answered(parked.request, body)
 
     def drop(self, connection: int) -> Iterator[Effect]:
         """The client is gone: nothing waits for it any more."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.fetch_sessions import FetchContext, Row, Wanted, WantedKey
+from reference_impl.core.fetch_sessions import NO_SESSION, FetchContext, Row, Wanted, WantedKey
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.log.segment import Slice
-from reference_impl.core.parking import PartitionKey
+from reference_impl.core.parking import PartitionKey, answered
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import CLUSTER_ACTION, READ_TOPIC
@@ -48,7 +48,7 @@ def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
     fetch = PendingFetch(broker, request, context)
     body = fetch.answer(expired=request.body.max_wait_ms <= 0 or not context.wanted)
     if body is not None:
-        yield Respond(request, body)
+        yield answered(request, body)
     else:
         yield from broker.parking.park(fetch, request.body.max_wait_ms)
 
@@ -71,6 +71,9 @@ class PendingFetch:
         self._broker = broker
         self._context = context
         most = broker.config.number("fetch.max.bytes")  # KIP-541
+        at_once = broker.throttles.fetched.most_at_once(request)
+        if at_once is not None:
+            most = min(most, int(at_once))  # else it would never pass
         self._max_bytes = min(request.body.max_bytes, most)
         self._min_bytes = min(request.body.min_bytes, self._max_bytes)
         self._denied = denied_among(broker, request, context.wanted)
@@ -89,6 +92,13 @@ class PendingFetch:
         reading = self._read()
         if not (expired or reading.must_answer or reading.bytes_read >= self._min_bytes):
             return None
+        throttle_ms = self._spend(reading.bytes_read)
+        if throttle_ms > 0:
+            session = self._context.session
+            return RESPONSE.new(
+                session_id=session.session_id if session else NO_SESSION,
+                throttle_time_ms=throttle_ms,
+            )
         session_id, rows = self._context.to_send(reading.rows)
         body = RESPONSE.new(session_id=session_id)
         topic: Struct | None = None
@@ -100,6 +110,15 @@ class PendingFetch:
                 body.responses.append(topic)
             topic.partitions.append(row)
         return body
+
+    def _spend(self, amount: int) -> int:
+        """How long the client must wait, if it gets nothing of this because of its quota. The
+        frame around the records is not counted."""
+        throttle, now_ms = self._broker.throttles.fetched, self._broker.now_ms
+        throttle_ms = throttle.spend(self.request, amount, now_ms)
+        if throttle_ms > 0:
+            throttle.take_back(self.request, amount, now_ms)
+        return throttle_ms
 
     def _read(self) -> Reading:
         reading = Reading(self._max_bytes)

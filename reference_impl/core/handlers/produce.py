@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from reference_impl.core.batch_validation import the_only_batch
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, Release, Respond
+from reference_impl.core.effects import CloseConnection, Effect, Release
 from reference_impl.core.events import Request
-from reference_impl.core.parking import PartitionKey
+from reference_impl.core.parking import PartitionKey, answered
 from reference_impl.core.partition import Appended, Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
@@ -62,10 +62,12 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
                 pending.appended.append((partition, appended.last_offset))
                 broker.parking.note_change(partition.topic, partition.index)
     # RESPOND: never (acks=0), now, or when the ISR of every partition has its last record.
+    throttle_ms = broker.throttles.produced.spend(request, request.size_bytes, broker.now_ms)
+    pending.throttle(throttle_ms)
     if request.body.acks == 0:
-        yield from release(request, pending.refused)
+        yield from release(request, pending.refused, throttle_ms)
     elif (body := pending.answer(expired=False)) is not None:
-        yield Respond(request, body)
+        yield answered(request, body)
     else:
         yield from broker.parking.park(pending, request.body.timeout_ms)
 
@@ -172,6 +174,10 @@ class PendingProduce:
         partitions: list[Struct] = answer.partition_responses
         return partitions
 
+    def throttle(self, throttle_ms: int) -> None:
+        """The client is over its quota and must wait."""
+        self._body.throttle_time_ms = throttle_ms
+
     def watched(self) -> tuple[PartitionKey, ...]:
         """Parked: a high watermark that moves may complete it."""
         return tuple((partition.topic, partition.index) for partition, _ in self.appended)
@@ -233,12 +239,12 @@ def refusal(index: int, refused: Refused) -> Struct:
     )
 
 
-def release(request: Request, refused: Refused | None) -> Iterator[Effect]:
+def release(request: Request, refused: Refused | None, throttle_ms: int) -> Iterator[Effect]:
     """acks=0 has no answer; the only way to tell of an error is to close the connection.
 
     Source: KafkaApis.java, sendResponseCallback of Produce.
     """
     if refused is None:
-        yield Release(request)
+        yield Release(request, throttle_ms)
     else:
         yield CloseConnection(request.connection, f"Produce with acks=0 failed: {refused}")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.config_keys import INT_MAX
 from reference_impl.core.controller.client_quotas import (
     CLIENT_ID,
@@ -108,6 +109,16 @@ class Throttle:
             del self._accounts[next(iter(self._accounts))]
         account = self._accounts[payer] = Account(Rate(self._samples, self._sample_ms))
         return account
+
+
+class Throttles:
+    """What a broker holds its clients to."""
+
+    def __init__(self, config: BrokerConfig, quotas: ClientQuotas, principals: Principals) -> None:
+        samples = config.number("quota.window.num")
+        sample_ms = config.number("quota.window.size.seconds") * 1000
+        self.produced = Throttle(PRODUCER_BYTE_RATE, quotas, principals, samples, sample_ms)
+        self.fetched = Throttle(CONSUMER_BYTE_RATE, quotas, principals, samples, sample_ms)
 
 
 def candidates(user: str, client_id: str) -> Iterator[tuple[Entity, Payer]]:
