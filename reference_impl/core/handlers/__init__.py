@@ -30,6 +30,7 @@ from reference_impl.core.handlers.describe_configs import handle_describe_config
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
 from reference_impl.core.handlers.describe_log_dirs import handle_describe_log_dirs
 from reference_impl.core.handlers.describe_producers import handle_describe_producers
+from reference_impl.core.handlers.describe_quorum import handle_describe_quorum
 from reference_impl.core.handlers.describe_topic_partitions import handle_describe_topic_partitions
 from reference_impl.core.handlers.describe_transactions import handle_describe_transactions
 from reference_impl.core.handlers.describe_user_scram_credentials import (
@@ -103,6 +104,7 @@ HANDLERS: dict[int, Api] = {
     ApiKey.ALTER_CLIENT_QUOTAS: Api(handle_alter_client_quotas, 0, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(handle_describe_user_scram_credentials, 0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(handle_alter_user_scram_credentials, 0, 0),
+    ApiKey.DESCRIBE_QUORUM: Api(handle_describe_quorum, 0, 2),
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),

@@ -135,3 +135,35 @@ def test_a_cursor_beside_what_is_asked_for_is_refused(cursor: tuple[str, int]) -
     world.create_topic("b")
     refused = page(world, ["a", "b"], 2, cursor)
     assert refused == ([("a", []), ("b", [])], None, {ErrorCode.INVALID_REQUEST})
+
+
+def quorum(world: World, topic: str, *indexes: int) -> tuple[list[Struct], list[Struct]]:
+    """(nodes, partitions) of the answer."""
+    of = request_definition(ApiKey.DESCRIBE_QUORUM)
+    partitions = [of.struct("PartitionData", partition_index=index) for index in indexes]
+    wanted = of.struct("TopicData", topic_name=topic, partitions=partitions)
+    answer = world.call(ApiKey.DESCRIBE_QUORUM, 2, topics=[wanted])
+    assert answer.error_code == 0
+    return answer.nodes, answer.topics[0].partitions
+
+
+def test_the_metadata_quorum_is_one_voter() -> None:
+    world = World()
+    world.create_topic("t")
+    nodes, (row,) = quorum(world, "__cluster_metadata", 0)
+    end_offset = world.node.broker.metadata.end_offset
+    assert [node.node_id for node in nodes] == [1]
+    assert (row.error_code, row.leader_id, row.high_watermark) == (0, 1, end_offset)
+    voters = [(v.replica_id, v.log_end_offset) for v in row.current_voters]
+    assert (voters, row.observers) == ([(1, end_offset)], [])
+    epoch = row.leader_epoch
+    world.kill()
+    assert quorum(world, "__cluster_metadata", 0)[1][0].leader_epoch > epoch
+
+
+@pytest.mark.parametrize(("topic", "indexes"), [("t", [0]), ("__cluster_metadata", [0, 1])])
+def test_nothing_else_has_a_quorum(topic: str, indexes: list[int]) -> None:
+    world = World()
+    world.create_topic("t")
+    nodes, rows = quorum(world, topic, *indexes)
+    assert (nodes, [row.error_code for row in rows]) == ([], [UNKNOWN] * len(indexes))

@@ -1,0 +1,72 @@
+"""DescribeQuorum (API key 55). Spec: KIP-595; KIP-836 (how far each replica is, v1), KIP-853
+(directories and listeners of the nodes, v2: the quorum has none here).
+
+The quorum of the metadata log is this one node, which leads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.metadata_log import TOPIC
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("DescribeQuorumResponse")
+METADATA_PARTITION = [(TOPIC, [0])]
+
+
+def handle_describe_quorum(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Tell who leads the metadata quorum, and who follows."""
+    # VALIDATE
+    if not broker.access.may(request, DESCRIBE_CLUSTER):
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        return
+    topics = request.body.topics
+    wanted = [(t.topic_name, [p.partition_index for p in t.partitions]) for t in topics]
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    # RESPOND
+    answer = RESPONSE.new()
+    if wanted == METADATA_PARTITION:
+        answer.topics = [of_topic(TOPIC, [described(broker)])]
+        answer.nodes = [RESPONSE.struct("Node", node_id=broker.node_id)]
+    else:
+        # There is one quorum; whoever asks for more is told nothing at all (KafkaRaftClient.java).
+        answer.topics = [
+            of_topic(name, [unknown(index) for index in indexes]) for name, indexes in wanted
+        ]
+    yield Respond(request, answer)
+
+
+def described(broker: Broker) -> Struct:
+    """The quorum: one voter, which has everything."""
+    end_offset = broker.metadata.end_offset
+    voter = RESPONSE.struct(
+        "ReplicaState",
+        replica_id=broker.node_id,
+        log_end_offset=end_offset,
+        last_fetch_timestamp=broker.now_ms,
+        last_caught_up_timestamp=broker.now_ms,
+    )
+    return RESPONSE.struct(
+        "PartitionData",
+        leader_id=broker.node_id,
+        leader_epoch=broker.metadata.epoch,
+        high_watermark=end_offset,
+        current_voters=[voter],
+    )
+
+
+def unknown(index: int) -> Struct:
+    """A partition that has no quorum."""
+    return RESPONSE.struct(
+        "PartitionData", partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    )
+
+
+def of_topic(name: str, partitions: list[Struct]) -> Struct:
+    """The partitions of one topic."""
+    return RESPONSE.struct("TopicData", topic_name=name, partitions=partitions)
