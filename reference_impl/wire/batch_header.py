@@ -124,6 +124,43 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     return header
 
 
+def with_header(
+    payload: Buffer,
+    *,
+    base_offset: int,
+    partition_leader_epoch: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    records_count: int,
+) -> bytes:
+    """A whole batch: the header, its length, magic and CRC worked out, and the (compressed)
+    records."""
+    header = BatchHeader(
+        base_offset,
+        HEADER_BYTES - LOG_OVERHEAD + len(payload),
+        partition_leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        records_count,
+    )
+    out = bytearray(HEADER.pack(*header))
+    out += payload
+    struct.pack_into(">I", out, _CRC_AT, crc_of(out, 0, len(out)))
+    return bytes(out)
+
+
 def batches(
     buffer: Buffer, *, allow_partial: bool = False
 ) -> Iterator[tuple[BatchHeader, int, int]]:
@@ -147,14 +184,9 @@ def batches(
         position = end
 
 
-def checksum(covered: Buffer) -> int:
-    """CRC-32C of what the CRC of a batch covers: everything from its attributes on."""
-    return int(crc32c(covered))
-
-
 def crc_of(buffer: Buffer, start: int, end: int) -> int:
-    """CRC-32C of the batch between start and end."""
-    return checksum(memoryview(buffer)[start + _CRC_FROM : end])
+    """CRC-32C of the batch between start and end, which covers everything from its attributes on."""
+    return int(crc32c(memoryview(buffer)[start + _CRC_FROM : end]))
 
 
 def check_crc(buffer: Buffer, start: int, end: int) -> None:

@@ -16,22 +16,19 @@ from typing import Self
 from reference_impl.wire.batch_header import (
     CONTROL_BIT,
     HEADER,
-    HEADER_BYTES,
     LOG_APPEND_TIME_BIT,
-    LOG_OVERHEAD,
-    MAGIC,
     TRANSACTIONAL_BIT,
     BatchHeader,
     Buffer,
     assign_offset_and_epoch,
     batches,
     check_crc,
-    checksum,
     compression_of,
     crc_of,
     patched,
     read_header,
     set_timestamps,
+    with_header,
 )
 from reference_impl.wire.compression import (
     UNCOMPRESSED_BYTES_MAX,
@@ -67,8 +64,6 @@ __all__ = [
 NO_TIMESTAMP = -1
 BY_POSITION = -(1 << 31) - 1
 """An offset delta to be counted when the batch is encoded; no int32, so it cannot be meant."""
-_TAIL = struct.Struct(">hiqqqhii")  # the header from attributes on: what the CRC covers
-_START = struct.Struct(">qiibI")
 
 Header = tuple[str | bytes, bytes | None]
 
@@ -272,22 +267,19 @@ class RecordBatch:
         if newest is None:
             deltas = [record.timestamp_delta for record in self.records]
             newest = self.base_timestamp + max(deltas, default=0)
-        tail = (
-            _TAIL.pack(
-                self.attributes,
-                last,
-                self.base_timestamp,
-                newest,
-                self.producer_id,
-                self.producer_epoch,
-                self.base_sequence,
-                len(self.records),
-            )
-            + payload
+        return with_header(
+            payload,
+            base_offset=self.base_offset,
+            partition_leader_epoch=self.partition_leader_epoch,
+            attributes=self.attributes,
+            last_offset_delta=last,
+            base_timestamp=self.base_timestamp,
+            max_timestamp=newest,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+            records_count=len(self.records),
         )
-        length = HEADER_BYTES - LOG_OVERHEAD - _TAIL.size + len(tail)
-        start = (self.base_offset, length, self.partition_leader_epoch, MAGIC)
-        return _START.pack(*start, checksum(tail)) + tail
 
     @classmethod
     def decode(
