@@ -270,6 +270,23 @@ def fuzz(
 
 
 @app.command()
+def kills(
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
+    kills: Annotated[int, typer.Option(help="How often the broker is killed.")] = 200,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
+) -> None:
+    """kill -9 of the reference broker under load; 1 if anything is lost, or happens twice."""
+    from reference_impl.bugs import BUGS
+    from reference_impl.tests.kills.run import run_kills
+
+    if bug is not None and bug not in BUGS:
+        raise UsageError(f"kills: there is no bug {bug!r}; there are {', '.join(sorted(BUGS))}")
+    outcome = run_kills(seed, kills, bug)
+    print(outcome.summary())
+    raise typer.Exit(1 if outcome.violations else 0)
+
+
+@app.command()
 def bugs() -> None:
     """List the planted bugs of the reference: what each breaks, and what must catch it."""
     from ci.bugs import render_bugs

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from reference_impl.wire import (
     ApiKey,
@@ -24,10 +24,17 @@ from reference_impl.wire import (
 PATIENCE_S = 60
 
 
-class BrokerProcess:
-    """`python -m reference_impl.host`, waited for until it is ready."""
+class Address(Protocol):
+    """Where a broker listens."""
 
-    def __init__(self, data: Path, *options: str, port: int = 0) -> None:
+    host: str
+    port: int
+
+
+class BrokerProcess:
+    """`python -m reference_impl.host`, waited for until it is ready (unless told not to)."""
+
+    def __init__(self, data: Path, *options: str, port: int = 0, wait: bool = True) -> None:
         command = [sys.executable, "-m", "reference_impl.host", "--port", str(port)]
         self.process = subprocess.Popen(
             [*command, "--data", str(data), *options],
@@ -35,6 +42,11 @@ class BrokerProcess:
             stderr=(data.parent / "broker.err").open("a"),
             text=True,
         )
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """Return once it serves; AssertionError if it does not in a generous time."""
         assert self.process.stdout is not None
         readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
         line = self.process.stdout.readline() if readable else ""
@@ -73,7 +85,7 @@ class BrokerProcess:
 class RawClient:
     """One connection, and requests field by field."""
 
-    def __init__(self, broker: BrokerProcess) -> None:
+    def __init__(self, broker: Address) -> None:
         self.socket = socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S)
 
     def __enter__(self) -> Self:

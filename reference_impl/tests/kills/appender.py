@@ -1,0 +1,132 @@
+"""An idempotent producer with five batches in flight: what it sends is in the log once, in order.
+
+Source: KIP-98, Idempotent Producer Guarantees: sequences go on where they were, and a batch whose
+answer was lost gets its first offset when it is sent again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from reference_impl.tests.kills.reading import Stored, read_partition
+from reference_impl.tests.kills.station import Broken, Gone, Link
+from reference_impl.tests.kills.worker import Worker
+from reference_impl.wire import ApiKey, ErrorCode, Record, RecordBatch, Struct
+
+IN_FLIGHT_MAX = 5
+"""max.in.flight.requests.per.connection, as far as idempotence allows."""
+VERSION = 9
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One batch: its first sequence, and the key and value of each record."""
+
+    sequence: int
+    records: tuple[tuple[bytes | None, bytes | None], ...]
+
+
+class Appender(Worker):
+    """Writes numbers to partition 0 of its topic, which has its own name."""
+
+    keys = 0
+    """How many different keys the records have; 0: none."""
+
+    def work(self) -> None:
+        answer = self.persist(
+            lambda: self.link.call(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None,
+                                   transaction_timeout_ms=60_000)
+        )  # fmt: skip
+        self.producer_id: int = answer.producer_id
+        self.next_sequence = 0
+        self.unanswered: deque[Sent] = deque()
+        self.acknowledged: dict[int, tuple[bytes | None, bytes | None]] = {}
+        """Offset -> key and value."""
+        while not self.is_ending or self.unanswered:
+            try:
+                self._go_on()
+            except Gone:
+                self.link.reconnect()
+
+    def _go_on(self) -> None:
+        """Send again what was not answered, in its order; then new batches."""
+        for sent in self.unanswered:
+            self._send(sent)
+        while not self.is_ending or self.unanswered:
+            while len(self.unanswered) < IN_FLIGHT_MAX and not self.is_ending:
+                sent = self._next()
+                self.unanswered.append(sent)
+                self._send(sent)
+            if self.unanswered:
+                self._take(self.link.receive(ApiKey.PRODUCE, VERSION))
+            self.pause()
+
+    def _next(self) -> Sent:
+        first = self.next_sequence
+        self.next_sequence += self.random.choice((1, 1, 3))
+        return Sent(first, tuple(self._record(n) for n in range(first, self.next_sequence)))
+
+    def _record(self, number: int) -> tuple[bytes | None, bytes | None]:
+        if not self.keys:
+            return None, b"%d" % number
+        deletes = self.random.random() < 0.1
+        return b"%d" % self.random.randrange(self.keys), None if deletes else b"%d" % number
+
+    def _send(self, sent: Sent) -> None:
+        batch = RecordBatch(
+            [Record(value, key) for key, value in sent.records],
+            producer_id=self.producer_id,
+            producer_epoch=0,
+            base_sequence=sent.sequence,
+            base_timestamp=self.link.now_ms,
+        )
+        body = self.link.produce_body(self.name, batch.encode())
+        self.link.send(ApiKey.PRODUCE, VERSION, body)
+
+    def _take(self, answer: Struct) -> None:
+        sent = self.unanswered[0]
+        row = answer.responses[0].partition_responses[0]
+        if row.error_code:
+            raise Broken(f"sequence {sent.sequence} was refused: {ErrorCode(row.error_code).name}")
+        if self.acknowledged and row.base_offset <= max(self.acknowledged):
+            raise Broken(f"sequence {sent.sequence} was given the offset {row.base_offset} again")
+        self.unanswered.popleft()
+        for delta, record in enumerate(sent.records):
+            self.acknowledged[row.base_offset + delta] = record
+
+    def verify(self, link: Link) -> int:
+        """Compare the log with what was acknowledged; how many records that were."""
+        stored = read_partition(link, self.name)
+        if list(self.acknowledged) != list(range(self.next_sequence)):
+            raise Broken(f"{self.name}: the offsets which were acknowledged have holes")
+        self.compare(stored)
+        return len(self.acknowledged)
+
+    def compare(self, stored: list[Stored]) -> None:
+        """Every record once, at its offset."""
+        found = {record.offset: (record.key, record.value) for record in stored}
+        if found != self.acknowledged or len(stored) != len(found):
+            wrong = sorted(set(found.items()) ^ set(self.acknowledged.items()))[:5]
+            raise Broken(f"{self.name}: the log is not what was acknowledged, at {wrong}")
+
+
+class KeyedAppender(Appender):
+    """The same into a compacted topic: of each key, the last record stays, and no other returns."""
+
+    keys = 30
+
+    def compare(self, stored: list[Stored]) -> None:
+        for record in stored:
+            if self.acknowledged.get(record.offset) != (record.key, record.value):
+                raise Broken(f"{self.name}: {record} is not what was acknowledged at its offset")
+        offsets = [record.offset for record in stored]
+        if sorted(set(offsets)) != offsets:
+            raise Broken(f"{self.name}: offsets come twice, or not in order")
+        last = {key: (offset, value) for offset, (key, value) in self.acknowledged.items()}
+        kept = {record.key: record.offset for record in stored}
+        for key, (offset, value) in last.items():
+            if kept.get(key) != offset and not (value is None and key not in kept):
+                raise Broken(f"{self.name}: key {key!r} ends at {kept.get(key)}, not at {offset}")
+        if len(stored) == len(self.acknowledged) and len(stored) > 50 * self.keys:
+            raise Broken(f"{self.name}: nothing was ever compacted, so nothing was shown")

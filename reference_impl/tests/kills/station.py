@@ -1,0 +1,144 @@
+"""A broker that dies and comes back at the same address, and a client that asks on."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+
+from reference_impl.core.tests.conversation import Conversation
+from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
+from reference_impl.wire import ApiKey, Struct, decode_response, encode_request
+
+HOST = "127.0.0.1"
+CONFIG = {
+    # Everything that happens rarely happens often: segments roll, are cleaned, and deleted.
+    "group.initial.rebalance.delay.ms": 0,
+    "log.cleaner.backoff.ms": 200,
+    "log.flush.offset.checkpoint.interval.ms": 500,
+    "log.initial.task.delay.ms": 100,
+    "log.retention.check.interval.ms": 500,
+    "log.segment.delete.delay.ms": 100,
+    "offsets.topic.num.partitions": 2,
+    "transaction.state.log.num.partitions": 2,
+}
+
+
+class Broken(Exception):
+    """A promise that was not kept; one sentence."""
+
+
+class Gone(Exception):
+    """The broker died before it answered: nobody knows whether it has done what was asked."""
+
+
+class Station:
+    """Starts and kills the broker; clients wait here while it is dead."""
+
+    def __init__(self, data: Path, bug: str | None = None) -> None:
+        self.host, self.port = HOST, free_port()
+        self._data = data
+        self._options = [
+            word for key, value in CONFIG.items() for word in ("--config", f"{key}={value}")
+        ]
+        self._options += ["--bug", bug] if bug else []
+        self._process: BrokerProcess | None = None
+        self._up = threading.Event()
+        self.slowest_start_s = 0.0
+
+    def start(self) -> None:
+        """Start the broker, and let the clients know once it serves."""
+        started = time.monotonic()
+        self.spawn().wait_until_ready()
+        self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - started)
+        self._up.set()
+
+    def spawn(self) -> BrokerProcess:
+        """Start the broker, and wait for nothing."""
+        self._process = BrokerProcess(self._data, *self._options, port=self.port, wait=False)
+        return self._process
+
+    def kill(self) -> None:
+        """kill -9, if there is a broker."""
+        self._up.clear()
+        if self._process is not None:
+            self._process.kill()
+            self._process.__exit__(None, None, None)
+
+    def stop(self) -> None:
+        """Let it shut down as it should."""
+        assert self._process is not None
+        self._up.clear()
+        if status := self._process.stop():
+            raise Broken(f"the broker ends with status {status} after SIGTERM")
+        self._process.__exit__(None, None, None)
+
+    def wait_until_up(self) -> None:
+        """Return once there is a broker; Broken if it takes far too long."""
+        if not self._up.wait(PATIENCE_S):
+            raise Broken(f"the broker does not come back within {PATIENCE_S} s")
+
+
+def free_port() -> int:
+    """A port that nobody listens at; the broker gets the same one at each start."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+class Link(Conversation):
+    """A client's connection, which can be had again when the broker is back."""
+
+    def __init__(self, station: Station) -> None:
+        self._station = station
+        self._client: RawClient | None = None
+        self._correlation_id = 0
+
+    @property
+    def now_ms(self) -> int:  # type: ignore[override]
+        return time.time_ns() // 1_000_000
+
+    def reconnect(self) -> None:
+        """Wait for the broker, and connect to it."""
+        self.close()
+        while self._client is None:
+            self._station.wait_until_up()
+            try:
+                self._client = RawClient(self._station)
+            except OSError:
+                continue  # it died again meanwhile
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._client is not None:
+            self._client.socket.close()
+            self._client = None
+
+    def send(self, api: ApiKey, version: int, body: Struct) -> None:
+        """Ask, without waiting for the answer; raises Gone."""
+        if self._client is None:
+            raise Gone
+        self._correlation_id += 1
+        try:
+            self._client.socket.sendall(
+                encode_request(api, version, self._correlation_id, "kills", body)
+            )
+        except OSError:
+            raise Gone from None
+
+    def receive(self, api: ApiKey, version: int) -> Struct:
+        """The next answer; raises Gone."""
+        assert self._client is not None
+        try:
+            frame = self._client.receive()
+        except (OSError, struct.error):
+            frame = None
+        if frame is None:
+            raise Gone
+        return decode_response(frame, api, version)[1]
+
+    def ask(self, api: ApiKey, version: int, body: Struct) -> Struct:
+        self.send(api, version, body)
+        return self.receive(api, version)

@@ -1,0 +1,17 @@
+"""A few kills, and the proof that these clients notice; `touchstone kills` goes on longer."""
+
+from __future__ import annotations
+
+from reference_impl.tests.kills.run import run_kills
+
+
+def test_what_was_acknowledged_survives_kills_and_happens_once() -> None:
+    outcome = run_kills(seed=1, kills=6)
+    assert not outcome.violations, "\n".join(outcome.violations)
+    assert outcome.kills == 6
+    assert min(outcome.counts.values()) > 10, outcome.summary()
+
+
+def test_a_broker_that_forgets_its_producers_is_caught() -> None:
+    outcome = run_kills(seed=2, kills=5, bug="forget-producer-state-on-restart")
+    assert outcome.violations

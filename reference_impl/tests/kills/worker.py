@@ -1,0 +1,95 @@
+"""A client in a thread of its own, that goes on through deaths of the broker."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from random import Random
+from typing import TypeVar
+
+from reference_impl.host.tests.process import PATIENCE_S
+from reference_impl.tests.kills.station import Broken, Gone, Link, Station
+from reference_impl.wire import ErrorCode
+
+T = TypeVar("T")
+RETRIABLE = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+)
+"""What a real client asks again for: markers are still being written, a coordinator is loading.
+(The last stands for the others in older versions of Produce.)"""
+PAUSE_S = 0.005
+
+
+class Worker:
+    """Works until it is told to end, then finishes what it has begun."""
+
+    def __init__(self, station: Station, name: str, random: Random) -> None:
+        self.name = name
+        self.random = random
+        self.link = Link(station)
+        self.failure: str | None = None
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def work(self) -> None:
+        """What it does, until `is_ending`; raises Broken for a promise that was not kept."""
+        raise NotImplementedError
+
+    def verify(self, link: Link) -> int:
+        """Compare what is there with what was acknowledged; how much was compared."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Finish, with the broker alive."""
+        self._ending.set()
+        self._thread.join(PATIENCE_S)
+        if self._thread.is_alive():
+            self.failure = self.failure or f"does not finish within {PATIENCE_S} s"
+        self.link.close()
+
+    def check(self) -> None:
+        """Raise Broken if something was wrong so far."""
+        if self.failure is not None:
+            raise Broken(f"{self.name}: {self.failure}")
+
+    @property
+    def is_ending(self) -> bool:
+        return self._ending.is_set()
+
+    def pause(self) -> None:
+        """Leave the processor to the others."""
+        self._ending.wait(PAUSE_S)
+
+    def persist(self, question: Callable[[], T]) -> T:
+        """Ask until there is an answer, from this broker or its successor."""
+        while True:
+            try:
+                return question()
+            except Gone:
+                self.link.reconnect()
+
+    def until_done(self, question: Callable[[], int]) -> None:
+        """Ask until the code is NONE; raises Broken for one that is not to be retried."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            code = ErrorCode(self.persist(question))
+            if code is ErrorCode.NONE:
+                return
+            if code not in RETRIABLE or time.monotonic() > deadline:
+                raise Broken(f"refused with {code.name}")
+            time.sleep(PAUSE_S)
+
+    def _run(self) -> None:
+        try:
+            self.work()
+        except (Broken, AssertionError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
