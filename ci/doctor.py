@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ci import places
-from ci.tools import golang, jvm
+from ci.tools import golang, jvm, node
 from linearizability.engine.java import OLDEST, find_java
 
 PROBE_TIMEOUT_S = 10
@@ -122,6 +122,14 @@ def kafka_jars(version: str) -> tuple[bool, str]:
     return found, f"{len(list(folder.glob('*.jar')))} jars in {where}" if found else f"no {where}"
 
 
+def kafkajs() -> tuple[bool, str]:
+    if shutil.which("node") is None:
+        return False, "there is no node on PATH"
+    where = places.shown(node.MODULES)
+    found = node.installed() == node.locked()
+    return found, where if found else f"{where} is not what {node.NODE_LOCK.name} asks for"
+
+
 def docker() -> tuple[bool, str]:
     import docker as sdk  # here, because a fifth of a second matters where nobody asks for it
 
@@ -191,6 +199,13 @@ CHECKS = (
         GO_LINE,
     ),
     Check("kfake", partial(built, "kfake"), "the target kfake", GO_LINE),
+    Check(
+        "franz-go", partial(built, "franzgo-smoke"), "the broker's test with that client", GO_LINE,
+    ),
+    Check(
+        "kafkajs", kafkajs, "the broker's test with that client",
+        "apt-get install nodejs npm, then make setup",
+    ),
     Check(
         "porcupine", partial(built, "porcupine-check"),
         "the second opinion on linearizability, and its drawings", GO_LINE,

@@ -1,4 +1,4 @@
-"""The Go programs: toxiproxy, kfake and the porcupine executable, into .cache/bin."""
+"""The Go programs, such as toxiproxy, kfake and the porcupine executable, into .cache/bin."""
 
 import importlib.metadata
 import os
@@ -16,6 +16,7 @@ GO_LOCK = places.ROOT / "requirements-go.lock"
 TOXIPROXY_MODULE = "github.com/Shopify/toxiproxy/v2"
 TOXIPROXY = places.ROOT / "ci" / "tools" / "toxiproxy"
 KFAKE = places.ROOT / "ci" / "tools" / "kfake"
+FRANZ_GO = places.ROOT / "reference_impl" / "tests" / "clients" / "franzgo"
 PORCUPINE = places.ROOT / "linearizability" / "porcupy" / "go"
 
 Version = tuple[int, ...]
@@ -127,6 +128,7 @@ def steps() -> list[Step]:
             link_flags=f"-X {TOXIPROXY_MODULE}.Version=2.12.0",
         ),
         module_step("kfake", KFAKE, ".", "kfake"),
+        module_step("franz-go", FRANZ_GO, ".", "franzgo-smoke"),
         module_step("porcupine", PORCUPINE, "./cmd/porcupine-check", "porcupine-check"),
     ]
     return [step for step in all_steps if step.inputs]

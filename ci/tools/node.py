@@ -1,0 +1,62 @@
+"""KafkaJS, by npm, into .cache/node: what the tests with that client need."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from ci import places
+from ci.tools.step import Step, StepFailed, run_logged
+
+NODE_LOCK = places.ROOT / "requirements-node.lock"
+MODULES = places.CACHE / "node" / "node_modules"
+Packages = dict[str, tuple[str, str]]
+"""Name -> version and SHA-512."""
+
+
+def locked(lock: Path = NODE_LOCK) -> Packages:
+    """What the lock file asks for."""
+    lines = (line.split() for line in lock.read_text().splitlines() if not line.startswith("#"))
+    return {name: (version, digest) for name, version, digest in lines}
+
+
+def installed(modules: Path = MODULES) -> Packages:
+    """What npm says it has put into a folder."""
+    try:
+        entries = json.loads((modules / ".package-lock.json").read_text())["packages"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {
+        path.removeprefix("node_modules/"): (entry["version"], entry.get("integrity", ""))
+        for path, entry in entries.items()
+    }
+
+
+def make() -> None:
+    """Install into a folder beside, compare with the lock, and put it in place in one move.
+
+    npm's own lock file names the host that each package came from, so that one of ours says which
+    versions and digests are wanted.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise StepFailed("there is no npm; install Node.js >= 18")
+    folder = MODULES.parent
+    partial = folder.with_name(".node.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    wanted = locked()
+    exact = [f"{name}@{version}" for name, (version, _) in wanted.items()]
+    quiet = ["--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"]
+    run_logged("kafkajs", [npm, "install", *quiet, "--prefix", str(partial), *exact])
+    if installed(partial / MODULES.name) != wanted:
+        raise StepFailed(f"npm brought other packages than {NODE_LOCK.name} asks for")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(partial, folder)
+
+
+def steps() -> list[Step]:
+    """The packages of the lock file."""
+    return [
+        Step(name="kafkajs", inputs=(NODE_LOCK,), output=MODULES / ".package-lock.json", make=make)
+    ]
