@@ -185,7 +185,7 @@ def batches(
 
 
 def crc_of(buffer: Buffer, start: int, end: int) -> int:
-    """CRC-32C of the batch between start and end, which covers everything from its attributes on."""
+    """CRC-32C of the batch between start and end; it covers everything from its attributes on."""
     return int(crc32c(memoryview(buffer)[start + _CRC_FROM : end]))
 
 

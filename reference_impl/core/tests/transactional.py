@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from reference_impl.core.tests.conversation import Conversation
 from reference_impl.core.tests.world import World
 from reference_impl.wire import (
@@ -20,6 +22,9 @@ CLASSIC = {"produce": 9, "end": 4, "offsets": 3}
 """Versions of a client that adds partitions beforehand and keeps its epoch."""
 PER_TRANSACTION = {"produce": 12, "end": 5, "offsets": 5}
 """Versions of a client with an epoch for each transaction (KIP-890)."""
+BOTH = pytest.mark.parametrize(
+    "versions", [CLASSIC, PER_TRANSACTION], ids=["classic", "epoch-per-transaction"]
+)
 
 
 def transactional_world(config: dict[str, str] | None = None, **more: Any) -> World:
@@ -201,3 +206,17 @@ def read_committed(world: Conversation, topic: str = "t", partition: int = 0) ->
             elif not (batch.is_transactional and batch.producer_id in aborted):
                 found += [(record.value or b"").decode() for record in batch.records]
             offset = last + 1
+
+
+def begun(versions: dict[str, int] = CLASSIC, timeout_ms: int = 60_000) -> Producer:
+    """A producer in a world of its own."""
+    producer = Producer(transactional_world(), versions=versions)
+    assert producer.init(timeout_ms).error_code == ErrorCode.NONE
+    return producer
+
+
+def open_transaction(producer: Producer, *values: str) -> None:
+    """Begin a transaction in t-0 and leave it open."""
+    if producer.versions is CLASSIC:
+        assert producer.add() == ErrorCode.NONE
+    assert producer.send(*values).error_code == ErrorCode.NONE
