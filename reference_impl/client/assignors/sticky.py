@@ -107,6 +107,12 @@ class StickyAssignor(Assignor):
     def assign(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> Assignment:
+        return self.target(partitions, members)
+
+    def target(
+        self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
+    ) -> Assignment:
+        """Who is to have what in the end."""
         claims = {member_id: self.claim(member) for member_id, member in members.items()}
         balance = Balance(partitions, members)
         kept = balance.keep(claims)
@@ -135,7 +141,7 @@ class CooperativeStickyAssignor(StickyAssignor):
     def assign(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> Assignment:
-        assignment = super().assign(partitions, members)
+        assignment = self.target(partitions, members)
         owner = {
             partition: member_id
             for member_id, member in members.items()
