@@ -6,6 +6,7 @@ Source: ConfigDef.java (types, validators); the tables are `topic_configs.py` (L
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -55,6 +56,8 @@ class ConfigKey:
     """Of a LIST: what its items may be; of a number: what it may be besides the bounds."""
     synonym: str | None = None
     """Of a topic's key: the broker's key which gives its default (KIP-226)."""
+    item_form: str | None = None
+    """Of a LIST that may also be *: what each item looks like, as a regular expression."""
 
     def check(self, text: str) -> None:
         """Raise BadConfig unless `text` is a value of this key."""
@@ -62,18 +65,28 @@ class ConfigKey:
             if text.strip().lower() not in ("true", "false"):
                 raise self._bad(text, "it must be true or false")
         elif self.type is ConfigType.LIST:
-            for item in split_list(text):
-                if self.one_of is not None and item not in self.one_of:
-                    raise self._bad(text, f"it must be a list of {' and '.join(self.one_of)}")
+            self._check_list(text)
         elif self.type in _TEXTS:
             if self.one_of is not None and text not in self.one_of:
                 raise self._bad(text, f"it must be one of {', '.join(self.one_of)}")
         else:
             self._check_number(text)
 
+    def _check_list(self, text: str) -> None:
+        if self.item_form is not None and text.strip() != "*":
+            for item in split_list(text):
+                if not re.fullmatch(self.item_form, item):
+                    raise self._bad(text, f"it must be * or a list of items like {self.item_form}")
+        if self.one_of is not None and text.strip():
+            for item in text.split(","):
+                if item.strip() not in self.one_of:
+                    raise self._bad(text, f"it must be a list of {' and '.join(self.one_of)}")
+
     def _check_number(self, text: str) -> None:
         number: float
         try:
+            if "_" in text:
+                raise ValueError("Python reads 1_000, Kafka does not")
             number = float(text) if self.type is ConfigType.DOUBLE else int(text.strip())
         except ValueError:
             raise self._bad(text, f"it must be a number of type {self.type.name}") from None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from reference_impl.core.config_keys import (
     INT_MAX,
     LONG_MAX,
+    BadConfig,
     ConfigKey,
     ConfigType,
     check_all,
@@ -17,6 +18,7 @@ _B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigTy
 _D, _LIST = ConfigType.DOUBLE, ConfigType.LIST
 _CODECS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
+_PARTITION_BROKER = r"\d+:\d+"
 
 TOPIC_CONFIGS = table(
     ConfigKey("cleanup.policy", _LIST, "delete", None, None, ("compact", "delete"),
@@ -30,9 +32,9 @@ TOPIC_CONFIGS = table(
     ConfigKey("file.delete.delay.ms", _L, "60000", 0, None, None, "log.segment.delete.delay.ms"),
     ConfigKey("flush.messages", _L, str(LONG_MAX), 1, None, None, "log.flush.interval.messages"),
     ConfigKey("flush.ms", _L, str(LONG_MAX), 0, None, None, "log.flush.interval.ms"),
-    ConfigKey("follower.replication.throttled.replicas", _LIST, ""),
+    ConfigKey("follower.replication.throttled.replicas", _LIST, "", item_form=_PARTITION_BROKER),
     ConfigKey("index.interval.bytes", _I, "4096", 0, None, None, "log.index.interval.bytes"),
-    ConfigKey("leader.replication.throttled.replicas", _LIST, ""),
+    ConfigKey("leader.replication.throttled.replicas", _LIST, "", item_form=_PARTITION_BROKER),
     ConfigKey("local.retention.bytes", _L, "-2", -2, None, None, "log.local.retention.bytes"),
     ConfigKey("local.retention.ms", _L, "-2", -2, None, None, "log.local.retention.ms"),
     ConfigKey("max.compaction.lag.ms", _L, str(LONG_MAX), 1, None, None,
@@ -72,6 +74,17 @@ _SETTABLE = {**TOPIC_CONFIGS, INTERNAL_SEGMENT_BYTES.name: INTERNAL_SEGMENT_BYTE
 def check_topic_configs(overrides: Mapping[str, str]) -> None:
     """Raise BadConfig unless a topic may have these (LogConfig.validate)."""
     check_all(_SETTABLE, overrides, "topic")
+    least, most = (
+        overrides.get(name, TOPIC_CONFIGS[name].default or "")
+        for name in ("min.compaction.lag.ms", "max.compaction.lag.ms")
+    )
+    if int(least) > int(most):
+        raise BadConfig(
+            f"conflict topic config setting min.compaction.lag.ms ({least}) >"
+            f" max.compaction.lag.ms ({most})"
+        )
+    if overrides.get("remote.storage.enable", "").strip().lower() == "true":
+        raise BadConfig("remote.storage.enable=true: this broker has no tiered storage")
 
 
 def defaults_from(broker: Mapping[str, str]) -> dict[str, str]:

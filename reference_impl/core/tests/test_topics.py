@@ -49,11 +49,50 @@ def test_a_topic_that_cannot_be_is_refused(fields: dict[str, Any], code: ErrorCo
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("no.such.key", "1"), ("retention.ms", "abc"), ("retention.ms", None)]
+    ("key", "value"),
+    [
+        ("no.such.key", "1"),
+        ("retention.ms", "abc"),
+        ("retention.ms", None),
+        ("retention.ms", "1_000"),
+        ("retention.ms", "9" * 5000),
+        ("cleanup.policy", "delete,"),
+        ("leader.replication.throttled.replicas", "*,0:1"),
+        ("max.compaction.lag.ms", "0"),
+        ("remote.storage.enable", "true"),
+    ],
+    ids=lambda text: str(text)[:20],
 )
 def test_bad_configurations_are_refused(key: str, value: str | None) -> None:
     world = World()
     configs = [CREATE.struct("CreatableTopicConfig", name=key, value=value)]
+    assert create(world, configs=configs).error_code == ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cleanup.policy", ""),
+        ("cleanup.policy", "compact, delete"),
+        ("leader.replication.throttled.replicas", "*"),
+        ("leader.replication.throttled.replicas", "0:1,1:2"),
+        ("min.compaction.lag.ms", "5"),
+        ("preallocate", "TRUE"),
+    ],
+)
+def test_what_kafka_takes_is_taken(key: str, value: str) -> None:
+    world = World()
+    configs = [CREATE.struct("CreatableTopicConfig", name=key, value=value)]
+    assert create(world, configs=configs).error_code == 0
+    assert world.node.broker.image.topics["t"].configs == {key: value}
+
+
+def test_lags_of_compaction_that_contradict_each_other_are_refused() -> None:
+    world = World()
+    configs = [
+        CREATE.struct("CreatableTopicConfig", name=f"{bound}.compaction.lag.ms", value=value)
+        for bound, value in (("min", "10"), ("max", "5"))
+    ]
     assert create(world, configs=configs).error_code == ErrorCode.INVALID_CONFIG
 
 
