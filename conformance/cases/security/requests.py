@@ -323,6 +323,7 @@ OF_THE_CLUSTER = (
         config_of_brokers("IncrementalAlterConfigs")),
     Row("ListConfigResources", (OF.DESCRIBE_CONFIGS, CLUSTER), lambda names: {}),
     Row("DescribeLogDirs", (OF.DESCRIBE, CLUSTER), lambda names: {}),
+    Row("DescribeQuorum", (OF.DESCRIBE, CLUSTER), lambda names: {}),
     Row("ElectLeaders", (OF.ALTER, CLUSTER), lambda names: {"timeout_ms": 20_000}),
     Row("DescribeAcls", (OF.DESCRIBE, CLUSTER), lambda names: one_filter()),
     Row("DeleteAcls", (OF.ALTER, CLUSTER),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.case import case, expect, expect_that
+from conformance.case import Unsupported, case, expect, expect_that
 from conformance.cases.security.secured_wire import expect_not_served
 from conformance.controlled import CONTROLLED, EVERYTHING, Guest, acl, create, delete, described
 from conformance.examination import Examined
@@ -53,14 +53,18 @@ def said_of(result: Struct) -> list[Said]:
 
 
 @case("SEC-11", "CreateAcls", spec="KIP-140; AclApis.handleCreateAcls", priority="P1")
-def test_without_an_authorizer_security_is_disabled(wire: Wire, version: int) -> None:
+def test_without_an_authorizer_security_is_disabled(
+    wire: Wire, examined: Examined, version: int
+) -> None:
     """Without an authorizer CreateAcls, DescribeAcls and DeleteAcls get SECURITY_DISABLED (54)."""
+    answer = wire.call("DescribeAcls", version, **EVERYTHING)
+    if examined.start_with is None and answer.error_code != ErrorCode.SECURITY_DISABLED:
+        raise Unsupported("the target has an authorizer, and its configuration is not ours")
+    expect(answer.error_code, ErrorCode.SECURITY_DISABLED, "DescribeAcls error")
     row = acl(
         resource_type=TOPIC, resource_name="t", principal="User:x", operation=AclOperation.READ
     )
     expect(create(wire, row, row, version=version), [ErrorCode.SECURITY_DISABLED] * 2, "creations")
-    answer = wire.call("DescribeAcls", version, **EVERYTHING)
-    expect(answer.error_code, ErrorCode.SECURITY_DISABLED, "DescribeAcls error")
     filters = [part("DeleteAcls", "DeleteAclsFilter", **EVERYTHING)]
     (result,) = wire.call("DeleteAcls", version, filters=filters).filter_results
     expect(result.error_code, ErrorCode.SECURITY_DISABLED, "error of the filter")

@@ -9,7 +9,9 @@ import pytest
 
 from conformance.case import case, expect
 from conformance.cases.offsets.offsets import commit
+from conformance.consumer_members import ConsumerMember, Partition, partitions_of
 from conformance.controlled import CONTROLLED, Guest, codes_in
+from conformance.members import group_connection
 from conformance.transactions import Producer
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ZERO_UUID, ErrorCode, Struct
@@ -228,6 +230,32 @@ def test_all_offsets_of_a_group_are_those_of_topics_one_may_describe(
     found = answer if version < 8 else answer.groups[0]
     expect(sorted(codes_in(answer)), [], "error codes")
     expect([topic.name for topic in found.topics], [mine.name], "topics")
+
+
+@case("SEC-09", "ConsumerGroupHeartbeat", spec="KIP-848; TopicRegexResolver.java", priority="P1",
+      config=CONTROLLED)  # fmt: skip
+def test_a_pattern_finds_the_topics_one_may_describe(wire: Wire, alice: Guest) -> None:
+    """A member that subscribes by a pattern is assigned the topics that match and that it may
+    describe; the others are as if they were not there."""
+    prefix, group = wire.new_name(), wire.new_name("group")
+    mine = wire.create_topic(name=f"{prefix}-a", partitions=2)
+    wire.create_topic(name=f"{prefix}-b")
+    alice.may(OF.READ, GROUP, group)
+    alice.may(DESCRIBE, TOPIC, mine.name)
+    member = ConsumerMember(
+        wire, group, alice.connection, [], wire.version("ConsumerGroupHeartbeat"),
+        regex=f"{prefix}-.*",
+    )  # fmt: skip
+    group_connection(wire, group)  # the coordinator serves the group
+    member.join()
+
+    def owned() -> list[Partition]:
+        member.acknowledge()
+        return sorted(member.owned)
+
+    eventually(owned, bool, "an assignment")
+    expect(owned(), sorted(partitions_of(mine)), "partitions")
+    member.leave()
 
 
 @case("SEC-09", "ListTransactions", spec="KafkaApis.handleListTransactionsRequest", priority="P1",

@@ -68,7 +68,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
     # Only once it is in the log, it counts.
     yield from coordinator.write(draft)
     yield Respond(request, answer(coordinator, body, old, new))
-    yield from regexes.refresh(coordinator, body.group_id)
+    yield from regexes.refresh(coordinator, request)
 
 
 def new_member_id(coordinator: GroupCoordinator) -> str:

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect, Report
+from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer import records, targets
 from reference_impl.core.groups.consumer.draft import Draft
 from reference_impl.core.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from reference_impl.core.groups.consumer.member import ConsumerMember
 from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
 from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode
 
 if TYPE_CHECKING:
@@ -51,8 +53,13 @@ def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
     return False
 
 
-def refresh(coordinator: GroupCoordinator, group_id: str) -> Iterator[Effect]:
-    """Look through the topics again, if there may be news; a failure is reported, no more."""
+def refresh(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
+    """Look through the topics again, if there may be news; a failure is reported, no more.
+
+    What a pattern finds counts for all members that have it, and is what the one whose heartbeat
+    brings this about may describe (filterTopicDescribeAuthorizedTopics).
+    """
+    group_id = request.body.group_id
     group = coordinator.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return
@@ -63,7 +70,7 @@ def refresh(coordinator: GroupCoordinator, group_id: str) -> Iterator[Effect]:
     changed = False
     for pattern in patterns:
         found = ResolvedRegex(
-            _topics_matching(coordinator, pattern),
+            _topics_matching(coordinator, request, pattern),
             coordinator.metadata_version,
             coordinator.now_ms,
         )
@@ -77,13 +84,20 @@ def refresh(coordinator: GroupCoordinator, group_id: str) -> Iterator[Effect]:
         yield Report(f"the patterns of group {group_id} could not be resolved: {refused}")
 
 
-def _topics_matching(coordinator: GroupCoordinator, pattern: str) -> frozenset[str]:
+def _topics_matching(
+    coordinator: GroupCoordinator, request: Request, pattern: str
+) -> frozenset[str]:
     try:
         regex = TopicRegex.compile(pattern)
     except BadRegex:
         # Patterns are checked when they come; this one was written by a broker that knows more.
         return frozenset()
-    return frozenset(name for name in coordinator.image.topics if regex.matches(name))
+    access = coordinator.broker.access
+    return frozenset(
+        name
+        for name in coordinator.image.topics
+        if regex.matches(name) and access.may(request, DESCRIBE_TOPIC, name)
+    )
 
 
 def _is_due(coordinator: GroupCoordinator, group: ConsumerGroup, patterns: list[str]) -> bool:
