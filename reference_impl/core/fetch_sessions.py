@@ -23,7 +23,8 @@ NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 EPOCH_MAX = 2**31 - 1
 EVICTION_MS = 120_000
-"""ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: unused for so long, a session may go."""
+"""ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: unused for so long, a session may go for
+any other; older than that, for one that is worth more."""
 TOPIC_IDS_SINCE = 13
 
 WantedKey = tuple[str, UUID, int]
@@ -71,9 +72,17 @@ class Session:
     session_id: int
     uses_topic_ids: bool
     wanted: dict[WantedKey, Wanted]
+    created_ms: int
     last_used_ms: int
+    is_follower: bool = False
     epoch: int = 1
     """Of the next request."""
+
+    @property
+    def worth(self) -> tuple[bool, int]:
+        """What it would cost to do without it: followers come before consumers, then those with
+        more partitions (FetchSession.EvictableKey)."""
+        return self.is_follower, len(self.wanted)
 
 
 @dataclass(slots=True)
@@ -119,7 +128,10 @@ class FetchSessions:
                 return FetchContext(asked)
 
             def create(wanted: Iterable[Wanted]) -> int:
-                return self._create(wanted, uses_topic_ids, now_ms, random_int)
+                kept = {each.key: each for each in wanted}
+                session = Session(NO_SESSION, uses_topic_ids, kept, now_ms, now_ms)
+                session.is_follower = max(body.replica_id, body.replica_state.replica_id) >= 0
+                return self._keep(session, now_ms, random_int)
 
             return FetchContext(asked, creates=create)
         session = self._checked(request, uses_topic_ids)
@@ -154,30 +166,36 @@ class FetchSessions:
             for index in topic.partitions:
                 session.wanted.pop((topic.topic, topic.topic_id, index), None)
 
-    def _create(
-        self,
-        wanted: Iterable[Wanted],
-        uses_topic_ids: bool,
-        now_ms: int,
-        random_int: Callable[[], int],
-    ) -> int:
-        if len(self._sessions) >= self.slots and not self._evict(now_ms):
+    def _keep(self, session: Session, now_ms: int, random_int: Callable[[], int]) -> int:
+        """Give a new session an id, if there is room or room can be made; else 0."""
+        if len(self._sessions) >= self.slots and not self._evict_for(session, now_ms):
             return NO_SESSION
-        session_id = random_int()
-        while session_id == NO_SESSION or session_id in self._sessions:
-            session_id = random_int()
-        kept = {each.key: each for each in wanted}
-        self._sessions[session_id] = Session(session_id, uses_topic_ids, kept, now_ms)
-        return session_id
+        while session.session_id == NO_SESSION or session.session_id in self._sessions:
+            session.session_id = random_int()
+        self._sessions[session.session_id] = session
+        return session.session_id
 
-    def _evict(self, now_ms: int) -> bool:
-        """Make room, if the least recently used session has not been used for long."""
-        for session_id, session in self._sessions.items():
-            if now_ms - session.last_used_ms > EVICTION_MS:
-                del self._sessions[session_id]
-                return True
-            break
-        return False
+    def _evict_for(self, newcomer: Session, now_ms: int) -> bool:
+        """Make room (FetchSessionCacheShard.tryEvict): first of what has not been used for long,
+        then of what is worth less than the newcomer and has been there for long, so that sessions
+        of the same size do not drive each other out all the time."""
+        if not self._sessions:
+            return False
+        oldest = next(iter(self._sessions.values()))
+        if now_ms - oldest.last_used_ms > EVICTION_MS:
+            del self._sessions[oldest.session_id]
+            return True
+        evictable = [
+            each
+            for each in self._sessions.values()
+            if each.last_used_ms - each.created_ms > EVICTION_MS
+            or (newcomer.is_follower and not each.is_follower)
+        ]
+        least = min(evictable, key=lambda each: each.worth, default=None)
+        if least is None or newcomer.worth <= least.worth:
+            return False
+        del self._sessions[least.session_id]
+        return True
 
 
 def wanted_in(body: Struct) -> list[Wanted]:

@@ -172,3 +172,17 @@ def test_without_room_a_fetch_works_but_gets_no_session() -> None:
     assert (crowded.session_id, rows_in(crowded)) == (0, [0])
     world.wait(EVICTION_MS + 1)
     assert Session(world).fetch({0: 0}).session_id != 0
+
+
+def test_a_session_of_more_partitions_takes_the_place_of_an_old_smaller_one() -> None:
+    world = World({"max.incremental.fetch.session.cache.slots": "1"})
+    world.create_topic("t", 3)
+    small = Session(world)
+    assert small.fetch({0: 0}).session_id != 0
+    assert Session(world).fetch({0: 0, 1: 0}).session_id == 0, "it is too young to go"
+    for _ in range(3):  # it is used, and grows old
+        world.wait(EVICTION_MS // 2)
+        assert small.fetch({}).error_code == 0
+    assert Session(world).fetch({1: 0}).session_id == 0, "it is no smaller"
+    assert Session(world).fetch({0: 0, 1: 0}).session_id != 0
+    assert small.fetch({}).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
