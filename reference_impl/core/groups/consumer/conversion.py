@@ -100,8 +100,9 @@ def _converted(image: MetadataImage, classic: ClassicGroup, member: Member) -> C
         if assignment.user_data:
             raise _cannot_upgrade(classic, "an unsupported custom assignor is in use.")
         assigned = partitions_named(image, assignment.assigned_partitions)
-    protocol = classic.protocol or next(iter(member.protocols))
-    _, subscription = decode_versioned(SUBSCRIPTION, member.protocols[protocol])
+    # Who came since the protocol was chosen may not know it; a subscription is in each of them.
+    metadata = member.protocols.get(classic.protocol or "", next(iter(member.protocols.values())))
+    _, subscription = decode_versioned(SUBSCRIPTION, metadata)
     return ConsumerMember(
         member.member_id,
         epoch=classic.generation,
