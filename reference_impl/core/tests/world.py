@@ -19,6 +19,7 @@ from reference_impl.core.effects import (
     Release,
     Report,
     Respond,
+    SendToken,
     SetTimer,
 )
 from reference_impl.core.events import (
@@ -60,6 +61,7 @@ class World(Conversation):
         self.now_ms = START_MS
         self.closed: dict[int, str] = {}
         self.reports: list[str] = []
+        self.tokens: list[bytes] = []
         self.trace: list[str] = []
         self._random = Random(seed)
         self._rules, self._node_class = rules, node
@@ -96,11 +98,17 @@ class World(Conversation):
     # --- conversation -------------------------------------------------------------------------
 
     def send(
-        self, api: ApiKey, version: int, body: Struct, client: int = 1, client_id: str = "test"
+        self,
+        api: ApiKey,
+        version: int,
+        body: Struct,
+        client: int = 1,
+        client_id: str = "test",
+        size_bytes: int = 0,
     ) -> int:
         """Deliver a request; returns the correlation id under which its answer will lie."""
         number = next(self._correlation)
-        request = Request(client, api, version, number, client_id, "/1.2.3.4", body)
+        request = Request(client, api, version, number, client_id, "/1.2.3.4", body, size_bytes)
         self._step(RequestArrived(self.now_ms, self._entropy(), request))
         return number
 
@@ -151,6 +159,8 @@ class World(Conversation):
                 self.answers[request.correlation_id] = body
             case Release(request=request):
                 self.answers[request.correlation_id] = NOTHING
+            case SendToken(token=token):
+                self.tokens.append(token)
             case CloseConnection(connection=connection, reason=reason):
                 self.closed[connection] = reason
             case SetTimer(key=key, delay_ms=delay_ms):
