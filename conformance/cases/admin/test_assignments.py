@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from conformance.case import case, expect
@@ -19,13 +21,15 @@ def a_broker(wire: Wire) -> int:
     return int(wire.call("Metadata", topics=[]).brokers[0].node_id)
 
 
-def assigned(
-    name: str, replicas: dict[int, list[int]], partitions: int = -1, factor: int = -1
-) -> Struct:
+Replicas = list[tuple[int, list[int]]]
+"""(partition, brokers) of each row."""
+
+
+def assigned(name: str, replicas: Replicas, partitions: int = -1, factor: int = -1) -> Struct:
     """A topic with these replicas by partition."""
     rows = [
         part("CreateTopics", "CreatableReplicaAssignment", partition_index=index, broker_ids=ids)
-        for index, ids in replicas.items()
+        for index, ids in replicas
     ]
     return part("CreateTopics", "CreatableTopic", name=name, num_partitions=partitions,
                 replication_factor=factor, assignments=rows)  # fmt: skip
@@ -38,38 +42,32 @@ def test_an_assignment_says_partitions_and_factor_itself(wire: Wire, version: in
     being -1; given beside it, either gets INVALID_REQUEST (42)."""
     broker = a_broker(wire)
     name = wire.new_name()
-    replicas = {0: [broker], 1: [broker]}
+    replicas = [(0, [broker]), (1, [broker])]
     expect(create(wire, version, assigned(name, replicas))[name].error_code, 0, "error")
     wire.wait_for_topic(name, 2)
     found = wire.topic_metadata(name).partitions
-    expect({p.partition_index: p.replica_nodes for p in found}, replicas, "replicas by partition")
+    expect(sorted((p.partition_index, p.replica_nodes) for p in found), replicas,
+           "replicas by partition")  # fmt: skip
     for partitions, factor in ((2, -1), (-1, 1), (2, 1)):
         topic = assigned(wire.new_name(), replicas, partitions, factor)
         expect_refused(wire, version, topic, ErrorCode.INVALID_REQUEST)
 
 
-def gap(broker: int) -> dict[int, list[int]]:
-    return {0: [broker], 2: [broker]}
+IMPOSSIBLE: dict[str, Callable[[int], Replicas]] = {
+    "gap": lambda broker: [(0, [broker]), (2, [broker])],
+    "partition-twice": lambda broker: [(0, [broker]), (0, [broker])],
+    "broker-twice": lambda broker: [(0, [broker, broker])],
+    "unknown-broker": lambda _: [(0, [NOBODY])],
+    "uneven": lambda broker: [(0, [broker]), (1, [])],
+}
 
 
-def twice(broker: int) -> dict[int, list[int]]:
-    return {0: [broker, broker]}
-
-
-def unknown(broker: int) -> dict[int, list[int]]:
-    return {0: [NOBODY]}
-
-
-def uneven(broker: int) -> dict[int, list[int]]:
-    return {0: [broker], 1: []}
-
-
-@pytest.mark.parametrize("wrong", [gap, twice, unknown, uneven], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("wrong", list(IMPOSSIBLE))
 @case("ADMIN-14", "CreateTopics", versions=ALL, spec=VALIDATE, priority="P1")
-def test_an_impossible_assignment_is_refused(wire: Wire, version: int, wrong: object) -> None:
-    """Partition numbers with a gap, a broker twice in a partition, a broker that does not exist,
-    or partitions with different numbers of replicas get INVALID_REPLICA_ASSIGNMENT (39)."""
-    replicas = wrong(a_broker(wire))  # type: ignore[operator]
+def test_an_impossible_assignment_is_refused(wire: Wire, version: int, wrong: str) -> None:
+    """Partition numbers with a gap or twice, a broker twice in a partition, a broker that does not
+    exist, or partitions with different numbers of replicas get INVALID_REPLICA_ASSIGNMENT (39)."""
+    replicas = IMPOSSIBLE[wrong](a_broker(wire))
     expect_refused(wire, version, assigned(wire.new_name(), replicas),
                    ErrorCode.INVALID_REPLICA_ASSIGNMENT)  # fmt: skip
 

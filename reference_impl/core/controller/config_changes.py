@@ -68,8 +68,6 @@ def change_to(
 
 
 def _topic(broker: Broker, name: str) -> Configured:
-    if not name:
-        raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     problem = problem_with(name)
     if problem is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)

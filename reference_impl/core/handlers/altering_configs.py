@@ -40,7 +40,7 @@ def alter_all(
         try:
             if times[resource.resource_type, resource.resource_name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            check_keys_appear_once(resource)
+            check_form(resource)
             may_alter(broker, request, resource)
             configured = find_configured(broker, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
@@ -58,8 +58,10 @@ def may_alter(broker: Broker, request: Request, resource: Struct) -> None:
         broker.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
 
 
-def check_keys_appear_once(resource: Struct) -> None:
-    """Raise Refused for a key that is named twice."""
+def check_form(resource: Struct) -> None:
+    """Raise Refused for a key that is named twice, or for what would be all topics."""
+    if resource.resource_type == TOPIC_RESOURCE and not resource.resource_name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     names = [row.name for row in resource.configs]
     if len(set(names)) != len(names):
         raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")

@@ -51,7 +51,7 @@ def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> 
         wanted.name,
         wanted.num_partitions,
         wanted.replication_factor,
-        {row.partition_index: row.broker_ids for row in wanted.assignments},
+        assignments_of(wanted),
         {config.name: config.value for config in wanted.configs},
     )
     # DEDUPLICATE: a name that exists was refused above.
@@ -68,6 +68,19 @@ def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> 
         topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         configs=[],
     )
+
+
+def assignments_of(wanted: Struct) -> dict[int, list[int]]:
+    """The replicas that the client wants for each partition; raises Refused."""
+    found: dict[int, list[int]] = {}
+    for row in wanted.assignments:
+        if row.partition_index in found:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {row.partition_index}",
+            )
+        found[row.partition_index] = row.broker_ids
+    return found
 
 
 def acceptance(broker: Broker, topic: NewTopic) -> Struct:
