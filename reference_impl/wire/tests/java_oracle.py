@@ -19,30 +19,29 @@ def jars(kafka_version: str) -> Path:
 
 
 def run(source: str, kafka_version: str, lines: list[str]) -> list[str]:
-    """One answer per line of input. The launcher compiles the source in memory."""
+    """One answer per line of input, of a program of `java/`."""
+    said = launch(SOURCES / source, kafka_version, text="\n".join(lines) + "\n")
+    answers = said.splitlines()
+    assert len(answers) == len(lines), said[-2000:]
+    return answers
+
+
+def launch(source: Path, kafka_version: str, *arguments: str, text: str = "") -> str:
+    """What a Java program prints. The launcher compiles the source in memory."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
     assert java is not None
+    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx384m"]
     done = subprocess.run(
-        [
-            java,
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
-            "-Xmx384m",
-            "-cp",
-            f"{jars(kafka_version)}/*",
-            str(SOURCES / source),
-        ],
-        input="\n".join(lines) + "\n",
+        [java, *options, "-cp", f"{jars(kafka_version)}/*", str(source), *arguments],
+        input=text,
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    answers = done.stdout.splitlines()
-    assert len(answers) == len(lines), done.stderr[-2000:]
-    return answers
+    return done.stdout
 
 
 @lru_cache(None)

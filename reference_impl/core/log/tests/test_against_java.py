@@ -4,9 +4,7 @@ One JVM for all: `LogOracle.java` appends our batches to Kafka's LogSegment, and
 DumpLogSegments over our files.
 """
 
-import os
 import re
-import subprocess
 from pathlib import Path
 from random import Random
 
@@ -18,7 +16,7 @@ from reference_impl.core.log.tests.helpers import append, batch, open_log, value
 from reference_impl.host.disk import Disk
 from reference_impl.wire.batch_header import TRANSACTIONAL_BIT
 from reference_impl.wire.records import Compression, ControlRecordType, end_txn_marker
-from reference_impl.wire.tests.java_oracle import jars
+from reference_impl.wire.tests.java_oracle import launch
 
 pytestmark = pytest.mark.needs("java", "kafka-jars")
 
@@ -36,18 +34,8 @@ class Oracle:
         self.log = write_log(str(root / "ours"))
         self.theirs.mkdir(parents=True)
         source = Path(__file__).parent / "java" / "LogOracle.java"
-        home = os.environ.get("JAVA_HOME")
-        command = [f"{home}/bin/java" if home else "java", "-Xmx256m", "-XX:TieredStopAtLevel=1"]
-        command += ["-cp", f"{jars('4.3.1')}/*", str(source), str(self.ours), str(self.theirs)]
-        done = subprocess.run(
-            [*command, str(CONFIG.index_interval_bytes)],
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        self.dump = done.stdout
+        interval = str(CONFIG.index_interval_bytes)
+        self.dump = launch(source, "4.3.1", str(self.ours), str(self.theirs), interval)
 
 
 def write_log(data_directory: str) -> PartitionLog:
