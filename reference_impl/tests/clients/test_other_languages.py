@@ -1,9 +1,10 @@
-"""franz-go (Go) and KafkaJS (JavaScript) against the broker; a program of a test's own each."""
+"""franz-go (Go), KafkaJS (JavaScript) and Spark's connector against the broker, a program each."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,4 +51,19 @@ def test_kafkajs(bootstrap: str) -> None:
         "codec gzip true 50",
         "codec snappy true 50",
         "exactly once true 50",
+    ]
+
+
+@pytest.mark.nightly  # most of a minute, for a client that is Java's inside
+@pytest.mark.needs("spark", "spark-kafka")
+def test_spark(bootstrap: str) -> None:
+    """Batch queries with each codec, and a streaming query that goes on where it ended."""
+    script, jars = HERE / "spark_smoke.py", CACHE / "spark-kafka"
+    assert said_by(sys.executable, str(script), bootstrap, str(jars)) == [
+        "codec none True",
+        "codec gzip True",
+        "codec snappy True",
+        "codec lz4 True",
+        "codec zstd True",
+        "stream True",
     ]
