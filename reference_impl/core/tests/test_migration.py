@@ -263,3 +263,22 @@ def test_an_empty_group_of_either_kind_makes_room_for_the_other(world: World) ->
     assert classic_group(world).members.keys() == {again.member_id}
     world.restart()
     assert classic_group(world).members.keys() == {again.member_id}
+
+
+def test_a_member_that_does_not_know_the_chosen_protocol_is_upgraded_by_one_of_its_own(
+    world: World,
+) -> None:
+    one = Classic(world, 1)
+    subscription = encode_versioned(SUBSCRIPTION, SUBSCRIPTION.new(topics=["a"]), 1)
+    one.protocols = {"range": subscription, "roundrobin": subscription}
+    one.join()
+    world.wait(0)
+    assert one.take() is not None
+    assert one.send_sync() and classic_group(world).protocol == "range"
+    two = Classic(world, 2)
+    two.protocols = {"roundrobin": subscription}
+    two.join()
+    assert classic_group(world).state is State.PREPARING_REBALANCE
+    assert classic_group(world).is_subscribed_to("a")
+    Consumer(world, 3, "a").join()
+    assert len(group_in(world).members) == 3
