@@ -1,7 +1,10 @@
 """An idempotent producer with five batches in flight: what it sends is in the log once, in order.
 
 Source: KIP-98, Idempotent Producer Guarantees: sequences go on where they were, and a batch whose
-answer was lost gets its first offset when it is sent again.
+answer was lost gets its first offset when it is sent again. After a restart Apache Kafka is sure to
+know the last batch of a producer only, since a snapshot has no other (ProducerStateManager.java,
+writeSnapshot): an earlier one that is sent again may be refused as out of order. The broker then
+still knows how far the producer came, and says so (DescribeProducers).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 from reference_impl.tests.kills.reading import Stored, read_partition
 from reference_impl.tests.kills.station import Broken, Gone, Link
 from reference_impl.tests.kills.worker import Worker
-from reference_impl.wire import ApiKey, ErrorCode, Record, RecordBatch, Struct
+from reference_impl.wire import ApiKey, ErrorCode, Record, RecordBatch, Struct, request_definition
 
 IN_FLIGHT_MAX = 5
 """max.in.flight.requests.per.connection, as far as idempotence allows."""
@@ -27,8 +30,15 @@ class Sent:
     records: tuple[tuple[bytes | None, bytes | None], ...]
 
 
+class BeyondTheWindow(Exception):
+    """A batch that was sent again is older than what the broker knows after its restart."""
+
+
 class Appender(Worker):
-    """Writes numbers to partition 0 of its topic, which has its own name."""
+    """Writes numbers to partition 0 of its topic, which has its own name.
+
+    Nobody else writes there, and one record takes one sequence: so its offset is its sequence.
+    """
 
     keys = 0
     """How many different keys the records have; 0: none."""
@@ -39,7 +49,7 @@ class Appender(Worker):
                                    transaction_timeout_ms=60_000)
         )  # fmt: skip
         self.producer_id: int = answer.producer_id
-        self.next_sequence = 0
+        self.next_sequence = self.resent_below = self.beyond_the_window = 0
         self.unanswered: deque[Sent] = deque()
         self.acknowledged: dict[int, tuple[bytes | None, bytes | None]] = {}
         """Offset -> key and value."""
@@ -48,9 +58,13 @@ class Appender(Worker):
                 self._go_on()
             except Gone:
                 self.link.reconnect()
+            except BeyondTheWindow:
+                self.link.reconnect()
+                self.persist(self._ask_how_far)
 
     def _go_on(self) -> None:
         """Send again what was not answered, in its order; then new batches."""
+        self.resent_below = self.next_sequence
         for sent in self.unanswered:
             self._send(sent)
         while not self.is_ending or self.unanswered:
@@ -87,13 +101,35 @@ class Appender(Worker):
     def _take(self, answer: Struct) -> None:
         sent = self.unanswered[0]
         row = answer.responses[0].partition_responses[0]
-        if row.error_code:
-            raise Broken(f"sequence {sent.sequence} was refused: {ErrorCode(row.error_code).name}")
-        if self.acknowledged and row.base_offset <= max(self.acknowledged):
-            raise Broken(f"sequence {sent.sequence} was given the offset {row.base_offset} again")
-        self.unanswered.popleft()
+        code = ErrorCode(row.error_code)
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and sent.sequence < self.resent_below:
+            raise BeyondTheWindow
+        if code is not ErrorCode.NONE:
+            raise Broken(f"sequence {sent.sequence} was refused: {code.name}")
+        if row.base_offset != sent.sequence:
+            raise Broken(f"sequence {sent.sequence} was given the offset {row.base_offset}")
+        self._note_first()
+
+    def _note_first(self) -> None:
+        """The first batch that was not answered is in the log."""
+        sent = self.unanswered.popleft()
         for delta, record in enumerate(sent.records):
-            self.acknowledged[row.base_offset + delta] = record
+            self.acknowledged[sent.sequence + delta] = record
+
+    def _ask_how_far(self) -> None:
+        """What the broker has of this producer; it cannot have less than it acknowledged."""
+        of = request_definition(ApiKey.DESCRIBE_PRODUCERS)
+        topic = of.struct("TopicRequest", name=self.name, partition_indexes=[0])
+        answer = self.link.call(ApiKey.DESCRIBE_PRODUCERS, 0, topics=[topic])
+        rows = answer.topics[0].partitions[0].active_producers
+        last = max(
+            (row.last_sequence for row in rows if row.producer_id == self.producer_id), default=-1
+        )
+        if last < self.unanswered[0].sequence:
+            raise Broken(f"the broker knows its sequences up to {last} only")
+        self.beyond_the_window += 1
+        while self.unanswered and self.unanswered[0].sequence <= last:
+            self._note_first()
 
     def verify(self, link: Link) -> int:
         """Compare the log with what was acknowledged; how many records that were."""
