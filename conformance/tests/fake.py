@@ -91,7 +91,11 @@ class FakeKafka:
                     answer = self.answers[key](version, request)
                     if answer is None:
                         return
-                    connection.sendall(encode_response(key, version, header.correlation_id, answer))
+                    connection.sendall(self.encoded(key, version, header.correlation_id, answer))
+
+    def encoded(self, key: int, version: int, correlation_id: int, answer: Struct) -> bytes:
+        """The answer with its size, as it is sent."""
+        return encode_response(key, version, correlation_id, answer)
 
     def api_versions(self, _version: int, _request: Struct) -> Struct:
         """Every API that this fake answers, in all its versions."""

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from conformance.case import Deviation, case_of
+from conformance.cases.api_versions import test_features
 from conformance.cases.groups import test_coordinator, test_joining
 from conformance.cases.init_producer_id import test_idempotence
+from conformance.cases.metadata import test_metadata
 from conformance.cases.offsets import test_group_admin
 from conformance.examination import advertised_versions
 from conformance.tests.fake import Answer, FakeKafka, piece, response
@@ -59,6 +61,45 @@ def joined(code: int) -> Answer:
     return lambda _version, _request: response("JoinGroup", error_code=code, member_id="m")
 
 
+def features(supported: tuple[int, int], level: int, epoch: int = 1) -> Answer:
+    """ApiVersions with metadata.version, and a feature from 0 on that v3 leaves out or does not."""
+
+    def answer(version: int, _request: Struct) -> Struct:
+        ranges = {"metadata.version": supported, "group.version": (0, 1)}
+        shown = [
+            piece(
+                "ApiVersions", "SupportedFeatureKey", name=name, min_version=low, max_version=high
+            )
+            for name, (low, high) in ranges.items()
+            if low > 0 or version >= 4
+        ]
+        in_force = piece("ApiVersions", "FinalizedFeatureKey", name="metadata.version",
+                         min_version_level=level, max_version_level=level)  # fmt: skip
+        keys = [piece("ApiVersions", "ApiVersion", api_key=18, max_version=4)]
+        return response("ApiVersions", api_keys=keys, supported_features=shown,
+                        finalized_features=[in_force], finalized_features_epoch=epoch)  # fmt: skip
+
+    return answer
+
+
+def features_from_0_in_every_version(version: int, request: Struct) -> Struct:
+    """As if v3 could show them."""
+    answer = features((7, 30), 30)(4, request)
+    assert answer is not None
+    return answer
+
+
+def metadata_with(code: int, topic_code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> Answer:
+    """Metadata answers these errors of the whole, and of each topic."""
+
+    def answer(_version: int, request: Struct) -> Struct:
+        topics = [piece("Metadata", "MetadataResponseTopic", name=t.name, error_code=topic_code)
+                  for t in request.topics]  # fmt: skip
+        return response("Metadata", topics=topics, error_code=code)
+
+    return answer
+
+
 @dataclass(frozen=True)
 class Sample:
     """A case, the version it runs with, answers of which the first is right, the others wrong."""
@@ -100,6 +141,21 @@ SAMPLES = [
     Sample(
         test_group_admin.test_an_unknown_group_is_described_as_dead, 5, "DescribeGroups",
         described_as("Dead"), {"as from version 6": described_as("Dead", NOT_FOUND)},
+    ),
+    Sample(
+        test_features.test_features_in_force_are_features_supported, 3, "ApiVersions",
+        features((7, 30), 30),
+        {"a level not supported": features((7, 30), 31), "no epoch": features((7, 30), 30, -1),
+         "level 0": features((0, 30), 0)},
+    ),
+    Sample(
+        test_features.test_only_version_4_shows_features_that_begin_at_zero, 3, "ApiVersions",
+        features((7, 30), 30), {"shown in version 3": features_from_0_in_every_version},
+    ),
+    Sample(
+        test_metadata.test_nobody_need_bootstrap_again, 13, "Metadata", metadata_with(0),
+        {"bootstrap again": metadata_with(ErrorCode.REBOOTSTRAP_REQUIRED),
+         "no error": metadata_with(0, 0)},
     ),
 ]  # fmt: skip
 

@@ -1,0 +1,86 @@
+"""The cases that ask for every API: what they find in an answer that is not as its schema says."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from conformance.case import Deviation
+from conformance.cases.framing import test_every_api as cases
+from conformance.cases.framing.minimal_requests import REQUESTS
+from conformance.examination import CAMEL, advertised_versions
+from conformance.tests.fake import FakeKafka, response
+from conformance.wire import Wire, api_key
+from reference_impl.wire import Struct
+
+NEVER_FROM_CLIENTS = {
+    # Between brokers and controllers: no client's listener advertises them.
+    "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Vote",
+    "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition", "Envelope", "FetchSnapshot",
+    "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "ControllerRegistration",
+    "AssignReplicasToDirs", "UpdateRaftVoter",
+}  # fmt: skip
+
+
+class Mangling(FakeKafka):
+    """Sends the answers of one API with other bytes at the end."""
+
+    def __init__(
+        self, api: str, *, cut: int = 0, surplus: bytes = b"", throttle_ms: int = 0
+    ) -> None:
+        self.mangled, self.cut, self.surplus = api_key(api), cut, surplus
+        super().__init__({api: lambda *_: response(api, throttle_time_ms=throttle_ms)})
+
+    def encoded(self, key: int, version: int, correlation_id: int, answer: Struct) -> bytes:
+        frame = super().encoded(key, version, correlation_id, answer)
+        if key != self.mangled:
+            return frame
+        body = frame[4 : len(frame) - self.cut] + self.surplus
+        return struct.pack(">i", len(body)) + body
+
+
+@contextmanager
+def wire_to(kafka: FakeKafka) -> Iterator[Wire]:
+    wire = Wire(kafka.bootstrap, advertised_versions(kafka.bootstrap))
+    try:
+        yield wire
+    finally:
+        wire.close()
+        kafka.stop()
+
+
+def test_answers_as_their_schema_says_pass() -> None:
+    with wire_to(Mangling("ListGroups")) as wire:
+        cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, "ListGroups")
+        cases.test_nobody_is_throttled_without_quotas(wire)
+
+
+@pytest.mark.parametrize(("cut", "surplus"), [(1, b""), (0, b"?")], ids=["cut off", "left over"])
+def test_a_byte_too_few_or_too_many_fails(cut: int, surplus: bytes) -> None:
+    with (
+        wire_to(Mangling("ListGroups", cut=cut, surplus=surplus)) as wire,
+        pytest.raises(Deviation, match="answer of ListGroups v0"),
+    ):
+        cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, "ListGroups")
+
+
+def test_throttling_fails() -> None:
+    with (
+        wire_to(Mangling("ListGroups", throttle_ms=7)) as wire,
+        pytest.raises(Deviation, match="throttle_time_ms of ListGroups"),
+    ):
+        cases.test_nobody_is_throttled_without_quotas(wire)
+
+
+def test_an_api_without_a_request_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(REQUESTS, "ListGroups")
+    with wire_to(Mangling("ListGroups")) as wire, pytest.raises(Deviation, match="with ListGroups"):
+        cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, "ListGroups")
+
+
+def test_every_api_of_clients_has_a_request() -> None:
+    assert set(CAMEL.values()) - REQUESTS.keys() == NEVER_FROM_CLIENTS
+    assert not NEVER_FROM_CLIENTS & REQUESTS.keys()
