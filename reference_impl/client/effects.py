@@ -31,7 +31,7 @@ class Destination:
     lane: Lane
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Effect:
     """Base of all effects."""
 

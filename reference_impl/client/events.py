@@ -13,7 +13,7 @@ from reference_impl.client.effects import Destination
 from reference_impl.wire import Struct
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Event:
     """Base of all events."""
 
