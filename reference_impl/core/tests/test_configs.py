@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from reference_impl.core.broker_configs import BROKER_CONFIGS
+from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_entries import ConfigSource
 from reference_impl.core.tests.world import World
+from reference_impl.core.topic_configs import TOPIC_CONFIGS
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 TOPIC, BROKER = 2, 4
@@ -163,3 +166,11 @@ def test_a_password_is_never_told() -> None:
     assert row is not None
     assert (row.is_sensitive, row.value, row.config_source) == (True, None, STATIC)
     assert [s.value for s in row.synonyms] == [None]
+
+
+def test_every_key_says_what_it_is_for() -> None:
+    keys = {*BROKER_CONFIGS, *TOPIC_CONFIGS}
+    silent = sorted(keys - DOCUMENTATION.keys())
+    assert silent == [], "say in config_documentation.py what these are for"
+    assert sorted(DOCUMENTATION.keys() - keys) == []
+    assert [name for name, text in DOCUMENTATION.items() if not text.endswith(".")] == []
