@@ -52,7 +52,7 @@ _BROKERS = {
     "auto.create.topics.enable": "Whether a topic that is asked for is created.",
     "background.threads": "Threads for background work; this broker has one thread for everything.",
     "broker.rack": "The rack of this broker, told in Metadata.",
-    "connection.failed.authentication.delay.ms": "How long the answer to a failed authentication is held back.",
+    "connection.failed.authentication.delay.ms": "How long a failed authentication is not told.",
     "connections.max.idle.ms": "After which silence a connection is closed.",
     "connections.max.reauth.ms": "After which time a client must authenticate again; 0: never.",
     "controlled.shutdown.enable": "Whether leadership is handed over before a shutdown.",
