@@ -17,8 +17,7 @@ from reference_impl.client.metadata import Metadata
 from reference_impl.client.network import Failure, Network, Node
 from reference_impl.client.positions import Positions
 from reference_impl.client.subscription import Subscription
-from reference_impl.client.transactions import by_topic
-from reference_impl.client.values import ConsumerRecord, TopicPartition
+from reference_impl.client.values import ConsumerRecord, TopicPartition, by_topic
 from reference_impl.wire import (
     ZERO_UUID,
     ApiKey,

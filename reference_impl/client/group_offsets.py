@@ -20,11 +20,11 @@ from reference_impl.client.errors import (
 )
 from reference_impl.client.kernel import Backoff, Kernel
 from reference_impl.client.network import Failure, Network, Node
-from reference_impl.client.transactions import by_topic
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
     TopicPartition,
+    by_topic,
 )
 from reference_impl.wire import ApiKey, Struct, request_definition
 

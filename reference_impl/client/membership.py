@@ -32,15 +32,16 @@ from reference_impl.client.errors import (
     is_retriable,
 )
 from reference_impl.client.group_offsets import GroupOffsets
+from reference_impl.client.group_requests import join_group, leave_group, sync_group
+from reference_impl.client.heartbeats import Heartbeats
 from reference_impl.client.kernel import Backoff, Kernel
 from reference_impl.client.membership_states import Move, State, next_state
 from reference_impl.client.metadata import Metadata
 from reference_impl.client.network import Failure, Network, Node
 from reference_impl.client.subscription import Mode, Subscription
 from reference_impl.client.values import ConsumerGroupMetadata, TopicPartition
-from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Struct
 
-PROTOCOL_TYPE = "consumer"
 JOIN_GRACE_MS = 5_000
 """How much longer than the rebalance time-out an answer to JoinGroup may take
 (AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE)."""
@@ -76,6 +77,15 @@ class Membership:
         self.is_cooperative = all(each.is_cooperative for each in self._assignors.values())
         self.offsets = GroupOffsets(
             kernel, network, config, coordinators, self.group_metadata, self.evicted
+        )
+        self._heartbeats = Heartbeats(
+            kernel,
+            network,
+            config,
+            coordinators,
+            self._key,
+            self.group_metadata,
+            self._heartbeat_refused,
         )
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self.state = State.UNJOINED
@@ -147,6 +157,10 @@ class Membership:
             self.error = None
             self._must_join = True
         return error
+
+    def _heartbeat_refused(self, code: int) -> None:
+        if self.state is State.STABLE or code in EVICTED:  # else the answer to SyncGroup says it
+            self.evicted(code)
 
     # --- rebalance ----------------------------------------------------------------------------
 
@@ -222,40 +236,25 @@ class Membership:
             return
         self._is_busy, self._must_join = True, False
         self._move(Move.JOINS)
-        self._kernel.cancel(("heartbeat",))
-        of = request_definition(ApiKey.JOIN_GROUP)
+        self._heartbeats.stop()
         owned = tuple(self._subscription.partitions)
-        protocols = [
-            of.struct(
-                "JoinGroupRequestProtocol",
-                name=name,
-                metadata=encode_subscription(
-                    MemberSubscription(
-                        self._subscription.topics,
-                        owned,
-                        self._generation,
-                        assignor.user_data(self._last_owned(owned), self._generation),
-                    )
-                ),
+        # An eager member has let go of everything, but a sticky assignor wants to know of what.
+        last_owned = owned if self.is_cooperative else self._eager_owned
+        protocols = {
+            name: encode_subscription(
+                MemberSubscription(
+                    self._subscription.topics,
+                    owned,
+                    self._generation,
+                    assignor.user_data(last_owned, self._generation),
+                )
             )
             for name, assignor in self._assignors.items()
-        ]
+        }
+        body = join_group(self.group_metadata(), self._config, protocols)
         rebalance_timeout_ms = self._config["max.poll.interval.ms"]
-        body = of.new(
-            group_id=self._key[1],
-            session_timeout_ms=self._config["session.timeout.ms"],
-            rebalance_timeout_ms=rebalance_timeout_ms,
-            member_id=self._member_id,
-            group_instance_id=self._instance_id,
-            protocol_type=PROTOCOL_TYPE,
-            protocols=protocols,
-        )
         timeout_ms = max(self._config["request.timeout.ms"], rebalance_timeout_ms + JOIN_GRACE_MS)
         self._ask(ApiKey.JOIN_GROUP, body, self._join_answered, timeout_ms)
-
-    def _last_owned(self, owned: tuple[TopicPartition, ...]) -> tuple[TopicPartition, ...]:
-        """An eager member has let go of everything, but a sticky assignor wants to know of what."""
-        return owned if self.is_cooperative else self._eager_owned
 
     def _join_answered(self, answer: Struct) -> None:
         code = answer.error_code
@@ -268,7 +267,7 @@ class Membership:
         self._move(Move.JOINED)
         self._member_id, self._generation = answer.member_id, answer.generation_id
         self._counts = None
-        self._start_heartbeat()
+        self._heartbeats.start()
         if answer.leader != answer.member_id or answer.skip_assignment:
             self._sync(answer.protocol_name, {})
             return
@@ -305,19 +304,7 @@ class Membership:
         )
 
     def _sync(self, protocol_name: str, assignments: dict[str, bytes]) -> None:
-        of = request_definition(ApiKey.SYNC_GROUP)
-        body = of.new(
-            group_id=self._key[1],
-            generation_id=self._generation,
-            member_id=self._member_id,
-            group_instance_id=self._instance_id,
-            protocol_type=PROTOCOL_TYPE,
-            protocol_name=protocol_name,
-            assignments=[
-                of.struct("SyncGroupRequestAssignment", member_id=member_id, assignment=data)
-                for member_id, data in assignments.items()
-            ],
-        )
+        body = sync_group(self.group_metadata(), protocol_name, assignments)
         timeout_ms = self._config["max.poll.interval.ms"] + JOIN_GRACE_MS
         self._ask(ApiKey.SYNC_GROUP, body, self._sync_answered, timeout_ms)
 
@@ -343,48 +330,6 @@ class Membership:
         self._eager_owned = tuple(sorted(assigned))
         self._subscription.hold(assigned)
         self._tell(Change.ASSIGNED, tuple(sorted(new)), lambda: None)
-
-    # --- heartbeats ---------------------------------------------------------------------------
-
-    def _start_heartbeat(self) -> None:
-        self._kernel.after(self._config["heartbeat.interval.ms"], ("heartbeat",), self._heartbeat)
-        self._renew_session()
-
-    def _renew_session(self) -> None:
-        self._kernel.after(self._config["session.timeout.ms"], ("session",), self._session_over)
-
-    def _session_over(self) -> None:
-        """No answer for so long that the coordinator has dropped us, or is not one any more."""
-        self._coordinators.forget(self._key)
-        self._renew_session()
-
-    def _heartbeat(self) -> None:
-        self._kernel.after(self._config["heartbeat.interval.ms"], ("heartbeat",), self._heartbeat)
-        generation = self._generation
-        body = request_definition(ApiKey.HEARTBEAT).new(
-            group_id=self._key[1],
-            generation_id=generation,
-            member_id=self._member_id,
-            group_instance_id=self._instance_id,
-        )
-
-        def answered(answer: Struct) -> None:
-            if self._generation != generation:
-                return  # about what we were before
-            if answer.error_code == ErrorCode.NONE:
-                self._renew_session()
-            elif answer.error_code in COORDINATOR_MOVED:
-                self._coordinators.forget(self._key)
-            elif self.state is State.STABLE or answer.error_code in EVICTED:
-                self.evicted(answer.error_code)
-
-        def failed(_: Failure) -> None:
-            self._coordinators.forget(self._key)
-
-        def found(node: Node) -> None:
-            self._network.ask(node, ApiKey.HEARTBEAT, body, answered, failed, lane=Lane.COORDINATOR)
-
-        self._coordinators.find(self._key, found, lambda _: None)
 
     # --- leaving ------------------------------------------------------------------------------
 
@@ -414,25 +359,19 @@ class Membership:
         node = self._coordinators.known(self._key)
         if self._instance_id is not None or not self._member_id or node is None:
             return
-        of = request_definition(ApiKey.LEAVE_GROUP)
-        body = of.new(
-            group_id=self._key[1],
-            member_id=self._member_id,
-            members=[of.struct("MemberIdentity", member_id=self._member_id, reason=reason)],
-        )
         # Nobody waits for the answer: if it gets lost, the session times out.
         self._network.ask(
             node,
             ApiKey.LEAVE_GROUP,
-            body,
+            leave_group(self.group_metadata(), reason),
             lambda _: None,
             lambda _: None,
             lane=Lane.COORDINATOR,
         )
 
     def _stop(self) -> None:
-        for timer in ("heartbeat", "session", "poll"):
-            self._kernel.cancel((timer,))
+        self._heartbeats.stop()
+        self._kernel.cancel(("poll",))
 
     # --- asking -------------------------------------------------------------------------------
 
@@ -446,8 +385,7 @@ class Membership:
         self._must_join = True
         self._to_assign = self._counts = None
         self._is_busy = False
-        self._kernel.cancel(("heartbeat",))
-        self._kernel.cancel(("session",))
+        self._heartbeats.stop()
         self._move(Move.MUST_JOIN_AGAIN)
 
     def _again(self, delay_ms: int) -> None:

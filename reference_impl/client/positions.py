@@ -21,11 +21,11 @@ from reference_impl.client.subscription import (
     PartitionState,
     Subscription,
 )
-from reference_impl.client.transactions import by_topic
 from reference_impl.client.values import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
     TopicPartition,
+    by_topic,
 )
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 

@@ -10,7 +10,7 @@ identity, partitions, offsets, end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reference_impl.client.accumulator import ProducerIdAndEpoch
@@ -26,13 +26,14 @@ from reference_impl.client.errors import (
 from reference_impl.client.kernel import Kernel
 from reference_impl.client.network import Network
 from reference_impl.client.sequences import Sequences
+from reference_impl.client.transaction_requests import Fields, add_partitions, commit_offsets
 from reference_impl.client.transaction_states import Move, State, next_state
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
     TopicPartition,
 )
-from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 Question = Callable[[], None]
 
@@ -268,7 +269,7 @@ class Transactions:
     def _init_producer_id(self) -> None:
         # [New in v3: KIP-360] Saying who we are raises our own epoch without fencing ourselves.
         writer = self._sequences.writer if self._is_epoch_spent else ProducerIdAndEpoch()
-        fields: dict[str, object] = {
+        fields: Fields = {
             "transactional_id": self._id,
             "transaction_timeout_ms": self._timeout_ms,
             "producer_id": writer.producer_id,
@@ -297,7 +298,7 @@ class Transactions:
 
     # --- partitions and offsets ---------------------------------------------------------------
 
-    def _writer_fields(self) -> dict[str, object]:
+    def _writer_fields(self) -> Fields:
         writer = self._sequences.writer
         return {
             "transactional_id": self._id,
@@ -308,13 +309,7 @@ class Transactions:
     def _add_partitions(self) -> None:
         if not self._adding:
             self._adding, self._new = self._new, {}
-        fields = {f"v3_and_below_{name}": value for name, value in self._writer_fields().items()}
-        fields["v3_and_below_topics"] = [
-            request_definition(ApiKey.ADD_PARTITIONS_TO_TXN).struct(
-                "AddPartitionsToTxnTopic", name=topic, partitions=sorted(partitions)
-            )
-            for topic, partitions in by_topic(self._adding).items()
-        ]
+        fields = add_partitions(self._writer_fields(), self._adding)
         # Version 4 and above are for brokers only (AddPartitionsToTxnRequest.json).
         self._questions.ask(
             self._key, ApiKey.ADD_PARTITIONS_TO_TXN, fields, self._partitions_added, version_max=3
@@ -354,36 +349,11 @@ class Transactions:
         self._questions.ask(self._key, ApiKey.ADD_OFFSETS_TO_TXN, fields, answered)
 
     def _commit_offsets(self, pending: PendingOffsets) -> None:
-        of = request_definition(ApiKey.TXN_OFFSET_COMMIT)
         group = pending.group
         key: Key = (KeyType.GROUP, group.group_id)
         self._has_begun = True
 
-        def partition(key: TopicPartition) -> Struct:
-            value = pending.offsets[key]
-            return of.struct(
-                "TxnOffsetCommitRequestPartition",
-                partition_index=key.partition,
-                committed_offset=value.offset,
-                committed_leader_epoch=value.leader_epoch,
-                committed_metadata=value.metadata,
-            )
-
-        topics = [
-            of.struct(
-                "TxnOffsetCommitRequestTopic",
-                name=topic,
-                partitions=[partition(TopicPartition(topic, index)) for index in indexes],
-            )
-            for topic, indexes in by_topic(pending.offsets).items()
-        ]
-        fields = self._writer_fields() | {
-            "group_id": group.group_id,
-            "generation_id": group.generation_id,
-            "member_id": group.member_id,
-            "group_instance_id": group.group_instance_id,
-            "topics": topics,
-        }
+        fields = commit_offsets(self._writer_fields(), pending.offsets, group)
         # [New in v5: KIP-890] The group's coordinator adds itself to the transaction.
         version_min, version_max = (5, 5) if self.is_v2 else (0, 4)
 
@@ -441,11 +411,3 @@ class Transactions:
         else:
             self._move(Move.ENDED)
             self._complete_calls()
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Partition numbers by topic, in order, as most requests want them."""
-    topics: dict[str, list[int]] = {}
-    for partition in partitions:
-        topics.setdefault(partition.topic, []).append(partition.partition)
-    return topics

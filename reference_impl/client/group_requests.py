@@ -1,0 +1,62 @@
+"""What a member of a classic group says to its coordinator, as messages.
+
+Source: JoinGroupRequest.json, SyncGroupRequest.json, LeaveGroupRequest.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reference_impl.client.config import Config
+from reference_impl.client.values import ConsumerGroupMetadata
+from reference_impl.wire import ApiKey, Struct, request_definition
+
+PROTOCOL_TYPE = "consumer"
+
+
+def join_group(
+    member: ConsumerGroupMetadata, config: Config, protocols: Mapping[str, bytes]
+) -> Struct:
+    """protocols: the subscription as each assignor, by its name, wants it."""
+    of = request_definition(ApiKey.JOIN_GROUP)
+    return of.new(
+        group_id=member.group_id,
+        session_timeout_ms=config["session.timeout.ms"],
+        rebalance_timeout_ms=config["max.poll.interval.ms"],
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocols=[
+            of.struct("JoinGroupRequestProtocol", name=name, metadata=metadata)
+            for name, metadata in protocols.items()
+        ],
+    )
+
+
+def sync_group(
+    member: ConsumerGroupMetadata, protocol_name: str, assignments: Mapping[str, bytes]
+) -> Struct:
+    """assignments: what each member is to read; only the leader has any."""
+    of = request_definition(ApiKey.SYNC_GROUP)
+    return of.new(
+        group_id=member.group_id,
+        generation_id=member.generation_id,
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=protocol_name,
+        assignments=[
+            of.struct("SyncGroupRequestAssignment", member_id=member_id, assignment=data)
+            for member_id, data in assignments.items()
+        ],
+    )
+
+
+def leave_group(member: ConsumerGroupMetadata, reason: str) -> Struct:
+    """Go, and say why (KIP-800)."""
+    of = request_definition(ApiKey.LEAVE_GROUP)
+    return of.new(
+        group_id=member.group_id,
+        member_id=member.member_id,
+        members=[of.struct("MemberIdentity", member_id=member.member_id, reason=reason)],
+    )
