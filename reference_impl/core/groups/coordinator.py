@@ -173,9 +173,15 @@ class GroupCoordinator:
             if isinstance(group, ConsumerGroup):
                 yield from self._start_consumer_group(group)
             else:
-                for member in group.members.values():
-                    yield from timers.expect_heartbeat(group, member)
+                yield from self._start_classic_group(group)
         yield expiry.next_round(self)
+
+    def _start_classic_group(self, group: ClassicGroup) -> Iterator[Effect]:
+        for member in group.members.values():
+            yield from timers.expect_heartbeat(group, member)
+        if len(group.members) > self.group_size_max:
+            # The limit was lowered meanwhile: who joins again finds room, or does not (KIP-389).
+            yield from rebalance.prepare(self, group)
 
     def _start_consumer_group(self, group: ConsumerGroup) -> Iterator[Effect]:
         timeout_ms = self.consumer_setting(group.group_id, "session.timeout.ms")

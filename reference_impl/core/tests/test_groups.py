@@ -203,3 +203,15 @@ def test_a_group_survives_a_kill_in_its_generation(world: World) -> None:
     assert committed(world) == 5
     world.wait(SESSION_MS)
     assert one.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_that_is_too_large_after_a_restart_rebalances(world: World) -> None:
+    """GroupMetadataManager.onLoaded: the size limit may have been lowered meanwhile."""
+    one, two = stable_pair(world)
+    world.config = world.config.under({"group.max.size": "1"})
+    world.restart()
+    assert state(world) is State.PREPARING_REBALANCE
+    assert one.send_join() is None
+    refused = two.send_join()
+    assert refused is not None
+    assert refused.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED

@@ -1,0 +1,36 @@
+"""The tables of transitions, and the text that README.md shows of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reference_impl.core.groups.consumer.states import (
+    CONSUMER_GROUP,
+    CONSUMER_MEMBER,
+    GroupState,
+    MemberMove,
+    MemberState,
+    lines_of,
+    next_member_state,
+)
+
+README = Path(__file__).parents[4] / "README.md"
+
+
+def test_the_readme_shows_the_tables() -> None:
+    text = README.read_text(encoding="utf-8")
+    for table in (CONSUMER_GROUP, CONSUMER_MEMBER):
+        assert "\n".join(lines_of(table)) in text
+
+
+def test_every_state_of_a_group_is_reached_and_only_the_dead_stay() -> None:
+    reached = {end for moves in CONSUMER_GROUP.values() for end in moves.values()}
+    assert reached == set(GroupState)
+    assert [state for state, moves in CONSUMER_GROUP.items() if not moves] == [GroupState.DEAD]
+
+
+def test_a_member_can_take_every_step_from_everywhere() -> None:
+    for state in MemberState:
+        assert next_member_state(state, MemberMove.ARRIVES) is MemberState.STABLE
+        assert next_member_state(state, MemberMove.MUST_REVOKE) is MemberState.UNREVOKED_PARTITIONS
+        assert next_member_state(state, MemberMove.MUST_WAIT) is MemberState.UNRELEASED_PARTITIONS
