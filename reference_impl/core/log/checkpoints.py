@@ -20,6 +20,7 @@ CLEANER_OFFSET_FILE = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 LEADER_EPOCH_FILE = "leader-epoch-checkpoint"
 PARTITION_METADATA_FILE = "partition.metadata"
+_PARTITION_METADATA_BYTES = len("version: 0\ntopic_id: ") + 22
 
 TopicPartition = tuple[str, int]
 
@@ -57,10 +58,13 @@ def _is_integer(text: str) -> bool:
 
 
 def read_offsets(storage: Storage, path: str) -> dict[TopicPartition, int]:
-    """An offset for each partition; none where there is no file."""
-    if not storage.exists(path):
+    """An offset for each partition; none where there is no file, or an empty one, as Kafka makes
+    them before it has anything to write (OffsetCheckpointFile).
+    """
+    data = storage.read_file(path) if storage.exists(path) else b""
+    if not data:
         return {}
-    rows = decode_lines(path, storage.read_file(path), 3)
+    rows = decode_lines(path, data, 3)
     return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
 
 
@@ -80,7 +84,7 @@ def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
     if not storage.exists(path):
         return None
     data = storage.read_file(path)
-    if not data.endswith(b"\n") or data.count(b"\n") < 2:
+    if len(data) < _PARTITION_METADATA_BYTES and data.count(b"\n") < 2:
         return None
     lines = data.decode(errors="replace").splitlines()
     found = dict(line.split(": ", 1) for line in lines if ": " in line)
@@ -93,10 +97,10 @@ def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
 
 
 def write_topic_id(storage: Storage, directory: str, topic_id: uuid.UUID) -> None:
-    """Write `partition.metadata` (KIP-516)."""
+    """Write `partition.metadata` (KIP-516), without a line feed at the end, as Kafka does."""
     text = base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
     path = f"{directory}/{PARTITION_METADATA_FILE}"
-    storage.write_atomically(path, f"version: 0\ntopic_id: {text}\n".encode(), sync=False)
+    storage.write_atomically(path, f"version: 0\ntopic_id: {text}".encode(), sync=False)
 
 
 def write_clean_shutdown(storage: Storage, data_directory: str, broker_epoch: int) -> None:

@@ -23,7 +23,7 @@ class LeaderEpochs:
         self._storage = storage
         self.path = f"{directory}/{LEADER_EPOCH_FILE}"
         self.entries: list[tuple[int, int]] = []
-        self._is_synced = True
+        self._is_saved = self._is_synced = True
 
     def load(self) -> None:
         """Read the file; BadCheckpoint where it is not one."""
@@ -32,15 +32,29 @@ class LeaderEpochs:
             self.entries = [(int(epoch), int(start)) for epoch, start in rows]
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """A leader with this epoch starts to write here; entries that contradict it go."""
-        if epoch < 0 or (self.entries and self.entries[-1][0] == epoch):
+        """A leader with this epoch writes here; entries that contradict it go."""
+        if epoch < 0:
+            return
+        self.begin(epoch, start_offset)
+        if not self._is_saved:
+            self.save(sync=False)
+
+    def begin(self, epoch: int, start_offset: int) -> None:
+        """A leader with this epoch is about to write here.
+
+        The file waits for its first record: until then a load would drop the entry, and to write a
+        thousand files at each start takes longer than all the rest of it.
+        """
+        if self.entries and self.entries[-1][0] == epoch:
             return
         kept = [(e, start) for e, start in self.entries if e < epoch and start < start_offset]
-        self._replace([*kept, (epoch, start_offset)])
+        self._replace([*kept, (epoch, start_offset)], save=False)
 
-    def _replace(self, entries: list[tuple[int, int]]) -> None:
+    def _replace(self, entries: list[tuple[int, int]], *, save: bool) -> None:
         if entries != self.entries:
             self.entries = entries
+            self._is_saved = self._is_synced = False
+        if save and not self._is_saved:
             self.save(sync=False)
 
     def save(self, *, sync: bool) -> None:
@@ -51,7 +65,7 @@ class LeaderEpochs:
             return
         lines = (f"{epoch} {start}" for epoch, start in self.entries)
         self._storage.write_atomically(self.path, encode_lines(lines), sync=sync)
-        self._is_synced = sync
+        self._is_saved, self._is_synced = True, sync
 
     @property
     def latest(self) -> int | None:
@@ -77,12 +91,12 @@ class LeaderEpochs:
         end_offset = self.entries[index][1]
         return (self.entries[index - 1][0] if index else epoch), end_offset
 
-    def truncate_from_end(self, end_offset: int) -> None:
+    def truncate_from_end(self, end_offset: int, *, save: bool = True) -> None:
         """The log ends at `end_offset` now: epochs that start there or later wrote nothing."""
-        self._replace([entry for entry in self.entries if entry[1] < end_offset])
+        self._replace([entry for entry in self.entries if entry[1] < end_offset], save=save)
 
-    def truncate_from_start(self, start_offset: int) -> None:
+    def truncate_from_start(self, start_offset: int, *, save: bool = True) -> None:
         """The log starts at `start_offset` now: the epoch that wrote it starts there."""
         epoch = self.epoch_of(start_offset)
         kept = [entry for entry in self.entries if entry[1] > start_offset]
-        self._replace(kept if epoch is None else [(epoch, start_offset), *kept])
+        self._replace(kept if epoch is None else [(epoch, start_offset), *kept], save=save)

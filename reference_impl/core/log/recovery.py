@@ -79,8 +79,10 @@ def load(opening: Opening) -> Loaded:
             segment.delete()
         loaded.segments = [_new_segment(opening, opening.log_start_offset)]
         loaded.log_end_offset = opening.log_start_offset
-    epochs.truncate_from_end(loaded.log_end_offset)
-    epochs.truncate_from_start(max(opening.log_start_offset, loaded.segments[0].base_offset))
+    # Only in memory: the next load would come to the same.
+    first_offset = max(opening.log_start_offset, loaded.segments[0].base_offset)
+    epochs.truncate_from_end(loaded.log_end_offset, save=False)
+    epochs.truncate_from_start(first_offset, save=False)
     if not epochs_known:
         epochs.save(sync=False)
     return loaded

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from reference_impl.host.tests.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, request_definition
+from reference_impl.wire.tests.java_oracle import launch
 
-JARS = Path(__file__).resolve().parents[3] / ".cache" / "kafka" / "4.3.1"
-PATIENCE_S = 120
-
-
-def dump(log: Path, decoder: str) -> str:
-    """DumpLogSegments of the first segment."""
-    tool = ["java", "-Xmx128m", "-cp", f"{JARS}/*", "org.apache.kafka.tools.DumpLogSegments"]
-    done = subprocess.run(
-        [*tool, decoder, "--files", str(log / f"{0:020}.log")],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "isvalid: false" not in done.stdout
-    return done.stdout
+DUMP = Path(__file__).resolve().parents[2] / "core" / "tests" / "java" / "DumpOracle.java"
 
 
 def live_a_little(broker: BrokerProcess) -> None:
@@ -51,10 +35,10 @@ def test_metadata_and_offsets_are_kafkas_own_records(tmp_path: Path) -> None:
     with BrokerProcess(data, "--config", "offsets.topic.num.partitions=1") as broker:
         live_a_little(broker)
         assert broker.stop() == 0
-    metadata = dump(data / "__cluster_metadata-0", "--cluster-metadata-decoder")
+    said = launch(DUMP, "4.3.1", str(data))
+    assert "isvalid: false" not in said
     for record in ("TOPIC", "PARTITION", "CONFIG", "PRODUCER_IDS", "REMOVE_TOPIC"):
-        assert f'"type":"{record}_RECORD"' in metadata
-    offsets = dump(data / "__consumer_offsets-0", "--offsets-decoder")
-    assert '"data":{"group":"g","topic":"t","partition":0}' in offsets
-    assert '"metadata":"note"' in offsets
-    assert "payload: <DELETE>" in offsets  # the commit ended with its topic
+        assert f'"type":"{record}_RECORD"' in said
+    assert '"data":{"group":"g","topic":"t","partition":0}' in said
+    assert '"metadata":"note"' in said
+    assert "payload: <DELETE>" in said  # the commit ended with its topic

@@ -48,12 +48,20 @@ def test_partition_metadata_holds_the_topic_id_as_kafka_prints_it(storage: Memor
     topic_id = uuid.UUID("9f0c2a6e-7c1b-4d3e-a5f4-0123456789ab")
     write_topic_id(storage, "data/orders-0", topic_id)
     assert storage.read_file("data/orders-0/partition.metadata") == (
-        b"version: 0\ntopic_id: nwwqbnwbTT6l9AEjRWeJqw\n"
+        b"version: 0\ntopic_id: nwwqbnwbTT6l9AEjRWeJqw"
     )
+    assert read_topic_id(storage, "data/orders-0") == topic_id
+    ended = b"version: 0\ntopic_id: nwwqbnwbTT6l9AEjRWeJqw\n"
+    storage.write_atomically("data/orders-0/partition.metadata", ended)
     assert read_topic_id(storage, "data/orders-0") == topic_id
 
 
-@pytest.mark.parametrize("length", range(44))
+def test_an_empty_file_of_offsets_has_none(storage: MemoryStorage) -> None:
+    storage.write_atomically("data/log-start-offset-checkpoint", b"")
+    assert read_offsets(storage, "data/log-start-offset-checkpoint") == {}
+
+
+@pytest.mark.parametrize("length", range(43))
 def test_a_torn_partition_metadata_is_as_good_as_none(storage: MemoryStorage, length: int) -> None:
     write_topic_id(storage, "data/orders-0", uuid.uuid4())
     storage.crash(kept=lambda path, synced, size: length)
