@@ -42,6 +42,7 @@ class Replicas:
 
     def open_topic(self, topic: TopicImage, now_ms: int) -> None:
         """Open, or make, the logs of a topic that are not open yet, and begin to lead them."""
+        config = self.config_of(topic)
         for index, state in sorted(topic.partitions.items()):
             if (topic.name, index) in self._by_name:
                 continue
@@ -50,12 +51,12 @@ class Replicas:
                     topic.name,
                     index,
                     topic.topic_id,
-                    self.config_of(topic),
+                    config,
                     now_ms,
                     restore_producer_state=self._restore_producer_state(),
                 )
                 # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
-                log.leader_epochs.assign(state.leader_epoch, log.log_end_offset)
+                log.leader_epochs.begin(state.leader_epoch, log.log_end_offset)
             except StorageError as error:
                 self.directory.take_offline(topic.name, index, error)
                 continue
