@@ -190,7 +190,7 @@ WITHOUT_SETTINGS = [
 @pytest.fixture(scope="module")
 def reference() -> Iterator[Examined]:
     """The reference broker, quicker with new targets than by default."""
-    settings = {"group.consumer.assignment.interval.ms": "0"}
+    settings = {"group.consumer.assignment.interval.ms": "0", "offsets.topic.num.partitions": "4"}
     examined = Examined.start("reference", None, None, None, settings)
     yield examined
     examined.stop()
