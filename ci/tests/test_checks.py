@@ -8,6 +8,7 @@ import pytest
 
 from ci import places
 from ci.checks import CHECKS, TOOLS
+from ci.checks.diagrams import MARKS
 from ci.checks.imports import MAY_IMPORT, part_of
 from ci.checks.registries import REGISTRIES
 from ci.checks.sizes import FILE_LINES_MAX, FUNCTION_LINES_MAX, size_advice
@@ -54,6 +55,16 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "sizes": [
         ("ci/a.py", "def f():\n" + "    pass\n" * FUNCTION_LINES_MAX, "function of 71 lines"),
         ("ci/b.py", "pass\n" * (FILE_LINES_MAX + 1), "file of 601 lines"),
+    ],
+    "diagrams": [
+        ("reference_impl/README.md", "no marks\n", "has no lines"),
+        (
+            "reference_impl/client/README.md",
+            "".join(
+                f"{MARKS[0].format(name)}\nold\n{MARKS[1]}\n" for name in ("producer", "member")
+            ),
+            "a diagram is old",
+        ),
     ],
     "dependencies": [
         ("ci/a.py", "import rich\nimport pluggy\n", "nothing in requirements.in brings pluggy"),

@@ -25,9 +25,7 @@ table says what that can amount to; tests hold groups to it under random events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum, IntEnum, auto
-from typing import Any
 
 
 class GroupState(Enum):
@@ -115,16 +113,3 @@ CONSUMER_MEMBER: dict[MemberState, dict[MemberMove, MemberState]] = {
 def next_member_state(state: MemberState, move: MemberMove) -> MemberState:
     """Where a step of a member leads."""
     return CONSUMER_MEMBER[state][move]
-
-
-def lines_of(table: Mapping[Any, Mapping[Any, Any]]) -> list[str]:
-    """A table of transitions as text, one line per state that can be left, for README.md."""
-    lines = []
-    for start, moves in table.items():
-        causes: dict[Enum, list[str]] = {}
-        for move, end in moves.items():
-            causes.setdefault(end, []).append(move.name)
-        ends = [f"{' or '.join(names)} ▶ {end.name}" for end, names in causes.items()]
-        if ends:
-            lines.append(f"{start.name}: {', '.join(ends)}")
-    return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 
 from reference_impl.core.groups.consumer.states import (
     CONSUMER_GROUP,
@@ -10,17 +9,9 @@ from reference_impl.core.groups.consumer.states import (
     GroupState,
     MemberMove,
     MemberState,
-    lines_of,
     next_member_state,
 )
 
-README = Path(__file__).parents[4] / "README.md"
-
-
-def test_the_readme_shows_the_tables() -> None:
-    text = README.read_text(encoding="utf-8")
-    for table in (CONSUMER_GROUP, CONSUMER_MEMBER):
-        assert "\n".join(lines_of(table)) in text
 
 
 def test_every_state_of_a_group_is_reached_and_only_the_dead_stay() -> None:

@@ -1,0 +1,97 @@
+"""The state diagrams of the READMEs are drawn from the tables of transitions that the code obeys.
+
+`python -m ci.checks --draw` draws them anew.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+Table = Mapping[Enum, Mapping[Enum, Enum]]
+DIAGRAMS = {
+    "classic-group": (
+        "reference_impl/README.md",
+        "reference_impl.core.groups.states:CLASSIC_GROUP",
+    ),
+    "consumer-group": (
+        "reference_impl/README.md",
+        "reference_impl.core.groups.consumer.states:CONSUMER_GROUP",
+    ),
+    "consumer-group-member": (
+        "reference_impl/README.md",
+        "reference_impl.core.groups.consumer.states:CONSUMER_MEMBER",
+    ),
+    "transaction": (
+        "reference_impl/README.md",
+        "reference_impl.core.transactions.states:TRANSACTION",
+    ),
+    "producer": (
+        "reference_impl/client/README.md",
+        "reference_impl.client.transaction_states:PRODUCER",
+    ),
+    "member": ("reference_impl/client/README.md", "reference_impl.client.membership_states:MEMBER"),
+}
+"""name -> (the README with its marks, module:TABLE)."""
+
+MARKS = "<!-- diagram: {} (python -m ci.checks --draw) -->", "<!-- end of diagram -->"
+
+
+def drawn(table: Table) -> str:
+    """A Mermaid state diagram: one arrow for each pair of states, with all moves that lead so."""
+    lines = ["```mermaid", "stateDiagram-v2"]
+    for start, moves in table.items():
+        causes: dict[Enum, list[str]] = {}
+        for move, end in moves.items():
+            causes.setdefault(end, []).append(move.name)
+        lines += [
+            f"    {start.name} --> {end.name}: {', '.join(sorted(names))}"
+            for end, names in causes.items()
+        ]
+    return "\n".join([*lines, "```"])
+
+
+def with_diagrams(text: str, diagrams: Iterable[tuple[str, str]]) -> str:
+    """The text of a README with each diagram between its marks; ValueError without the marks."""
+    for name, diagram in diagrams:
+        begin, end = MARKS[0].format(name), MARKS[1]
+        pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+        if not pattern.search(text):
+            raise ValueError(f"has no lines {begin!r} and {end!r} for the diagram {name}")
+        text = pattern.sub(lambda _, new=f"{begin}\n{diagram}\n{end}": new, text)  # type: ignore[misc]
+    return text
+
+
+def readmes() -> dict[str, list[tuple[str, str]]]:
+    """README -> its diagrams, by name."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, (readme, place) in DIAGRAMS.items():
+        module, _, variable = place.partition(":")
+        table: Any = getattr(import_module(module), variable)
+        found.setdefault(readme, []).append((name, drawn(table)))
+    return found
+
+
+def diagram_violations(root: Path) -> list[str]:
+    """The READMEs whose diagrams are not what the tables say."""
+    problems = []
+    for readme, diagrams in readmes().items():
+        file = root / readme
+        if not file.is_file():
+            continue
+        text = file.read_text(encoding="utf-8")
+        try:
+            if with_diagrams(text, diagrams) != text:
+                problems.append(f"{readme}: a diagram is old; run `python -m ci.checks --draw`")
+        except ValueError as error:
+            problems.append(f"{readme}: {error}")
+    return problems
+
+
+def draw_diagrams(root: Path) -> None:
+    """Draw all of them anew."""
+    for readme, diagrams in readmes().items():
+        file = root / readme
+        file.write_text(with_diagrams(file.read_text(encoding="utf-8"), diagrams), encoding="utf-8")
