@@ -66,6 +66,8 @@ class Row:
     given: tuple[Need, ...] = ()
     until: int = 1 << 15
     """The newest version to ask in: topics have names until there, or clients may ask."""
+    refused_as: ResourceType | None = None
+    """Whose error the refusal is, where that is not the type of what is needed."""
 
     def __str__(self) -> str:
         return f"{self.api}-{self.needs[0].name}-{self.needs[1].name}"
@@ -84,14 +86,14 @@ def produce(names: Names, *, transactional_id: str | None = None) -> dict[str, A
             "topic_data": [topic]}  # fmt: skip
 
 
-def fetch(names: Names) -> dict[str, Any]:
+def fetch(names: Names, replica_id: int = -1) -> dict[str, Any]:
     """From the beginning, at once."""
     wanted = part("Fetch", "FetchPartition", partition=0, fetch_offset=0,
                   partition_max_bytes=1 << 20, current_leader_epoch=-1)  # fmt: skip
     topic = part("Fetch", "FetchTopic", topic=names.topic, topic_id=names.topic_id,
                  partitions=[wanted])  # fmt: skip
-    return {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, "session_epoch": -1,
-            "topics": [topic]}  # fmt: skip
+    return {"replica_id": replica_id, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20,
+            "session_epoch": -1, "topics": [topic]}  # fmt: skip
 
 
 def nested(api: str, topic: str, partition: str, index: str, name: str = "name") -> Fields:
@@ -223,6 +225,11 @@ OFFSET_DELETE = with_group(
     nested("OffsetDelete", "OffsetDeleteRequestTopic", "OffsetDeleteRequestPartition",
            "partition_index")
 )  # fmt: skip
+END_OF_EPOCH = nested(
+    "OffsetForLeaderEpoch", "OffsetForLeaderTopic", "OffsetForLeaderPartition", "partition", "topic"
+)
+SOME_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""A topic's id, as the keys of share coordinators have it."""
 WRITE_ID: Need = (OF.WRITE, TRANSACTIONAL_ID)
 
 OF_TOPICS = (
@@ -230,9 +237,7 @@ OF_TOPICS = (
     Row("Fetch", (OF.READ, TOPIC), fetch, until=12),
     Row("ListOffsets", (OF.DESCRIBE, TOPIC),
         nested("ListOffsets", "ListOffsetsTopic", "ListOffsetsPartition", "partition_index")),
-    Row("OffsetForLeaderEpoch", (OF.DESCRIBE, TOPIC),
-        nested("OffsetForLeaderEpoch", "OffsetForLeaderTopic", "OffsetForLeaderPartition",
-               "partition", "topic")),
+    Row("OffsetForLeaderEpoch", (OF.DESCRIBE, TOPIC), END_OF_EPOCH),
     Row("Metadata", (OF.DESCRIBE, TOPIC), topics("Metadata", "MetadataRequestTopic")),
     Row("DescribeTopicPartitions", (OF.DESCRIBE, TOPIC),
         topics("DescribeTopicPartitions", "TopicRequest")),
@@ -316,7 +321,12 @@ OF_THE_CLUSTER = (
     Row("WriteTxnMarkers", (OF.CLUSTER_ACTION, CLUSTER), write_txn_markers),
     Row("WriteTxnMarkers", (OF.ALTER, CLUSTER), write_txn_markers),
     Row("AddPartitionsToTxn", (OF.CLUSTER_ACTION, CLUSTER), add_partitions_of_brokers),
-    Row("CreateTopics", (OF.CREATE, CLUSTER), creatable),
+    Row("Fetch", (OF.CLUSTER_ACTION, CLUSTER), lambda names: fetch(names, replica_id=7), until=12,
+        refused_as=TOPIC),
+    Row("OffsetForLeaderEpoch", (OF.CLUSTER_ACTION, CLUSTER), END_OF_EPOCH, refused_as=TOPIC),
+    Row("FindCoordinator", (OF.CLUSTER_ACTION, CLUSTER),
+        lambda names: {"key_type": 2, "coordinator_keys": [f"{names.group}:{SOME_ID}:0"]}),
+    Row("CreateTopics", (OF.CREATE, CLUSTER), creatable, refused_as=TOPIC),
     Row("DescribeConfigs", (OF.DESCRIBE_CONFIGS, CLUSTER), config_of_brokers("DescribeConfigs")),
     Row("AlterConfigs", (OF.ALTER_CONFIGS, CLUSTER), config_of_brokers("AlterConfigs")),
     Row("IncrementalAlterConfigs", (OF.ALTER_CONFIGS, CLUSTER),

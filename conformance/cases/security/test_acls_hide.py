@@ -5,6 +5,8 @@ Source: KafkaApis.scala, AuthorizerIntegrationTest.scala; KIP-430 (authorized op
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conformance.case import case, expect
@@ -258,6 +260,31 @@ def test_a_pattern_finds_the_topics_one_may_describe(wire: Wire, alice: Guest) -
     member.leave()
 
 
+@case("SEC-09", "ConsumerGroupDescribe", spec="KafkaApis.handleConsumerGroupDescribe",
+      priority="P1", config=CONTROLLED)  # fmt: skip
+def test_a_consumer_group_is_described_to_who_may_see_its_topics(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """Who may describe the group, but not a topic that its members are assigned, gets
+    TOPIC_AUTHORIZATION_FAILED (29) without members; a topic that is subscribed to and does not
+    exist hides nothing."""
+    topic, group = wire.create_topic(), wire.new_name("group")
+    missing = replace(topic, name=wire.new_name())
+    member = ConsumerMember.stable(wire, topic, group=group)
+    member.topics = [topic, missing]
+    member.beat(**member.subscription())
+    alice.may(DESCRIBE, GROUP, group)
+
+    def seen() -> tuple[int, int]:
+        (found,) = alice.call("ConsumerGroupDescribe", version, group_ids=[group]).groups
+        return found.error_code, len(found.members)
+
+    expect(seen(), (DENIED, 0), "(error, members)")
+    alice.may(DESCRIBE, TOPIC, topic.name)
+    expect(seen(), (ErrorCode.NONE, 1), "(error, members) with DESCRIBE of the topic")
+    member.leave()
+
+
 @case("SEC-09", "ListTransactions", spec="KafkaApis.handleListTransactionsRequest", priority="P1",
       config=CONTROLLED)  # fmt: skip
 def test_transactions_are_listed_and_described_as_far_as_one_may(wire: Wire, alice: Guest) -> None:
@@ -309,6 +336,22 @@ def test_authorized_operations_of_the_cluster(wire: Wire, alice: Guest, version:
     expect(answer.cluster_authorized_operations, bits(OF.ALTER, DESCRIBE), "bits with ALTER")
     answer = alice.call("DescribeCluster", version)
     expect(answer.cluster_authorized_operations, NOT_TOLD, "bits that were not asked for")
+
+
+@case("SEC-10", "Metadata", versions=(8, 10), spec="KIP-430", priority="P1", config=CONTROLLED)
+def test_authorized_operations_of_the_cluster_in_metadata(
+    wire: Wire, alice: Guest, version: int
+) -> None:
+    """The same of Metadata, in the versions that tell it."""
+    asked = {"topics": [], "include_cluster_authorized_operations": True}
+    answer = alice.call("Metadata", version, **asked)
+    expect(answer.cluster_authorized_operations, 0, "bits")
+    alice.may(OF.CLUSTER_ACTION, CLUSTER)
+    answer = alice.call("Metadata", version, **asked)
+    expect(answer.cluster_authorized_operations, 0, "bits without DESCRIBE")
+    alice.may(DESCRIBE, CLUSTER)
+    answer = alice.call("Metadata", version, **asked)
+    expect(answer.cluster_authorized_operations, bits(OF.CLUSTER_ACTION, DESCRIBE), "bits")
 
 
 @case("SEC-10", "DescribeGroups", versions=(3, 6), spec="KIP-430", priority="P1", config=CONTROLLED)

@@ -101,10 +101,8 @@ def check(wire: Wire, guest: Guest, row: Row) -> None:
 
 
 def refusal(row: Row) -> ErrorCode:
-    """The error of a refused row; CreateTopics speaks of the topic either way."""
-    if row.api == "CreateTopics":
-        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return REFUSALS[row.needs[1]]
+    """The error of a refused row."""
+    return REFUSALS[row.refused_as or row.needs[1]]
 
 
 def made(wire: Wire, row: Row) -> Names:

@@ -50,12 +50,6 @@ def described(broker: Broker, request: Request, group_id: str) -> Struct:
     group = broker.groups.group(group_id)
     if not isinstance(group, ConsumerGroup):
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, no_consumer_group(group, group_id))
-    for topic in sorted(group.subscribed_topics()):
-        if not broker.access.may(request, DESCRIBE_TOPIC, topic):
-            raise Refused(
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-                "The group has described topic(s) that the client is not authorized to describe.",
-            )
     row = RESPONSE.struct(
         "DescribedGroup",
         group_id=group_id,
@@ -65,9 +59,24 @@ def described(broker: Broker, request: Request, group_id: str) -> Struct:
         assignor_name=group.preferred_assignor(broker.groups.consumer_assignors[0]),
         members=[member_row(broker, group, member) for member in group.members.values()],
     )
+    if not all(broker.access.may(request, DESCRIBE_TOPIC, name) for name in topics_in(row)):
+        raise Refused(
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            "The group has described topic(s) that the client is not authorized to describe.",
+        )
     if request.body.include_authorized_operations:
         row.authorized_operations = broker.access.operations(request, ResourceType.GROUP, group_id)
     return row
+
+
+def topics_in(group: Struct) -> set[str]:
+    """The topics that a described group's members have or shall have."""
+    return {
+        topic.topic_name
+        for member in group.members
+        for partitions in (member.assignment, member.target_assignment)
+        for topic in partitions.topic_partitions
+    }
 
 
 def member_row(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> Struct:
