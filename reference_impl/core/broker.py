@@ -199,6 +199,8 @@ class Broker:
         for log in self.logs.logs.values():
             for note in log.recovery_notes:
                 yield Report(note)
+        for (name, index), error in self.logs.offline.items():
+            yield Report(f"{name}-{index} is offline until it is mended and restarted: {error}")
         yield from self.groups.start()
         yield from self.transactions.start()
         yield from housekeeping.start(self)
