@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from reference_impl.core.groups.coordinator import GroupCoordinator
 
 SKIP_ASSIGNMENT_SINCE = 9
+NO_MEMBER_ID = ""
+"""What a consumer group answers to one who may not join; a classic group repeats the id."""
 
 
 def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
@@ -33,7 +35,10 @@ def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
     body = request.body
     known = coordinator.group(body.group_id)
     if isinstance(known, ConsumerGroup) and known.members:
-        yield from classic_members.join(coordinator, known, request)
+        try:
+            yield from classic_members.join(coordinator, known, request)
+        except Refused as refused:
+            yield answers.join_refused(request, refused.code, NO_MEMBER_ID)
         return
     group = coordinator.group_to_join(body.group_id, body.member_id)
     _check_size(coordinator, group, body.member_id)

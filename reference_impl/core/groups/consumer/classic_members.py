@@ -74,8 +74,12 @@ def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) 
     changed = note_member(draft, old, new)
     changed |= regexes.note_change(draft, old, new)
     targets.update_epoch(coordinator, draft, bump=changed)
-    going = {} if replaced is None else {replaced.member_id: replaced}
-    downgrades = conversion.may_downgrade(coordinator, group, going, coming=1)
+    # Only who takes over from a static member can be the one who makes the group classic by coming.
+    downgrades = (
+        replaced is not None
+        and replaced.classic is None
+        and conversion.may_downgrade(coordinator, group, {replaced.member_id: replaced}, coming=1)
+    )
     is_outdated = group.assignment_epoch < draft.group.epoch
     if not downgrades:
         targets.update_target(coordinator, draft)

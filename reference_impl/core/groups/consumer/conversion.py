@@ -127,12 +127,11 @@ def may_downgrade(
     going: Mapping[str, ConsumerMember],
     coming: int = 0,
 ) -> bool:
-    """Whether nobody who speaks the new protocol is left, when these go and so many come."""
+    """Whether, when these go and so many classic ones come, all are classic."""
     staying = [member for name, member in group.members.items() if name not in going]
     size = len(staying) + coming
     return (
         size > 0
-        and any(member.classic is None for member in going.values())
         and all(member.classic is not None for member in staying)
         and coordinator.migration_policy in (DOWNGRADE, BIDIRECTIONAL)
         and size <= coordinator.group_size_max
