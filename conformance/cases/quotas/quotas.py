@@ -50,7 +50,7 @@ def described(
         key_of({part.entity_type: part.entity_name for part in row.entity}): {
             value.key: value.value for value in row.values
         }
-        for row in answer.entries
+        for row in answer.entries or ()
     }
 
 
