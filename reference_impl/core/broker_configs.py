@@ -23,6 +23,7 @@ from reference_impl.core.config_keys import (
 from reference_impl.core.security.listeners import (
     OF_LISTENERS,
     PREFIX,
+    PROTOCOLS,
     Listener,
     listeners_of,
 )
@@ -33,6 +34,9 @@ _SHORT, _LIST = ConfigType.SHORT, ConfigType.LIST
 
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 """Kafka's own authorizer, which keeps ACLs in the metadata log (KIP-801)."""
+
+_EACH_ITSELF = ",".join(f"{protocol}:{protocol}" for protocol in PROTOCOLS)
+"""A listener which is called like a protocol speaks it."""
 
 _OBEYED = (
     ConfigKey("advertised.listeners", _LIST, None),
@@ -73,10 +77,11 @@ _OBEYED = (
     ConfigKey("group.max.session.timeout.ms", _I, "1800000"),
     ConfigKey("group.max.size", _I, str(INT_MAX), 1),
     ConfigKey("group.min.session.timeout.ms", _I, "6000"),
-    ConfigKey("listener.security.protocol.map", _S, "PLAINTEXT:PLAINTEXT"),
+    ConfigKey("listener.security.protocol.map", _S, _EACH_ITSELF),
     ConfigKey("listeners", _LIST, "PLAINTEXT://:9092"),
     ConfigKey("log.dirs", _LIST, None),
     ConfigKey("log.cleaner.backoff.ms", _L, "15000", 0),
+    ConfigKey("log.cleaner.dedupe.buffer.size", _L, "134217728"),
     ConfigKey("log.cleaner.enable", _B, "true"),
     ConfigKey("log.flush.offset.checkpoint.interval.ms", _I, "60000", 0),
     ConfigKey("log.flush.scheduler.interval.ms", _L, str(LONG_MAX)),
@@ -146,7 +151,6 @@ IGNORED = (
     ConfigKey("controlled.shutdown.enable", _B, "true"),
     ConfigKey("controller.quorum.voters", _LIST, ""),
     ConfigKey("inter.broker.listener.name", _S, "PLAINTEXT"),
-    ConfigKey("log.cleaner.dedupe.buffer.size", _L, "134217728"),
     ConfigKey("log.cleaner.threads", _I, "1", 0),
     ConfigKey("log.dir", _S, None),
     ConfigKey("num.io.threads", _I, "8", 1),
