@@ -16,7 +16,7 @@ from ci.errors import UsageError
 BENCHMARKS: dict[str, str] = {
     "recorder": "what recording costs a client's rate; bound 10 %",
     "judges": "all checkers over a large history, polars beside Spark",
-    "broker": "produce and consume, the reference beside Apache Kafka",
+    "broker": "the reference beside Apache Kafka; its starts and its memory",
 }
 
 

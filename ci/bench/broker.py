@@ -1,4 +1,7 @@
-"""Produce, consume and transactions: the reference beside Apache Kafka, in turn, both warm."""
+"""Produce, consume and transactions: the reference beside Apache Kafka, in turn, both warm.
+
+Then what the reference alone needs to start and to stay (`broker_resources.py`).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from chaos.targets import parse_target
 from chaos.targets.apache import ApacheKafka
 from ci import doctor
 from ci.bench import broker_loads as loads
+from ci.bench import broker_resources
 from ci.bench.broker_loads import Load, Measured
 from ci.bench.table import Ratio, Table
 from ci.errors import UsageError
@@ -49,14 +53,15 @@ def run() -> Table:
     if not doctor.found("kafka-jars"):
         raise UsageError("bench: broker compares with Apache Kafka, whose jars are missing")
     apache = ApacheKafka(KAFKA_VERSION, full_speed=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch,
-        running(parse_target("reference"), Path(scratch) / "reference") as ours,
-        running(apache, Path(scratch) / "apache") as theirs,
-    ):
-        _warm_up(theirs)
-        for name, load in LOADS.items():
-            _compare(table, name, load, ours, theirs)
+    with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
+        with (
+            running(parse_target("reference"), Path(scratch) / "reference") as ours,
+            running(apache, Path(scratch) / "apache") as theirs,
+        ):
+            _warm_up(theirs)
+            for name, load in LOADS.items():
+                _compare(table, name, load, ours, theirs)
+        broker_resources.add_rows(table, Path(scratch))
     return table
 
 
