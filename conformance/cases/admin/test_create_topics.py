@@ -176,6 +176,13 @@ def test_the_metadata_topic_cannot_be_created(wire: Wire, version: int) -> None:
     expect(result.error_code, ErrorCode.INVALID_REQUEST, "error")
 
 
+@case("ADMIN-16", "CreateTopics", versions=ALL, spec="class ReplicationControlManager",
+      priority="P2")  # fmt: skip
+def test_far_too_many_partitions_are_refused(wire: Wire, version: int) -> None:
+    """More than 10,000 partitions in one request get POLICY_VIOLATION (44)."""
+    expect_refused(wire, version, creatable(wire.new_name(), 10_001), ErrorCode.POLICY_VIOLATION)
+
+
 @case("ADMIN-18", "CreateTopics", versions=ALL, spec="KIP-590", priority="P1")
 def test_every_broker_takes_the_request(wire: Wire, version: int) -> None:
     """Whichever broker is asked creates the topic: nobody need look for the controller."""

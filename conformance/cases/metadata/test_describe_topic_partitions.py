@@ -67,3 +67,35 @@ def test_pages_follow_each_other_without_gaps(wire: Wire, version: int) -> None:
         expect((cursor.topic_name, cursor.partition_index), wanted[len(seen)], "cursor")
     expect(seen, wanted, "(topic, partition) of all pages")
     expect(cursor, None, "cursor behind the last page")
+
+
+@case("META-27", "DescribeTopicPartitions", spec=SPEC, priority="P2")
+def test_topics_come_sorted_by_name(wire: Wire, version: int) -> None:
+    """Topics come in the order of their names, whatever the order of the request, each once; the
+    lists of eligible leader replicas are there, or null."""
+    names = sorted(wire.create_topic().name for _ in range(3))
+    answer = describe(wire, version, [names[2], names[0], names[1], names[0]])
+    expect([t.name for t in answer.topics], names, "topics")
+    for topic in answer.topics:
+        for found in topic.partitions:
+            replicas = {*(found.eligible_leader_replicas or []), *(found.last_known_elr or [])}
+            expect_that(replicas <= set(found.replica_nodes), "eligible leaders",
+                        f"among {found.replica_nodes}", replicas)  # fmt: skip
+
+
+@case("META-28", "DescribeTopicPartitions", spec="class DescribeTopicPartitionsRequestHandler",
+      priority="P2")  # fmt: skip
+def test_a_cursor_beside_the_topics_is_refused(wire: Wire, version: int) -> None:
+    """A cursor with a negative partition, or of a topic that is not asked for, gets
+    INVALID_REQUEST (42) for each topic; a limit below 1 is taken for 1."""
+    topic = wire.create_topic(partitions=2)
+    other = wire.new_name("other")
+    for name, index in ((topic.name, -1), (other, 0)):
+        cursor = part("DescribeTopicPartitions", "Cursor", topic_name=name, partition_index=index)
+        answer = describe(wire, version, [topic.name], cursor=cursor)
+        found = [(t.error_code, t.partitions) for t in answer.topics]
+        expect(found, [(ErrorCode.INVALID_REQUEST, [])], f"(error, partitions) of {(name, index)}")
+    for limit in (0, -1):
+        page = describe(wire, version, [topic.name], limit=limit)
+        expect([p.partition_index for t in page.topics for p in t.partitions], [0],
+               f"partitions within a limit of {limit}")  # fmt: skip

@@ -1,0 +1,41 @@
+"""DescribeLogDirs: where partitions lie, and how large they are (KIP-113)."""
+
+from __future__ import annotations
+
+from conformance.case import case, expect, expect_that
+from conformance.wire import Wire, batch, eventually, part
+from reference_impl.wire import Struct
+
+
+def directories(wire: Wire, version: int, wanted: dict[str, list[int]] | None) -> list[Struct]:
+    topics = None if wanted is None else [
+        part("DescribeLogDirs", "DescribableLogDirTopic", topic=topic, partitions=indexes)
+        for topic, indexes in wanted.items()
+    ]  # fmt: skip
+    return list(wire.call("DescribeLogDirs", version, topics=topics).results)
+
+
+def sizes(results: list[Struct], topic: str) -> dict[int, int]:
+    """Partition -> size of a topic."""
+    entries = [entry for found in results for entry in found.topics if entry.name == topic]
+    return {row.partition_index: row.partition_size for e in entries for row in e.partitions}
+
+
+@case("ADMIN-33", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2",
+      requires=["single-broker"])  # fmt: skip
+def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> None:
+    """Each directory has a path and no error; a partition's size is that of its batches, byte for
+    byte; partitions that do not exist are left out, and null asks for all."""
+    topic, missing = wire.create_topic(partitions=2), wire.new_name("missing")
+    data = batch(b"a" * 100).encode()
+    wire.produce(topic, data, partition=1)
+    eventually(lambda: sizes(directories(wire, version, {topic.name: [0, 1]}), topic.name),
+               lambda found: found == {0: 0, 1: len(data)}, "sizes by partition")  # fmt: skip
+    found = directories(wire, version, {topic.name: [1, 9], missing: [0]})
+    for directory in found:
+        expect(directory.error_code, 0, "error of the directory")
+        expect_that(len(directory.log_dir) > 0, "path of the directory", "some", directory.log_dir)
+    names = [entry.name for directory in found for entry in directory.topics]
+    expect((sizes(found, topic.name), names), ({1: len(data)}, [topic.name]), "(sizes, topics)")
+    everything = directories(wire, version, None)
+    expect(sizes(everything, topic.name), {0: 0, 1: len(data)}, "sizes among all")
