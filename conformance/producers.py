@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import expect
+from conformance.transactions import Producer as Transactional
 from conformance.wire import Topic, Wire, part, request
 from reference_impl.wire import ErrorCode, Struct
 
@@ -25,3 +26,13 @@ def described_producers(wire: Wire, topic: Topic, version: int | None = None) ->
     answer = describe_producers(wire, topic, 0, version)
     expect(answer.error_code, ErrorCode.NONE, "DescribeProducers error")
     return list(answer.active_producers)
+
+
+def state_of(
+    wire: Wire, topic: Topic, producer: Transactional, version: int | None = None
+) -> Struct:  # fmt: skip
+    """What the partition knows of this producer."""
+    found = [p for p in described_producers(wire, topic, version)
+             if p.producer_id == producer.producer_id]  # fmt: skip
+    expect(len(found), 1, "descriptions of the producer")
+    return found[0]

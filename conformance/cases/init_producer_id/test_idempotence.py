@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_delete_records import delete_records
-from conformance.cases.log.segments import now_ms
 from conformance.examination import Examined
-from conformance.producers import describe_producers, described_producers
+from conformance.producers import described_producers
 from conformance.variants import SHORT_LIVED
 from conformance.wire import Topic, Wire, batch, eventually
 from reference_impl.wire import ErrorCode, Struct
@@ -251,25 +250,3 @@ def test_a_producer_outlives_its_records(wire: Wire, version: int) -> None:
     expect((deleted.error_code, deleted.low_watermark), (0, 3), "DeleteRecords")
     expect(producer.accept(0, 3), 0, "base offset of the retry")
     expect(producer.accept(3), 3, "base offset of the next sequence")
-
-
-@case("IDEM-17", "DescribeProducers", spec="KIP-664", priority="P1")
-def test_active_producers_are_described(wire: Wire, version: int) -> None:
-    """DescribeProducers tells id, epoch, last sequence and last timestamp of each producer of a
-    partition, and no transaction start where none is open; nothing is told of an unknown one."""
-    topic = wire.create_topic()
-    at_ms = now_ms() - 5000
-    ids = [init_producer_id(wire).producer_id for _ in range(2)]
-    for producer_id, count in zip(ids, (1, 3), strict=True):
-        records = batch(*[b"r"] * count, producer_id=producer_id, producer_epoch=2, base_sequence=0,
-                        base_timestamp=at_ms, max_timestamp=at_ms)  # fmt: skip
-        expect(wire.produce(topic, records.encode()).error_code, ErrorCode.NONE, "produce error")
-    found = {
-        p.producer_id: (p.producer_epoch, p.last_sequence, p.last_timestamp,
-                        p.current_txn_start_offset)
-        for p in described_producers(wire, topic, version)
-    }  # fmt: skip
-    expect(found, {ids[0]: (2, 0, at_ms, -1), ids[1]: (2, 2, at_ms, -1)},
-           "id: (epoch, last sequence, last timestamp, transaction start)")  # fmt: skip
-    missing = describe_producers(wire, topic, 7, version)
-    expect(missing.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of partition 7")

@@ -184,7 +184,8 @@ def test_a_batch_that_outgrows_the_limit_when_rewritten_is_refused(
      ("compression.zstd.level", Compression.ZSTD, ("-5", "22"))],
     ids=["gzip", "lz4", "zstd"],
 )  # fmt: skip
-@case("BATCH-12", "Produce", versions=(13, 13), spec="KIP-390, Support Compression Level", priority="P1")
+@case("BATCH-12", "Produce", versions=(13, 13), spec="KIP-390, Support Compression Level",
+      priority="P1")  # fmt: skip
 def test_the_level_of_the_codec_is_applied(
     wire: Wire, version: int, level_key: str, codec: Compression, levels: tuple[str, str]
 ) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import expect
-from conformance.producers import described_producers
-from conformance.transactions import Producer
 from conformance.wire import Topic, Wire, part, request
-from reference_impl.wire import Struct
 
 
 def write_marker(
@@ -25,13 +22,3 @@ def write_marker(
     )
     expect([m.producer_id for m in answer.markers], [producer_id], "producer ids in the answer")
     return int(answer.markers[0].topics[0].partitions[0].error_code)
-
-
-def state_of(
-    wire: Wire, topic: Topic, producer: Producer, version: int | None = None
-) -> Struct:  # fmt: skip
-    """What the partition knows of this producer."""
-    found = [p for p in described_producers(wire, topic, version)
-             if p.producer_id == producer.producer_id]  # fmt: skip
-    expect(len(found), 1, "descriptions of the producer")
-    return found[0]

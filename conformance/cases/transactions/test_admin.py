@@ -7,8 +7,7 @@ import time
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.cases.transactions.markers import state_of
-from conformance.transactions import Producer, wait_until_ended
+from conformance.transactions import Producer
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 
@@ -130,19 +129,3 @@ def test_a_broken_pattern_is_refused(wire: Wire, version: int, pattern: str) -> 
     Producer.ready(wire)
     answer = wire.call("ListTransactions", version, transactional_id_pattern=pattern)
     expect(answer.error_code, ErrorCode.INVALID_REGULAR_EXPRESSION, "error")
-
-
-@case("IDEM-17", "DescribeProducers", spec="KIP-664", priority="P1")
-def test_an_open_transaction_is_described_by_its_partition(wire: Wire, version: int) -> None:
-    """DescribeProducers tells the offset at which a producer's open transaction began, and -1 once
-    it has ended; then also the epoch of the coordinator that ended it."""
-    producer, topic = Producer.ready(wire), wire.create_topic()
-    producer.add_and_send(topic, b"a")
-    producer.send(topic, b"b")
-    ongoing = state_of(wire, topic, producer, version)
-    expect((ongoing.current_txn_start_offset, ongoing.last_sequence), (0, 1), "(start, sequence)")
-    producer.commit()
-    wait_until_ended(wire, topic)
-    ended = state_of(wire, topic, producer, version)
-    expect(ended.current_txn_start_offset, -1, "start afterwards")
-    expect_that(ended.coordinator_epoch >= 0, "coordinator epoch", ">= 0", ended.coordinator_epoch)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.case import case, expect
-from conformance.cases.transactions.markers import state_of, write_marker
+from conformance.cases.transactions.markers import write_marker
+from conformance.producers import state_of
 from conformance.transactions import (
     READ_COMMITTED,
     Producer,
