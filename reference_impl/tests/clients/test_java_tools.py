@@ -37,6 +37,7 @@ def calls(bootstrap: str, folder: Path) -> Iterator[Call]:
     ):
         yield Call(name, "kafka.admin.ConfigCommand", (*server, *entity, *action))
     yield call("describe", "TopicCommand", "--describe", *topic)
+    yield from of_the_cluster(server, topic)
     keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
     yield call("type", "ConsoleProducer", *topic, *keyed, typed=("a:1", "b:2", "c:3", "d:4"))
     yield call(
@@ -68,6 +69,28 @@ def calls(bootstrap: str, folder: Path) -> Iterator[Call]:
     yield call("versions", "BrokerApiVersionsCommand")
     yield call("delete", "TopicCommand", "--delete", *topic)
     yield call("list", "TopicCommand", "--list")
+
+
+def of_the_cluster(server: tuple[str, ...], topic: tuple[str, ...]) -> Iterator[Call]:
+    """What is set for brokers, who leads, who keeps the metadata, which features are in force."""
+    broker = ("--entity-type", "brokers", "--entity-name", "1")
+    for name, entity, action in (
+        ("configure-broker", broker, ("--alter", "--add-config", "log.retention.ms=7200000")),
+        ("configure-all", (*broker[:2], "--entity-default"),
+         ("--alter", "--add-config", "log.retention.ms=3600000")),
+        ("configured-broker", broker, ("--describe",)),
+        ("unconfigure-broker", broker, ("--alter", "--delete-config", "log.retention.ms")),
+        ("configured-all", (*broker[:2], "--entity-default"), ("--describe",)),
+        ("unconfigure-all", (*broker[:2], "--entity-default"),
+         ("--alter", "--delete-config", "log.retention.ms")),
+    ):  # fmt: skip
+        yield Call(name, "kafka.admin.ConfigCommand", (*server, *entity, *action))
+    yield Call(
+        "elect", TOOLS + "LeaderElectionCommand",
+        (*server, "--election-type", "preferred", *topic, "--partition", "0"),
+    )  # fmt: skip
+    yield Call("quorum", TOOLS + "MetadataQuorumCommand", (*server, "describe", "--status"))
+    yield Call("features", TOOLS + "FeatureCommand", (*server, "describe"))
 
 
 def measured(bootstrap: str) -> Iterator[Call]:
@@ -122,6 +145,20 @@ def test_topic_command_creates_grows_describes_and_deletes(said: dict[str, Said]
 def test_config_command_shows_what_it_has_set(said: dict[str, Said]) -> None:
     assert f"Completed updating config for topic {TOPIC}." in said["configure"].text
     assert "retention.ms=3600000" in said["configured"].text
+
+
+def test_config_command_sets_brokers_one_and_all(said: dict[str, Said]) -> None:
+    shown = said["configured-broker"].text
+    own = shown.index("DYNAMIC_BROKER_CONFIG:log.retention.ms=7200000")
+    assert own < shown.index("DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.ms=3600000")
+    assert "log.retention.ms=3600000" in said["configured-all"].text
+
+
+def test_leaders_quorum_and_features_are_shown(said: dict[str, Said]) -> None:
+    assert f"already elected for partitions {TOPIC}-0" in said["elect"].text
+    quorum = dict(line.split(":", 1) for line in said["quorum"].lines())
+    assert (quorum["LeaderId"].strip(), quorum["CurrentVoters"].strip()) == ("1", '[{"id": 1}]')
+    assert "metadata.version" in said["features"].text
 
 
 def test_console_consumer_shows_what_the_console_producer_was_typed(said: dict[str, Said]) -> None:
