@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
-from reference_impl.core import housekeeping, stray_directories
+from reference_impl.core import stray_directories
 from reference_impl.core.api import Api
 from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.controller.metadata_image import (
@@ -70,7 +70,7 @@ class Broker:
         self.cleaner = Cleaner(storage, self.logs)
         self.metadata = MetadataLog(self.logs, self.now_ms)
         self.config = self._config_in_force()
-        self.producer_ids = ProducerIds(self)
+        self.producer_ids = ProducerIds(self.metadata, self.node_id)
         self.replicas = Replicas(
             self.logs, self.config.topic_defaults, rules.restores_producer_state
         )
@@ -193,7 +193,7 @@ class Broker:
         return {**self.config.topic_defaults, **topic.configs}
 
     def start(self) -> Iterator[Effect]:
-        """Say what recovery found, and begin to look after groups and logs."""
+        """Say what recovery found, and begin to look after groups and transactions."""
         for note in self._notes:
             yield Report(note)
         for log in self.logs.logs.values():
@@ -203,7 +203,6 @@ class Broker:
             yield Report(f"{name}-{index} is offline until it is mended and restarted: {error}")
         yield from self.groups.start()
         yield from self.transactions.start()
-        yield from housekeeping.start(self)
 
     def stop(self) -> None:
         """A clean shutdown: everything on disk, and a mark which says so."""

@@ -10,16 +10,13 @@ to the files of segments and partitions that are gone (LogManager.deleteLogs).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.events import TimerKey
 from reference_impl.core.log.retention import delete_old_segments
 from reference_impl.core.partition import Partition
 from reference_impl.core.storage import StorageError
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 TIMER = "housekeeping"
 _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cleaner")

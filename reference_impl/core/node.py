@@ -86,6 +86,7 @@ class Node:
         match event:
             case Started():
                 yield from broker.start()
+                yield from housekeeping.start(broker)
             case RequestArrived(request=request):
                 yield from self._request(request)
             case ConnectionOpened(connection=connection, listener=listener):

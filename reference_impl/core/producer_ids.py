@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from reference_impl.core.controller.metadata_log import MetadataLog
 from reference_impl.wire import definition
-
-if TYPE_CHECKING:
-    from reference_impl.core.broker import Broker
 
 BLOCK_SIZE = 1000
 """ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE: one metadata record per thousand producers."""
@@ -16,19 +12,19 @@ BLOCK_SIZE = 1000
 class ProducerIds:
     """The rest of the current block. A restart abandons it, so no id is given twice."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, metadata: MetadataLog, node_id: int) -> None:
+        self._metadata, self._node_id = metadata, node_id
         self._next = self._end = 0
 
-    def take(self) -> int:
+    def take(self, now_ms: int) -> int:
         """The next free id."""
         if self._next == self._end:
-            self._next = self._broker.image.next_producer_id
+            self._next = self._metadata.image.next_producer_id
             self._end = self._next + BLOCK_SIZE
             record = definition("ProducerIdsRecord").new(
-                broker_id=self._broker.node_id, broker_epoch=0, next_producer_id=self._end
+                broker_id=self._node_id, broker_epoch=0, next_producer_id=self._end
             )
-            self._broker.publish([record])
+            self._metadata.append([record], now_ms)
         taken = self._next
         self._next += 1
         return taken

@@ -160,7 +160,11 @@ class TransactionCoordinator:
         transaction = self.find(transactional_id)
         if transaction is None:
             transaction = Transaction(
-                transactional_id, broker.producer_ids.take(), NO_EPOCH, timeout_ms, broker.now_ms
+                transactional_id,
+                broker.producer_ids.take(broker.now_ms),
+                NO_EPOCH,
+                timeout_ms,
+                broker.now_ms,
             )
         broker.rules.check_returning_id(transaction, expected)
         if transaction.state in PREPARED:
@@ -180,7 +184,7 @@ class TransactionCoordinator:
         current = transaction.producer_epoch
         if transaction.is_epoch_exhausted and (expected is None or expected[1] == current):
             return transaction.with_new_producer_id(
-                self._broker.producer_ids.take(),
+                self._broker.producer_ids.take(self._broker.now_ms),
                 timeout_ms,
                 now_ms,
                 same_producer=expected is not None,
@@ -230,7 +234,7 @@ class TransactionCoordinator:
         prepared_move = Move.COMMIT_DECIDED if commit else Move.ABORT_DECIDED
         # [New in EndTxn v5: KIP-890]
         if version >= 2 and transaction.is_epoch_exhausted:
-            next_producer_id = self._broker.producer_ids.take()
+            next_producer_id = self._broker.producer_ids.take(self._broker.now_ms)
         now_ms = self._broker.now_ms
         prepared = transaction.prepared(prepared_move, version, next_producer_id, now_ms)
         self._save(prepared)
