@@ -48,6 +48,12 @@ CANNOT_START = (
     StorageError,
     WrongDirectory,
 )
+ADVICE: dict[type[Exception], str] = {
+    BadCheckpoint: "; delete this file, and the broker writes it anew from the logs",
+    CorruptLog: "; nothing was changed: bring the file back from a copy, or move its directory"
+    " away to start without what it holds",
+}
+"""What to do, where the sentence says only what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +256,8 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError):
         name = error.filename or "the data directory"
         return f"{name}: {error.strerror}; give another directory with --data"
-    return str(error)
+    advice = next((what for kind, what in ADVICE.items() if isinstance(error, kind)), "")
+    return f"{error}{advice}"
 
 
 def _refuse(sentence: str) -> int:

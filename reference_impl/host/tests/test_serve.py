@@ -134,8 +134,24 @@ def test_a_corrupt_segment_of_the_metadata_is_named(tmp_path: Path) -> None:
         log.seek(70)
         log.write(b"\xff\xff\xff\xff")
     before = segment.read_bytes()
-    assert f"{segment}: crc" in refused("--data", str(data), "--port", "0")
+    said = refused("--data", str(data), "--port", "0")
+    assert f"{segment}: crc" in said and "bring the file back from a copy" in said
     assert segment.read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_named_and_can_be_deleted(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with BrokerProcess(data) as broker, RawClient(broker) as client:
+        client.create_topic("t")
+        assert client.produce("t", "kept").error_code == 0
+        assert broker.stop() == 0
+    checkpoint = data / "recovery-point-offset-checkpoint"
+    checkpoint.write_text("0\n7\n")
+    said = refused("--data", str(data), "--port", "0")
+    assert f"{checkpoint}: it promises 7 entries and has 0; delete this file" in said
+    checkpoint.unlink()
+    with BrokerProcess(data) as broker, RawClient(broker) as client:
+        assert client.read_all("t") == ["kept"]
 
 
 def test_a_data_directory_in_use_is_refused(tmp_path: Path) -> None:
