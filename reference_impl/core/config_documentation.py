@@ -45,6 +45,12 @@ _TOPICS = {
     " lose records.",
 }
 
+_GROUPS = {
+    "consumer.assignment.interval.ms": "How often this group may get a new target.",
+    "consumer.heartbeat.interval.ms": "How often members of this group are to report.",
+    "consumer.session.timeout.ms": "After which silence this group drops a member.",
+}
+
 _BROKERS = {
     "advertised.listeners": "Where clients are told to connect to, if not to listeners.",
     "allow.everyone.if.no.acl.found": "Whether a resource without any ACL is open to all.",
@@ -154,5 +160,6 @@ DOCUMENTATION = {
     },
     **_BROKERS,
     **_TOPICS,
+    **_GROUPS,
 }
 """By key. A broker's key that has the same name as a topic's has the same sentence."""

@@ -12,6 +12,7 @@ from reference_impl.core.broker_configs import BROKER_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_keys import ConfigKey, ConfigType
 from reference_impl.core.dynamic_configs import ALL_BROKERS, DYNAMIC
+from reference_impl.core.group_configs import GROUP_CONFIGS
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class ConfigSource(IntEnum):
     ALL_BROKERS = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,16 @@ def topic_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[Conf
         if key.synonym is not None:
             synonyms += broker_synonyms(broker, key.synonym)
         yield ConfigEntry(key, in_force.get(key.name), tuple(synonyms))
+
+
+def group_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Every key of a group with these overrides, by name."""
+    for key in GROUP_CONFIGS.values():
+        synonyms = []
+        if key.name in overrides:
+            synonyms.append(Synonym(key.name, overrides[key.name], ConfigSource.GROUP))
+        synonyms += broker_synonyms(broker, key.synonym or key.name)
+        yield ConfigEntry(key, synonyms[0].value, tuple(synonyms))
 
 
 def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:

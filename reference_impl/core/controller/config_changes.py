@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING
 
 from reference_impl.core.broker_configs import BROKER_CONFIGS
 from reference_impl.core.config_keys import BadConfig, ConfigKey
-from reference_impl.core.controller.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.controller.metadata_image import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.dynamic_configs import ALL_BROKERS, check_dynamic
+from reference_impl.core.group_configs import GROUP_CONFIGS, check_group_configs
 from reference_impl.core.refused import Refused
 from reference_impl.core.topic_configs import TOPIC_CONFIGS, check_topic_configs
 from reference_impl.core.topic_names import problem_with
@@ -97,6 +102,19 @@ def _broker(broker: Broker, name: str) -> Configured:
     )
 
 
+def _group(broker: Broker, name: str) -> Configured:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    return Configured(
+        GROUP_RESOURCE,
+        name,
+        broker.image.group_configs.get(name, {}),
+        GROUP_CONFIGS,
+        lambda overrides: check_group_configs(broker.config, overrides),
+        ErrorCode.INVALID_CONFIG,
+    )
+
+
 def check_own_id(broker: Broker, name: str) -> None:
     """Raise Refused unless this names the broker that is asked."""
     if not name.isdecimal():
@@ -111,4 +129,5 @@ def check_own_id(broker: Broker, name: str) -> None:
 _FINDERS: dict[int, Callable[[Broker, str], Configured]] = {
     TOPIC_RESOURCE: _topic,
     BROKER_RESOURCE: _broker,
+    GROUP_RESOURCE: _group,
 }

@@ -17,7 +17,7 @@ from reference_impl.core.controller.scram_users import ScramUsers
 from reference_impl.core.security.acls import Acl, Acls
 from reference_impl.wire import Struct
 
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
 """ConfigResource.Type, as ConfigRecord has it."""
 NO_LEADER_CHANGE = -2
 
@@ -52,6 +52,8 @@ class MetadataImage:
         self.topics_by_id: dict[UUID, TopicImage] = {}
         self.next_producer_id = 0
         self._broker_configs: dict[str, dict[str, str]] = {}
+        self.group_configs: dict[str, dict[str, str]] = {}
+        """What was set for single groups, which need not exist."""
         self.acls = Acls()
         self.scram_users = ScramUsers()
         self.client_quotas = ClientQuotas()
@@ -101,6 +103,8 @@ class MetadataImage:
             configs = self.topics[record.resource_name].configs
         elif record.resource_type == BROKER_RESOURCE:
             configs = self._broker_configs.setdefault(record.resource_name, {})
+        elif record.resource_type == GROUP_RESOURCE:
+            configs = self.group_configs.setdefault(record.resource_name, {})
         else:
             return
         if record.value is None:

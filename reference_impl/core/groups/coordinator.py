@@ -20,6 +20,7 @@ from reference_impl.core.controller.metadata_image import MetadataImage
 from reference_impl.core.controller.topic_changes import create_topic
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import TimerKey
+from reference_impl.core.group_configs import group_setting
 from reference_impl.core.groups import expiry, group_log, rebalance, timers
 from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.consumer import leaving, records
@@ -101,7 +102,8 @@ class GroupCoordinator:
 
     def consumer_setting(self, group_id: str, name: str) -> int:
         """A number that consumer groups are ruled by."""
-        return self.broker.config.number(f"group.consumer.{name}")
+        overrides = self.image.group_configs.get(group_id, {})
+        return group_setting(self.broker.config, overrides, f"consumer.{name}")
 
     def topics_were_created(self) -> None:
         """Patterns may describe more now."""

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.config_changes import Configured, change_to, find_configured
-from reference_impl.core.controller.metadata_image import TOPIC_RESOURCE
+from reference_impl.core.controller.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     ALTER_CONFIGS_OF_CLUSTER,
+    ALTER_CONFIGS_OF_GROUP,
     ALTER_CONFIGS_OF_TOPIC,
 )
 from reference_impl.wire import Definition, ErrorCode, Struct
@@ -54,6 +55,8 @@ def may_alter(broker: Broker, request: Request, resource: Struct) -> None:
     """Raise Refused where the client may not; brokers' configurations belong to the cluster."""
     if resource.resource_type == TOPIC_RESOURCE:
         broker.access.require(request, ALTER_CONFIGS_OF_TOPIC, resource.resource_name)
+    elif resource.resource_type == GROUP_RESOURCE:
+        broker.access.require(request, ALTER_CONFIGS_OF_GROUP, resource.resource_name)
     else:
         broker.access.require(request, ALTER_CONFIGS_OF_CLUSTER)
 
@@ -62,6 +65,8 @@ def check_form(resource: Struct) -> None:
     """Raise Refused for a key that is named twice, or for what would be all topics."""
     if resource.resource_type == TOPIC_RESOURCE and not resource.resource_name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    if resource.resource_type == GROUP_RESOURCE and not resource.resource_name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
     names = [row.name for row in resource.configs]
     if len(set(names)) != len(names):
         raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")

@@ -13,16 +13,18 @@ from reference_impl.core.config_entries import (
     ConfigEntry,
     broker_entries,
     entries_for_all_brokers,
+    group_entries,
     topic_entries,
 )
 from reference_impl.core.controller.config_changes import find_configured
-from reference_impl.core.controller.metadata_image import TOPIC_RESOURCE
+from reference_impl.core.controller.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
 from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     DESCRIBE_CONFIGS_OF_CLUSTER,
+    DESCRIBE_CONFIGS_OF_GROUP,
     DESCRIBE_CONFIGS_OF_TOPIC,
 )
 from reference_impl.wire import Struct, definition
@@ -60,6 +62,8 @@ def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
     """Raise Refused where the client may not; brokers' configurations belong to the cluster."""
     if wanted.resource_type == TOPIC_RESOURCE:
         broker.access.require(request, DESCRIBE_CONFIGS_OF_TOPIC, wanted.resource_name)
+    elif wanted.resource_type == GROUP_RESOURCE:
+        broker.access.require(request, DESCRIBE_CONFIGS_OF_GROUP, wanted.resource_name)
     else:
         broker.access.require(request, DESCRIBE_CONFIGS_OF_CLUSTER)
 
@@ -69,6 +73,8 @@ def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[Config
     resource = find_configured(broker, resource_type, name)
     if resource_type == TOPIC_RESOURCE:
         return topic_entries(broker, resource.overrides)
+    if resource_type == GROUP_RESOURCE:
+        return group_entries(broker, resource.overrides)
     if name == ALL_BROKERS:
         return entries_for_all_brokers(broker)
     return broker_entries(broker)

@@ -7,15 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.controller.metadata_image import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("ListConfigResourcesResponse")
-BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32
-KNOWN = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+BROKER_LOGGER, CLIENT_METRICS = 8, 16
+KNOWN = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER, CLIENT_METRICS, GROUP_RESOURCE)
 
 
 def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -35,6 +39,9 @@ def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[E
     found = [(BROKER_RESOURCE, str(broker.node_id))] if BROKER_RESOURCE in wanted else []
     if TOPIC_RESOURCE in wanted:
         found += [(TOPIC_RESOURCE, name) for name in sorted(broker.image.topics)]
+    if GROUP_RESOURCE in wanted:
+        groups = broker.image.group_configs
+        found += [(GROUP_RESOURCE, name) for name in sorted(groups) if groups[name]]
     # RESPOND
     resources = [
         RESPONSE.struct("ConfigResource", resource_name=name, resource_type=resource_type)

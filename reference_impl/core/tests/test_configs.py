@@ -9,6 +9,7 @@ import pytest
 from reference_impl.core.broker_configs import BROKER_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_entries import ConfigSource
+from reference_impl.core.group_configs import GROUP_CONFIGS
 from reference_impl.core.tests.world import World
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
@@ -169,7 +170,7 @@ def test_a_password_is_never_told() -> None:
 
 
 def test_every_key_says_what_it_is_for() -> None:
-    keys = {*BROKER_CONFIGS, *TOPIC_CONFIGS}
+    keys = {*BROKER_CONFIGS, *GROUP_CONFIGS, *TOPIC_CONFIGS}
     silent = sorted(keys - DOCUMENTATION.keys())
     assert silent == [], "say in config_documentation.py what these are for"
     assert sorted(DOCUMENTATION.keys() - keys) == []

@@ -1,17 +1,14 @@
-"""The tables of transitions, and the text that README.md shows of them."""
+"""The tables of transitions of consumer groups and of their members."""
 
 from __future__ import annotations
 
-
 from reference_impl.core.groups.consumer.states import (
     CONSUMER_GROUP,
-    CONSUMER_MEMBER,
     GroupState,
     MemberMove,
     MemberState,
     next_member_state,
 )
-
 
 
 def test_every_state_of_a_group_is_reached_and_only_the_dead_stay() -> None:
