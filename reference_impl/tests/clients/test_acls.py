@@ -8,7 +8,9 @@ from pathlib import Path
 
 import kafka.admin as kafka_python
 import pytest
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
@@ -17,8 +19,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from reference_impl.core.broker_configs import STANDARD_AUTHORIZER
-from reference_impl.host.tests.process import BrokerProcess
+from chaos.protocols import Cluster
+from chaos.targets import parse_target
+from conformance.controlled import CONTROLLED
+from conformance.secured import PASSWORDS
 
 ROOT = Path(__file__).resolve().parents[3]
 JARS = ROOT / ".cache" / "kafka" / "4.3.1"
@@ -26,13 +30,76 @@ PATIENCE_S = 240
 
 
 @pytest.fixture(scope="module")
-def controlled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker with an authorizer, on which whoever does not sign in may do everything."""
-    settings = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
-    options = [part for pair in settings.items() for part in ("--config", "=".join(pair))]
-    with BrokerProcess(tmp_path_factory.mktemp("acls") / "data", *options) as broker:
-        yield broker.bootstrap
-        assert broker.stop() == 0
+    running = parse_target("reference").start(tmp_path_factory.mktemp("acls"), 1, CONTROLLED)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def controlled(cluster: Cluster) -> str:
+    """Where the administrators come in."""
+    return cluster.bootstrap
+
+
+def allow_alice(cluster: Cluster, *grants: tuple[ResourceType, str, AclOperation]) -> None:
+    """Grant these to alice."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    bindings = [
+        AclBinding(
+            resource_type,
+            name,
+            ResourcePatternType.LITERAL,
+            "User:alice",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for resource_type, name, operation in grants
+    ]
+    for created in admin.create_acls(bindings).values():
+        created.result(PATIENCE_S)
+
+
+def test_a_client_does_what_it_may_and_nothing_else(cluster: Cluster) -> None:
+    alice = {
+        "bootstrap.servers": cluster.listeners["SASL"],
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": PASSWORDS["alice"],
+    }
+    errors: list[KafkaError | None] = []
+
+    def produce() -> KafkaError | None:
+        producer = Producer(alice)
+        producer.produce("ledger", b"entry", on_delivery=lambda error, _: errors.append(error))
+        assert producer.flush(PATIENCE_S) == 0
+        return errors.pop()
+
+    def consume() -> bytes | KafkaError | None:
+        consumer = Consumer(alice | {"group.id": "readers", "auto.offset.reset": "earliest"})
+        consumer.subscribe(["ledger"])
+        message = consumer.poll(PATIENCE_S)
+        consumer.close()
+        assert message is not None
+        return message.error() or message.value()
+
+    topic, group = (ResourceType.TOPIC, "ledger"), (ResourceType.GROUP, "readers")
+    error = produce()
+    assert error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    allow_alice(cluster, (*topic, AclOperation.WRITE), (*topic, AclOperation.CREATE))
+    assert produce() is None
+    refused = consume()
+    assert isinstance(refused, KafkaError)
+    assert refused.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+    allow_alice(cluster, (*group, AclOperation.READ))
+    refused = consume()
+    assert isinstance(refused, KafkaError)
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    allow_alice(cluster, (*topic, AclOperation.READ))
+    assert consume() == b"entry"
 
 
 def test_what_kafka_python_creates_confluent_describes_and_deletes(controlled: str) -> None:
