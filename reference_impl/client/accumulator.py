@@ -189,6 +189,7 @@ class Accumulator:
             part = Batch(batch.partition, batch.created_ms, sends, is_closed=True)
             part.size += sum(estimated_size(send.record) for send in sends)
             part.is_transactional = batch.is_transactional
+            part.attempts = batch.attempts
             halves.append(part)
         if batch.has_sequence:
             halves[0].writer = halves[1].writer = batch.writer

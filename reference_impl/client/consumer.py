@@ -297,7 +297,8 @@ class Consumer:
         if self._membership is not None and self._closing is None:
             self._membership.run(is_polling)
         if self._closing is None:
-            self._positions.run()
+            # Not before somebody asks: the application may seek after it has assigned.
+            self._positions.run(is_wanted=is_polling or bool(self._position_calls))
         if self._poll_call is not None:
             self._go_on_polling(self._poll_call)
         if self._closing is None:

@@ -74,27 +74,35 @@ class Positions:
 
     # --- positions ----------------------------------------------------------------------------
 
-    def run(self) -> None:
-        """Look up what is missing, unless it is under way."""
-        unknown = []
-        resets: dict[TopicPartition, PartitionState] = {}
-        for partition, state in self._subscription.partitions.items():
-            if state.position is not None or state.is_looked_up:
-                continue
-            if state.not_before_ms > self._kernel.monotonic_ms:
-                wait_ms = state.not_before_ms - self._kernel.monotonic_ms
-                self._kernel.after(wait_ms, ("position", *partition), lambda: None)
-            elif state.reset_to is not None:
-                resets[partition] = state
-            else:
-                unknown.append(partition)
+    def run(self, *, is_wanted: bool) -> None:
+        """Look up what is missing, if somebody wants to know, unless it is under way."""
+        if is_wanted:
+            self._look_up()
+        self._run_calls()
+
+    def _look_up(self) -> None:
+        unknown = [each for each, state in self._missing().items() if state.reset_to is None]
         if unknown and self._offsets is not None:
             self._look_up_committed(self._offsets, unknown)
         elif unknown:
             self._begin(dict.fromkeys(unknown))
+        missing = self._missing()
+        resets = {each: state for each, state in missing.items() if state.reset_to is not None}
         if resets:
             self._reset(resets)
-        self._run_calls()
+
+    def _missing(self) -> dict[TopicPartition, PartitionState]:
+        """Partitions without a position, about which nobody is being asked."""
+        missing = {}
+        for partition, state in self._subscription.partitions.items():
+            if state.position is not None or state.is_looked_up:
+                continue
+            wait_ms = state.not_before_ms - self._kernel.monotonic_ms
+            if wait_ms > 0:
+                self._kernel.after(wait_ms, ("position", *partition), lambda: None)
+            else:
+                missing[partition] = state
+        return missing
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
         """The leader has no such offset: retention has deleted it, or the log was truncated."""

@@ -225,9 +225,11 @@ class Transactions:
 
     def run(self, has_incomplete: bool) -> None:
         """Ask the next thing, unless an answer is awaited. `has_incomplete`: records are."""
-        question = None if self._questions.is_busy else self._next_question(has_incomplete)
-        if question is not None:
-            question()
+        while not self._questions.is_busy:
+            question = self._next_question(has_incomplete)
+            if question is None:
+                return
+            question()  # which awaits an answer, or leads to another state
 
     def _next_question(self, has_incomplete: bool) -> Question | None:
         match self.state:
@@ -388,7 +390,8 @@ class Transactions:
             doing = "committing the transaction" if commits else "aborting the transaction"
             if not self._is_good(answer.error_code, doing):
                 return
-            if answer.producer_id >= 0:  # [New in v5: KIP-890] every transaction has an epoch
+            # [New in v5: KIP-890] Every transaction has an epoch of its own.
+            if answer.producer_id >= 0:
                 self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
             self._ended()
 

@@ -77,7 +77,7 @@ class ClientConnection(asyncio.Protocol):
             self._asked[effect.request_id] = (effect.api_key, effect.api_version)
         if self._transport is None:
             self._unsent.append(frame)
-        else:
+        elif not self._transport.is_closing():  # else connection_lost is about to come
             self._transport.write(frame)
 
     def abandon(self) -> None:

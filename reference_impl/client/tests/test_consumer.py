@@ -59,7 +59,10 @@ def reading(**config: Any) -> Script:
     """A consumer without a group at offset 0 of partition 0."""
     script = consumer(**config)
     script.ok(calls.Assign(frozenset({ZERO})))
+    assert script.asks == [], "nobody wants to know the position yet"
+    position = script.call(calls.Position(ZERO))
     answer_offsets(script, 0)
+    assert script.results[position] == 0
     return script
 
 
@@ -120,9 +123,10 @@ def test_paused_partitions_keep_their_records_for_later() -> None:
 def test_an_offset_out_of_range_is_reset() -> None:
     script = reading()
     answer_fetch(script, 0, error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    position = script.call(calls.Position(ZERO))
     ask = answer_offsets(script, 40)
     assert ask.body.topics[0].partitions[0].timestamp == -2
-    assert script.ok(calls.Position(ZERO)) == 40
+    assert script.results[position] == 40
 
 
 def test_a_lost_session_is_begun_anew() -> None:
@@ -160,6 +164,15 @@ def test_calls_that_make_no_sense_are_refused() -> None:
     script.call(POLL)
     with pytest.raises(IllegalState, match="one poll is under way"):
         script.ok(POLL)
+
+
+def test_an_application_without_a_reset_policy_may_seek_after_it_has_assigned() -> None:
+    script = consumer(auto_offset_reset="none")
+    script.ok(calls.Assign(frozenset({ZERO})))
+    script.ok(calls.Seek(ZERO, 5))
+    poll = script.call(POLL)
+    answer_fetch(script, 5, "f")
+    assert offsets(script.results[poll]) == [5]
 
 
 # --- groups -------------------------------------------------------------------------------------

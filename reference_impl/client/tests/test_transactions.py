@@ -155,6 +155,17 @@ def test_a_failed_record_is_mended_by_an_abort_and_a_new_epoch() -> None:
     assert (batch.producer_epoch, batch.base_sequence) == (1, 0)
 
 
+def test_a_partition_that_is_refused_is_mended_by_an_abort_without_an_end() -> None:
+    script = transactional(1)
+    sent = script.call(SEND)
+    answer_partitions(script, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    assert script.results[sent].name == "TOPIC_AUTHORIZATION_FAILED"
+    abort = script.call(calls.AbortTransaction())
+    assert not script.waits_for(ApiKey.END_TXN), "the coordinator knows of no transaction"
+    script.reply(ApiKey.INIT_PRODUCER_ID, producer_id=7, producer_epoch=1)
+    assert script.results[abort] is None
+
+
 @pytest.mark.parametrize("error", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED])
 def test_a_fenced_producer_can_only_be_closed(error: ErrorCode) -> None:
     script = transactional(1)
