@@ -1,5 +1,6 @@
 """`touchstone nightly`: each workload under each nemesis that a target can take, until time is up.
 
+Before them, where the reference is a target: `touchstone fuzz` and `touchstone kills`.
 Every run is judged by Spark (where Java is found) and keeps its run directory; the summary says
 one line per run and the command that reproduces it. Red where a run is not valid, or a canary is
 not caught.
@@ -8,7 +9,7 @@ not caught.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -21,8 +22,12 @@ from ci.attack import Judged, attack
 from ci.errors import UsageError
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS
+from reference_impl.tests.fuzz.run import fuzz
+from reference_impl.tests.kills.run import run_kills
 
 SECONDS = 40.0
+FUZZ_SHARE, KILLS_A_MINUTE = 1 / 6, 2
+"""Of the whole time: the share that fuzz takes, and the number of kills (a second or two each)."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ def run_nightly(minutes: float, targets: list[str], seed: int, runs: Path) -> in
     for target in targets:
         parse_target(target)
     deadline = time.monotonic() + minutes * 60
+    robustness = _robustness(minutes, seed) if "reference" in targets else {}
     lines: list[tuple[Scenario, Judged | None, str]] = []
     for scenario in scenarios(targets, seed):
         if time.monotonic() > deadline:
@@ -93,7 +99,20 @@ def run_nightly(minutes: float, targets: list[str], seed: int, runs: Path) -> in
         judged, said = _one(scenario, runs)
         print(f"   {said}", flush=True)
         lines.append((scenario, judged, said))
-    return _summary(lines)
+    return _summary(lines, robustness)
+
+
+def _robustness(minutes: float, seed: int) -> dict[str, bool]:
+    """What fuzz and kills say of the reference, and whether it is good."""
+    seconds = minutes * 60 * FUZZ_SHARE
+    print(f"\n== fuzz of the reference, {seconds:.0f} s", flush=True)
+    fuzzed = fuzz(seed, seconds)
+    print("\n== kill -9 of the reference", flush=True)
+    killed = run_kills(seed, max(1, round(minutes * KILLS_A_MINUTE)))
+    return {
+        f"fuzz: {fuzzed.summary}": not fuzzed.violations,
+        f"kills: {killed.summary()}": not killed.violations,
+    }
 
 
 def _one(scenario: Scenario, runs: Path) -> tuple[Judged | None, str]:
@@ -109,16 +128,20 @@ def _one(scenario: Scenario, runs: Path) -> tuple[Judged | None, str]:
     return judged, verdict.validity.value + (f" ({verdict.reason})" if verdict.reason else "")
 
 
-def _summary(lines: list[tuple[Scenario, Judged | None, str]]) -> int:
+def _summary(
+    lines: list[tuple[Scenario, Judged | None, str]], robustness: Mapping[str, bool]
+) -> int:
     print("\n== summary")
-    red = 0
+    for said, good in robustness.items():
+        print(f"{'as expected' if good else 'RED':<12} {said}")
+    red = sum(not good for good in robustness.values())
     for scenario, judged, said in lines:
         good = judged is not None and judged.verdict.validity is scenario.expected
         red += not good
         print(f"{'as expected' if good else 'RED':<12} {scenario}: {said}")
         if judged is not None and not good:
             print(f"{'':<12} {judged.path}; reproduce: {judged.run.get('reproduce')}")
-    print(f"{len(lines)} runs, {red} not as expected")
+    print(f"{len(lines) + len(robustness)} runs, {red} not as expected")
     if not lines:
         return 3
     return 1 if red else 0
