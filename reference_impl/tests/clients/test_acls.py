@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,10 +22,10 @@ from chaos.protocols import Cluster
 from chaos.targets import parse_target
 from conformance.controlled import CONTROLLED
 from conformance.secured import PASSWORDS
+from reference_impl.tests.clients.java_tools import Call, run_tools
 
-ROOT = Path(__file__).resolve().parents[3]
-JARS = ROOT / ".cache" / "kafka" / "4.3.1"
-PATIENCE_S = 240
+PATIENCE_S = 60
+ACL_COMMAND = "org.apache.kafka.tools.AclCommand"
 
 
 @pytest.fixture(scope="module")
@@ -140,26 +139,22 @@ def test_what_kafka_python_creates_confluent_describes_and_deletes(controlled: s
     assert other.describe_acls(meant).result(PATIENCE_S) == []
 
 
-@pytest.mark.needs("java", "kafka-jars")
-def test_kafka_acls_adds_and_removes_what_a_producer_needs(controlled: str) -> None:
-    def run(*arguments: str) -> str:
-        command = ["java", "-Xmx128m", "-cp", f"{JARS}/*", "org.apache.kafka.tools.AclCommand"]
-        done = subprocess.run(
-            [*command, "--bootstrap-server", controlled, "--topic", "orders", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
+@pytest.mark.needs("jdk", "kafka-jars")
+def test_kafka_acls_adds_and_removes_what_a_producer_needs(controlled: str, tmp_path: Path) -> None:
     who = ("--allow-principal", "User:bob", "--producer")
-    run("--add", *who)
-    listed = run("--list")
-    assert "name=orders, patternType=LITERAL" in listed
+    actions = {
+        "add": ("--add", *who),
+        "list": ("--list",),
+        "remove": ("--remove", "--force", *who),
+        "left": ("--list",),
+    }
+    orders = ("--bootstrap-server", controlled, "--topic", "orders")
+    said = run_tools(
+        [Call(name, ACL_COMMAND, (*orders, *action)) for name, action in actions.items()], tmp_path
+    )
+    assert [each.status for each in said.values()] == [0, 0, 0, 0]
+    assert "name=orders, patternType=LITERAL" in said["list"].text
     for operation in ("WRITE", "DESCRIBE", "CREATE"):
         entry = f"(principal=User:bob, host=*, operation={operation}, permissionType=ALLOW)"
-        assert entry in listed
-    run("--remove", "--force", *who)
-    assert "User:bob" not in run("--list")
+        assert entry in said["list"].text
+    assert "User:bob" not in said["left"].text
