@@ -94,6 +94,12 @@ def _judge_one(
     return pl.concat([rows.sort(_ORDER).head(MAX_ANOMALIES), _rows([total])])
 
 
+def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
+    """What one checker finds in a whole resolved history, all of it, with the partitions' names."""
+    found = checker.anomalies(events.filter(checker.scope.rows).lazy()).collect()
+    return named(found, places(events))
+
+
 def named(found: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     """Anomalies with the partition's topic, topic_id and number (`ingest.places`)."""
     if PLACE not in found.columns:

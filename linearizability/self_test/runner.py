@@ -18,6 +18,7 @@ from random import Random
 
 from linearizability.checkers import CHECKERS
 from linearizability.engine import local
+from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS, Mutator, stripped, with_outcomes
@@ -122,7 +123,5 @@ def _judge_broken(histories: dict[int, list[Row]], result: SelfTest) -> None:
 
 def _caught(name: str, mutants: Sequence[list[Row]]) -> set[int]:
     """The numbers of those that the checker reports."""
-    checker = CHECKERS[name]
-    events = resolved(joined(mutants).lazy()).filter(checker.scope.rows)
-    topics = checker.anomalies(events.lazy()).collect()["topic"]
+    topics = anomalies_of(CHECKERS[name], resolved(joined(mutants).lazy()))["topic"]
     return {int(topic.rpartition("-")[2]) for topic in topics.unique()}

@@ -12,6 +12,7 @@ from linearizability.check import check_frame
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.base import describe
 from linearizability.checkers.lost_writes import LostWrites
+from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import IS_SEND, KEY, resolved
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS, stripped, with_outcomes
@@ -57,9 +58,7 @@ def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
             rows = mutate(history_with_outcomes(seed), Random(seed))
             planted += [] if rows is None else [stripped(rows)]
     assert len(planted) >= 10
-    checker = CHECKERS[name]
-    events = resolved(joined(planted).lazy()).filter(checker.scope.rows)
-    caught = set(checker.anomalies(events.lazy()).collect()["topic"])
+    caught = set(anomalies_of(CHECKERS[name], resolved(joined(planted).lazy()))["topic"])
     assert {f"model-{number}" for number in range(len(planted))} - caught == set()
 
 

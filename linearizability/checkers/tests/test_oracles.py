@@ -11,9 +11,9 @@ from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
 from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS
 from linearizability.checkers.tests.oracles_of_writers import ORACLES_OF_WRITERS
-from linearizability.engine.opinion import named
+from linearizability.engine.opinion import anomalies_of
 from linearizability.history import frame
-from linearizability.ingest import places, resolved
+from linearizability.ingest import resolved
 
 ALL = {**ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS}
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
@@ -134,8 +134,7 @@ def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
 
 def by_kernel(events: Any, name: str) -> Found:
     checker = CHECKERS[name]
-    found = checker.anomalies(events.filter(checker.scope.rows).lazy()).collect()
-    found = named(found, places(events))
+    found = anomalies_of(checker, events)
     place = ["topic", "topic_id", "partition"]
     place += ["value"] if checker.scope is Scope.VALUE else []
     return {
