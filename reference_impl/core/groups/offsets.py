@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from reference_impl.core.config_keys import LONG_MAX
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.consumer import commits
@@ -108,7 +109,8 @@ def commits_of(
     broker: Broker, wanted: list[Wanted], retention_ms: int = -1
 ) -> list[tuple[TopicPartition, CommittedOffset]]:
     """What is asked for, without what has too much metadata: those rows get their error."""
-    expires_ms = -1 if retention_ms == -1 else broker.now_ms + retention_ms
+    # Java's sum wraps around, so that "for ever" would expire at once.
+    expires_ms = -1 if retention_ms == -1 else min(broker.now_ms + retention_ms, LONG_MAX)
     found: list[tuple[TopicPartition, CommittedOffset]] = []
     longest = broker.config.number("offset.metadata.max.bytes")
     for image, partition, row in wanted:

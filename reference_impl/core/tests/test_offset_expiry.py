@@ -117,3 +117,13 @@ def test_what_a_transaction_may_still_commit_does_not_expire() -> None:
     assert committed(world) == 7
     world.wait(3 * MINUTE_MS)
     assert committed(world) == -1
+
+
+@pytest.mark.parametrize("retention_ms", [1, 2**63 - 1])
+def test_an_old_client_says_itself_how_long_an_offset_lives(
+    world: World, retention_ms: int
+) -> None:
+    admin = Client(world, 9)
+    assert admin.commit(1, version=4, retention_time_ms=retention_ms) == ErrorCode.NONE
+    world.wait(3 * MINUTE_MS)
+    assert committed(world) == (-1 if retention_ms == 1 else 1)

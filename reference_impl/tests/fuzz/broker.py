@@ -69,7 +69,7 @@ class Broker:
         self.lines_logged += len(lines)
         for line in lines:
             if not A_RECORD.match(line) or any(words in line for words in NEVER):
-                following = "\n    ".join(lines[lines.index(line) :][:40])
+                following = "\n    ".join(lines[lines.index(line) :][:80])
                 raise Violation(f"the broker's log has\n    {following}")
             self.closes_logged += " closed: " in line
         return lines
