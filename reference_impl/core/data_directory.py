@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from reference_impl.core.storage import Storage
+from reference_impl.core.storage import Space, Storage, StorageError
 
 META_PROPERTIES = "meta.properties"
 
@@ -31,6 +31,14 @@ class DataDirectory:
 
     path: str
     cluster_id: str
+    storage: Storage
+
+    def space(self) -> Space | None:
+        """Of the volume on which it lies, where that is known."""
+        try:
+            return self.storage.space(self.path)
+        except StorageError:
+            return None
 
     @classmethod
     def open(
@@ -58,7 +66,7 @@ class DataDirectory:
             }
             text = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
             storage.write_atomically(meta, text.encode())
-        return cls(path, properties["cluster.id"])
+        return cls(path, properties["cluster.id"], storage)
 
 
 def _parse(text: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 Buffer = bytes | bytearray | memoryview
@@ -30,6 +31,14 @@ class StorageError(Exception):
         self.path = path
         self.cause = cause
         self.no_space = no_space
+
+
+@dataclass(frozen=True)
+class Space:
+    """How large a volume is, and how much more can be written to it."""
+
+    total_bytes: int
+    usable_bytes: int
 
 
 class File(Protocol):
@@ -89,6 +98,9 @@ class Storage(Protocol):
 
     def sync_directory(self, path: str) -> None:
         """Return when the names in the directory would survive a loss of power."""
+
+    def space(self, path: str) -> Space | None:
+        """The size of the volume on which a path lies; None where nobody knows."""
 
 
 class _Content:
@@ -184,13 +196,17 @@ class MemoryStorage:
 
     def charge(self, path: str, size: int) -> None:
         """Refuse a write that the disk has no room for."""
-        if self.capacity_bytes is None:
-            return
-        used = sum(len(content.data) for content in self._files.values())
-        if used + size > self.capacity_bytes:
+        space = self.space(path)
+        if space is not None and size > space.usable_bytes:
             raise StorageError(path, "no space left on the disk", no_space=True)
 
     # -- Storage -------------------------------------------------------------------------------
+
+    def space(self, path: str) -> Space | None:
+        if self.capacity_bytes is None:
+            return None
+        used = sum(len(content.data) for content in self._files.values())
+        return Space(self.capacity_bytes, max(0, self.capacity_bytes - used))
 
     def open(self, path: str, *, create: bool = False) -> File:
         name = posixpath.normpath(path)

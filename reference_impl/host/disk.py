@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from reference_impl.core.storage import Buffer, File, StorageError
+from reference_impl.core.storage import Buffer, File, Space, StorageError
 
 _CAUSES = {
     errno.ENOSPC: "no space left on the disk; free some, or put log.dirs on a larger one",
@@ -237,6 +237,12 @@ class Disk:
                 shutil.rmtree(path)
             except FileNotFoundError:
                 return
+
+    def space(self, path: str) -> Space:
+        """The size of the volume, and what a user who is not root may still write."""
+        with _speaking(path):
+            usage = os.statvfs(path)
+        return Space(usage.f_blocks * usage.f_frsize, usage.f_bavail * usage.f_frsize)
 
     def sync_directory(self, path: str) -> None:
         """Return when the names in the directory would survive a loss of power."""

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (API key 35). Spec: KIP-113; KIP-827 (space of the volume, v4: not known here).
+"""DescribeLogDirs (API key 35). Spec: KIP-113; KIP-827 (space of the volume, v4).
 
 What Kafka tells besides belongs to what is not modelled: a second log directory, and replicas that
 move from one to the other.
@@ -29,6 +29,10 @@ def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effec
     for partition in wanted_partitions(broker, request.body.topics):
         by_topic.setdefault(partition.topic, []).append(described(partition))
     directory = RESPONSE.struct("DescribeLogDirsResult", log_dir=broker.data_directory.path)
+    # [New in v4: KIP-827]
+    space = broker.data_directory.space()
+    if space is not None:
+        directory.total_bytes, directory.usable_bytes = space.total_bytes, space.usable_bytes
     directory.topics = [
         RESPONSE.struct("DescribeLogDirsTopic", name=name, partitions=partitions)
         for name, partitions in by_topic.items()

@@ -77,6 +77,25 @@ def test_the_data_directory_says_how_large_its_partitions_are() -> None:
     assert log_dirs(world, {}) == {}
 
 
+def test_the_space_of_the_volume_is_told() -> None:
+    world = World()
+    assert volume(world) == (-1, -1), "nobody knows it"
+    world.storage.capacity_bytes = 1_000_000
+    world.create_topic("t")
+    total, usable = volume(world)
+    data = world.batch("a")
+    world.produce("t", raw=data)
+    assert total == 1_000_000
+    used = usable - volume(world)[1]
+    assert used >= len(data), "the batch, and what stands beside it in indexes"
+
+
+def volume(world: World) -> tuple[int, int]:
+    """(total, usable) bytes."""
+    (found,) = world.call(ApiKey.DESCRIBE_LOG_DIRS, 4, topics=None).results
+    return found.total_bytes, found.usable_bytes
+
+
 @pytest.mark.parametrize(
     ("version", "types", "code", "found"),
     [

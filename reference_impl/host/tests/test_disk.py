@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.core.storage import MemoryStorage, Storage, StorageError
+from reference_impl.core.storage import MemoryStorage, Space, Storage, StorageError
 from reference_impl.host.disk import Disk
 
 
@@ -150,3 +150,12 @@ def test_a_failing_replacement_leaves_the_old_file_alone(
         disk.write_atomically(f"{tmp_path}/x", b"new")
     assert disk.list(str(tmp_path)) == ["x"]
     assert disk.read_file(f"{tmp_path}/x") == b"old"
+
+
+def test_the_space_of_the_volume_is_known(tmp_path: Path) -> None:
+    space = Disk().space(str(tmp_path))
+    assert 0 < space.usable_bytes <= space.total_bytes
+    with pytest.raises(StorageError, match="missing: there is no such file"):
+        Disk().space(f"{tmp_path}/missing")
+    assert MemoryStorage().space("data") is None
+    assert MemoryStorage(100).space("data") == Space(100, 100)
