@@ -16,8 +16,9 @@ from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.acls import Acls
 from reference_impl.core.security.authorizer import Authorizer
-from reference_impl.core.security.permissions import ERRORS, Permission
+from reference_impl.core.security.permissions import REFUSALS, Permission
 from reference_impl.core.security.principals import Principals
+from reference_impl.wire import ERRORS
 from reference_impl.wire.acls import CLUSTER_NAME, AclOperation, ResourceType
 
 OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
@@ -82,7 +83,8 @@ class Access:
     def require(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> None:
         """Raise Refused unless the request may do this."""
         if not self.may(request, permission, name):
-            raise Refused(ERRORS[permission.resource_type], "Authorization failed.")
+            code = REFUSALS[permission.resource_type]
+            raise Refused(code, ERRORS[code].message)
 
     def operations(
         self, request: Request, resource_type: ResourceType, name: str = CLUSTER_NAME

@@ -1,7 +1,7 @@
 """Which permission each API asks for: the table of authorization.
 
 A permission is an operation on a type of resource; the handler says on which resource. What is
-refused gets the error of the resource's type (ERRORS), in the place that the API has for it: a
+refused gets the error of the resource's type (REFUSALS), in the place that the API has for it: a
 topic's row, a group's row, or the whole answer. Nothing else is told of a resource that one may
 not DESCRIBE, not even whether it exists: lists of everything leave it out.
 
@@ -24,7 +24,7 @@ class Permission:
     resource_type: ResourceType
 
 
-ERRORS: dict[ResourceType, ErrorCode] = {
+REFUSALS: dict[ResourceType, ErrorCode] = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,

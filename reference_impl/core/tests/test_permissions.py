@@ -12,7 +12,7 @@ import pytest
 
 from reference_impl.core import handlers
 from reference_impl.core.handlers import HANDLERS
-from reference_impl.core.security.permissions import ERRORS, PERMISSIONS, Permission
+from reference_impl.core.security.permissions import PERMISSIONS, REFUSALS, Permission
 from reference_impl.wire import ApiKey
 
 
@@ -42,4 +42,4 @@ def test_a_handler_asks_for_what_the_table_says_and_nothing_else(key: int) -> No
 
 def test_every_refusal_has_a_name() -> None:
     asked = {permission.resource_type for row in PERMISSIONS.values() for permission in row}
-    assert asked == set(ERRORS)
+    assert asked == set(REFUSALS)
