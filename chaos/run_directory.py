@@ -45,6 +45,7 @@ class Scenario:
     bug: str | None = None
     rate: float = RATE
     """Records sent a second by all processes together, at most."""
+    client: str = "confluent"
 
     def command(self) -> str:
         """What a person types to have this run again."""
@@ -55,6 +56,8 @@ class Scenario:
         ]  # fmt: skip
         if self.rate != RATE:
             words += ["--rate", f"{self.rate:g}"]
+        if self.client != "confluent":
+            words += ["--client", self.client]
         if self.bug:
             words += ["--bug", self.bug]
         for key, value in sorted(self.config.items()):

@@ -25,6 +25,7 @@ from chaos import run_directory
 from chaos.clients import payload
 from chaos.clients.admin import Admin
 from chaos.clients.confluent import ConfluentFactory
+from chaos.clients.factories import CONFLUENT, clients_named
 from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
 from chaos.faults import Heal
@@ -115,6 +116,7 @@ def run(
     progress: bool = True,
     argv: Sequence[str] = (),
     rate: float = RATE,
+    client: str = CONFLUENT,
     tools: Tools | None = None,
 ) -> RunResult:
     """Make one run; see the head of this file. Raises TargetError or RunError, one sentence each.
@@ -129,12 +131,14 @@ def run(
     if seconds <= 0 or rate <= 0 or nodes < 1:
         raise RunError("seconds, rate and nodes must be above zero; choose others")
     scenario = Scenario(
-        target.name, workload.name, nemesis.name, nodes, seconds, seed, config or {}, bug, rate
-    )
+        target.name, workload.name, nemesis.name, nodes, seconds, seed, config or {}, bug, rate,
+        client,
+    )  # fmt: skip
+    tools = tools or Tools(clients=clients_named(client))
     try:
         directory = run_directory.make(runs_directory, scenario)
         with Interrupts() as interrupts:
-            one = _Run(target, workload, nemesis, scenario, directory, tools or Tools())
+            one = _Run(target, workload, nemesis, scenario, directory, tools)
             one.progress = Progress(progress)
             return one.perform(argv, interrupts)
     except (RecorderError, RunDirectoryError) as error:

@@ -141,6 +141,9 @@ def chaos_run(
     seconds: Annotated[float, typer.Option(help="Length of the attack.")] = 30,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
     rate: Annotated[float, typer.Option(help="Records a second, at most.")] = 400,
+    client: Annotated[
+        str, typer.Option(help="Whose clients do it: confluent (librdkafka) or reference.")
+    ] = "confluent",
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     config: ConfigOption = None,
     runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
@@ -154,7 +157,7 @@ def chaos_run(
     outcome = attack(
         target=target, workload=workload, nemesis=nemesis, nodes=nodes, seconds=seconds, seed=seed,
         bug=bug, config=pairs(config), runs=runs, engine=engine, spark_master=spark_master,
-        progress=not as_json, rate=rate,
+        progress=not as_json, rate=rate, client=client,
     )  # fmt: skip
     print(outcome.to_json()) if as_json else print_verdict(outcome)
     raise typer.Exit(outcome.exit_status)

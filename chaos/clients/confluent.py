@@ -23,6 +23,7 @@ from chaos.clients.confluent_config import (
     name_of,
 )
 from chaos.clients.confluent_reader import read_all, record_of
+from chaos.clients.whole_partitions import together
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
 from chaos.protocols import (
     Abort,
@@ -134,7 +135,7 @@ class ConfluentClient:
         ]
         error = next((record.error for record in records if record.error), None)
         broken = hung or self._fatal is not None
-        return Completion(_together(records), records, error, self._fatal, broken)
+        return Completion(together(records), records, error, self._fatal, broken)
 
     def _serve_callbacks(self, producer: Producer) -> None:
         try:
@@ -251,11 +252,6 @@ class ConfluentClient:
             if self._consumer is not None:
                 self._consumer.close()
         self._producer = self._consumer = None
-
-
-def _together(records: list[Record]) -> Outcome:
-    outcomes = {record.outcome for record in records}
-    return outcomes.pop() if len(outcomes) == 1 else Outcome.INFO
 
 
 class ConfluentFactory:

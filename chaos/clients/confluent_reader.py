@@ -1,28 +1,21 @@
 """Reading whole partitions by confluent-kafka: what an ordinary consumer is given in the end.
 
-Where a partition ends is asked over the wire, without isolation: a read_committed consumer that
-stops at a last stable offset below the high watermark has not read the partition, it waits for a
-transaction to end. librdkafka's end-of-partition event carries the position behind control records
-and aborted ones, which no message would show.
+librdkafka's end-of-partition event carries the position behind control records and aborted ones,
+which no message would show.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from chaos.clients import payload
+from chaos.clients import payload, whole_partitions
 from chaos.clients.confluent_config import consumer_config, name_of
-from chaos.clients.wire_link import EARLIEST, LATEST, WireCluster, WireError
-from chaos.protocols import Completion, Outcome, ReadAll, Record
-
-READ_TIMEOUT_S = 60.0
-"""More than a transaction's timeout (10 s) and Kafka's sweep for such (10 s) together."""
-RETRY_S = 0.3
+from chaos.clients.whole_partitions import Readings
+from chaos.protocols import Completion, ReadAll, Record
 
 
 def record_of(message: Message, nonce: bytes) -> Record:
@@ -44,61 +37,24 @@ def _partition_of(message: Message) -> tuple[str, int]:
     return topic, partition
 
 
-@dataclass
-class _Reading:
-    """One partition: what it must reach, and what came."""
-
-    log_start: int
-    high_watermark: int
-    records: list[Record] = field(default_factory=list)
-    position: int = -1
-
-    @property
-    def complete(self) -> bool:
-        return self.position >= self.high_watermark
-
-
 def read_all(operation: ReadAll, bootstrap: str, nonce: bytes) -> Completion:
     """Read the partitions from log start to the high watermark; INFO for what was not reached."""
-    deadline = time.monotonic() + READ_TIMEOUT_S
-    isolation = operation.isolation.value
-    while True:
-        consumer = Consumer(
-            consumer_config(bootstrap, isolation, nonce) | {"enable.partition.eof": True}
-        )
-        readings: dict[tuple[str, int], _Reading] = {}
-        problem: str | None = None
+
+    def attempt(readings: Readings, deadline: float) -> str | None:
+        config = consumer_config(bootstrap, operation.isolation.value, nonce)
+        consumer = Consumer(config | {"enable.partition.eof": True})
         try:
-            readings = _bounds(operation, bootstrap)
-            problem = _read(consumer, readings, nonce, deadline)
-        except (KafkaException, WireError) as error:
-            problem = str(error)
+            return _read(consumer, readings, nonce, deadline)
         finally:
             with suppress(KafkaException, RuntimeError):
                 consumer.close()
-        if problem is None or time.monotonic() > deadline:
-            return _completion(operation, readings, problem)
-        time.sleep(RETRY_S)  # and start over: half of a log and another half make no log
 
-
-def _bounds(operation: ReadAll, bootstrap: str) -> dict[tuple[str, int], _Reading]:
-    cluster = WireCluster(bootstrap)
-    try:
-        readings = {}
-        for topic, partition in operation.partitions:
-            leader = cluster.leader(topic, partition)
-            readings[topic, partition] = _Reading(
-                cluster.offset(leader, topic, partition, EARLIEST),
-                cluster.offset(leader, topic, partition, LATEST),
-            )
-        return readings
-    finally:
-        cluster.close()
+    return whole_partitions.read_all(operation, bootstrap, attempt, KafkaException)
 
 
 def _read(
     consumer: Consumer,
-    readings: dict[tuple[str, int], _Reading],
+    readings: Readings,
     nonce: bytes,
     deadline: float,
 ) -> str | None:
@@ -117,23 +73,3 @@ def _read(
             else:
                 return f"{name_of(error)}: {error.str()}"
     return None
-
-
-def _completion(
-    operation: ReadAll, readings: dict[tuple[str, int], _Reading], problem: str | None
-) -> Completion:
-    records: list[Record] = []
-    for topic, partition in operation.partitions:
-        reading = readings.get((topic, partition))
-        complete = reading is not None and reading.complete
-        records += reading.records if reading else []
-        extra = {
-            "f": "read_all",
-            "log_start": reading.log_start if reading else None,
-            "high_watermark": reading.high_watermark if reading else None,
-            "detail": None if complete else problem,
-        }
-        outcome = Outcome.OK if complete else Outcome.INFO
-        records.append(Record(topic, partition, None, None, outcome, extra=extra))
-    outcome = Outcome.OK if problem is None else Outcome.INFO
-    return Completion(outcome, records, None if problem is None else "_NOT_READ", problem)

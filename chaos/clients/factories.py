@@ -1,0 +1,27 @@
+"""The clients which can perform a workload, by the name that `--client` takes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from chaos.clients.confluent import ConfluentFactory
+from chaos.clients.reference import ReferenceFactory
+from chaos.protocols import ClientFactory, TargetError
+
+CONFLUENT = "confluent"
+
+CLIENTS: dict[str, Callable[[bytes], ClientFactory]] = {
+    CONFLUENT: ConfluentFactory,
+    "reference": ReferenceFactory,
+}
+"""Name -> what makes the clients of a run, given its nonce."""
+
+
+def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
+    """The clients of that name; TargetError tells which there are."""
+    if name in CLIENTS:
+        return CLIENTS[name]
+    nearest = difflib.get_close_matches(name, CLIENTS, n=1, cutoff=0.4)
+    hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    raise TargetError(f"unknown client {name!r}{hint}; use one of {', '.join(CLIENTS)}")

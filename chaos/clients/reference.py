@@ -1,0 +1,249 @@
+"""The reference clients: the second client of every workload, so that a broker which errs can be
+told from a client which does.
+
+Unlike librdkafka, this one says how often it has tried: what was handed to a connection only once
+can be certain of more (chaos.outcomes, FIRST_ATTEMPT), and what never was has certainly failed.
+Each client has an event loop of its own, which turns only while it performs an operation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from chaos.clients import payload, whole_partitions
+from chaos.clients.whole_partitions import Readings, together
+from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
+from chaos.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    ClientSettings,
+    Commit,
+    Completion,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Record,
+    Send,
+)
+from reference_impl.client.errors import ClientError, SendError
+from reference_impl.client.values import ConsumerRecord, RecordMetadata, TopicPartition
+from reference_impl.host.clients import Consumer, Producer
+
+INIT_TIMEOUT_S = 8.0
+END_TIMEOUT_MS = 20_000
+CLOSE_TIMEOUT_MS = 100
+POLL_MS = 200
+REQUEST_TIMEOUT_MS = 3_000
+
+
+def common_config() -> dict[str, Any]:
+    """Short back-offs, since a run lasts a minute."""
+    return {
+        "socket.connection.setup.timeout.ms": 2_000,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+        "retry.backoff.ms": 50,
+        "retry.backoff.max.ms": 500,
+        "metadata.max.age.ms": 5_000,
+    }
+
+
+def producer_config(settings: ClientSettings) -> dict[str, Any]:
+    """As the workload wants it."""
+    config = common_config() | {
+        "acks": settings.acks,
+        "enable.idempotence": settings.idempotent or settings.transactional,
+        "delivery.timeout.ms": settings.delivery_timeout_ms,
+        "request.timeout.ms": min(REQUEST_TIMEOUT_MS, settings.delivery_timeout_ms),
+        "max.block.ms": END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms,
+        "linger.ms": 0,
+    }
+    if settings.transactional:
+        config["transactional.id"] = settings.transactional_id
+        config["transaction.timeout.ms"] = settings.transaction_timeout_ms
+    return config
+
+
+def consumer_config(isolation: str) -> dict[str, Any]:
+    """A reader that owns its positions: no group is joined, and none is reset behind its back."""
+    return common_config() | {
+        "auto.offset.reset": "none",
+        "isolation.level": isolation,
+        "fetch.max.wait.ms": 100,
+        "request.timeout.ms": 5_000,
+        "allow.auto.create.topics": False,
+    }
+
+
+class ReferenceClient:
+    """One process's producer or consumer, made when it is first needed."""
+
+    name = "reference"
+
+    def __init__(self, bootstrap: str, settings: ClientSettings, nonce: bytes) -> None:
+        self._bootstrap = bootstrap
+        self._settings = settings
+        self._nonce = nonce
+        self._loop = asyncio.new_event_loop()
+        self._producer: Producer | None = None
+        self._consumer: Consumer | None = None
+        self._initialised = False
+        self._performers: dict[
+            type[Operation], Callable[[Any], Coroutine[Any, Any, Completion]]
+        ] = {
+            Send: self._send,
+            Begin: self._begin,
+            Commit: lambda _: self._end(Producer.commit_transaction),
+            Abort: lambda _: self._end(Producer.abort_transaction),
+            Assign: self._assign,
+            Poll: self._poll,
+        }
+
+    def perform(self, operation: Operation) -> Completion:
+        if isinstance(operation, ReadAll):
+            return self._read_all(operation)
+        return self._loop.run_until_complete(self._performers[type(operation)](operation))
+
+    # --- producing ------------------------------------------------------------------------------
+
+    def _open_producer(self) -> Producer:
+        if self._producer is None:
+            self._producer = Producer(self._bootstrap, producer_config(self._settings))
+        return self._producer
+
+    async def _send(self, send: Send) -> Completion:
+        producer = self._open_producer()
+
+        async def one(value: int) -> tuple[Record, bool]:
+            data = payload.encode(value, self._nonce)
+            try:
+                sent = await producer.send(send.topic, data, partition=send.partition)
+            except ClientError as error:
+                return self._failed(send, value, error), error.fatal
+            return self._delivered(send, value, sent), False
+
+        settled = await asyncio.gather(*map(one, send.values))
+        records = [record for record, _ in settled]
+        error = next((record.error for record in records if record.error), None)
+        broken = any(is_fatal for _, is_fatal in settled)
+        return Completion(together(records), records, error, None, broken)
+
+    def _delivered(self, send: Send, value: int, sent: RecordMetadata) -> Record:
+        offset = sent.offset if sent.offset >= 0 else None  # -1: acks=0, or a duplicate
+        return Record(send.topic, send.partition, value, offset, t_complete_ns=time.monotonic_ns())
+
+    def _failed(self, send: Send, value: int, error: ClientError) -> Record:
+        # Only a SendError has had attempts; other errors are refused by the call itself.
+        attempts = error.attempts if isinstance(error, SendError) else 0
+        outcome = (
+            send_outcome(error.name, single_attempt=attempts == 1) if attempts else Outcome.FAIL
+        )
+        return Record(
+            send.topic, send.partition, value, None, outcome, error.name, time.monotonic_ns()
+        )
+
+    # --- transactions ---------------------------------------------------------------------------
+
+    async def _begin(self, _: Begin) -> Completion:
+        producer = self._open_producer()
+        try:
+            if not self._initialised:
+                await asyncio.wait_for(producer.init_transactions(), INIT_TIMEOUT_S)
+                self._initialised = True
+            await producer.begin_transaction()
+        except (ClientError, TimeoutError) as error:
+            name = error.name if isinstance(error, ClientError) else "TIMEOUT"
+            return Completion(begin_outcome(name), (), name, str(error), broken=True)
+        return Completion(Outcome.OK)
+
+    async def _end(self, call: Callable[[Producer], Coroutine[Any, Any, None]]) -> Completion:
+        """End the transaction; the client asks again by itself for `max.block.ms`."""
+        try:
+            await call(self._open_producer())
+        except ClientError as error:
+            # An error that asks for an abort leaves the client usable: the workload aborts.
+            broken = error.fatal or error.name == "TIMEOUT"
+            return Completion(end_outcome(error.name), (), error.name, str(error), broken)
+        return Completion(Outcome.OK)
+
+    # --- consuming ------------------------------------------------------------------------------
+
+    def _open_consumer(self) -> Consumer:
+        if self._consumer is None:
+            config = consumer_config(self._settings.isolation.value)
+            self._consumer = Consumer(self._bootstrap, config)
+        return self._consumer
+
+    async def _assign(self, assign: Assign) -> Completion:
+        consumer = self._open_consumer()
+        partitions = [TopicPartition(*each) for each in assign.partitions]
+        await consumer.assign(partitions)
+        for partition in partitions:
+            await consumer.seek(partition, 0)
+        return Completion(Outcome.OK)
+
+    async def _poll(self, poll: Poll) -> Completion:
+        try:
+            found = await self._open_consumer().poll(int(poll.timeout_s * 1000), poll.max_records)
+        except ClientError as error:
+            return Completion(read_outcome(error.name), (), error.name, str(error), error.fatal)
+        return Completion(Outcome.OK, [self._record(record) for record in found])
+
+    def _record(self, record: ConsumerRecord) -> Record:
+        value, problem = payload.decode(record.value, self._nonce)
+        extra: dict[str, Any] = {
+            "leader_epoch": record.leader_epoch,
+            "timestamp_ms": record.timestamp_ms,
+        }
+        if problem is not None:
+            extra["detail"] = problem
+        return Record(record.topic, record.partition, value, record.offset, extra=extra)
+
+    def _read_all(self, operation: ReadAll) -> Completion:
+        def attempt(readings: Readings, deadline: float) -> str | None:
+            return self._loop.run_until_complete(self._read(operation, readings, deadline))
+
+        return whole_partitions.read_all(operation, self._bootstrap, attempt, ClientError)
+
+    async def _read(self, operation: ReadAll, readings: Readings, deadline: float) -> str | None:
+        async with Consumer(
+            self._bootstrap, consumer_config(operation.isolation.value)
+        ) as consumer:
+            await consumer.assign([TopicPartition(*each) for each in readings])
+            for each, reading in readings.items():
+                await consumer.seek(TopicPartition(*each), reading.log_start)
+            while not all(reading.complete for reading in readings.values()):
+                if time.monotonic() > deadline:
+                    return "the end was not reached in time"
+                for record in await consumer.poll(POLL_MS, 1_000):
+                    reading = readings[record.topic, record.partition]
+                    reading.records.append(self._record(record))
+                for partition, position in consumer.positions().items():
+                    readings[partition].position = position.offset
+        return None
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give up what is under way: whoever closes has recorded it as unknown."""
+        for client in (self._producer, self._consumer):
+            if client is not None:
+                self._loop.run_until_complete(client.close(CLOSE_TIMEOUT_MS))
+        self._producer = self._consumer = None
+        self._loop.run_until_complete(asyncio.sleep(0))  # aborted transports say good-bye
+        self._loop.close()
+
+
+class ReferenceFactory:
+    """Makes the clients of one run."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self._nonce = nonce
+
+    def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> ReferenceClient:
+        return ReferenceClient(bootstrap, settings, self._nonce)

@@ -1,0 +1,101 @@
+"""Reading whole partitions by an ordinary consumer, whichever: what is asked and what is said.
+
+Where a partition ends is asked over the wire, without isolation: a read_committed consumer that
+stops at a last stable offset below the high watermark has not read the partition, it waits for a
+transaction to end. So a consumer must tell its position, behind control records and aborted ones,
+which no record would show.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from chaos.clients.wire_link import EARLIEST, LATEST, WireCluster, WireError
+from chaos.protocols import Completion, Outcome, ReadAll, Record
+
+READ_TIMEOUT_S = 60.0
+"""More than a transaction's timeout (10 s) and Kafka's sweep for such (10 s) together."""
+RETRY_S = 0.3
+
+
+@dataclass
+class Reading:
+    """One partition: what it must reach, and what came."""
+
+    log_start: int
+    high_watermark: int
+    records: list[Record] = field(default_factory=list)
+    position: int = -1
+
+    @property
+    def complete(self) -> bool:
+        return self.position >= self.high_watermark
+
+
+Readings = dict[tuple[str, int], Reading]
+
+
+def read_all(
+    operation: ReadAll,
+    bootstrap: str,
+    read: Callable[[Readings, float], str | None],
+    error_type: type[Exception],
+) -> Completion:
+    """Read the partitions from log start to the high watermark; INFO for what was not reached.
+
+    `read` is one attempt, by a consumer of its own, until the deadline: it fills the readings and
+    returns what stood in the way, or raises an `error_type`.
+    """
+    deadline = time.monotonic() + READ_TIMEOUT_S
+    while True:
+        readings: Readings = {}
+        problem: str | None = None
+        try:
+            readings = _bounds(operation, bootstrap)
+            problem = read(readings, deadline)
+        except (WireError, error_type) as error:
+            problem = str(error)
+        if problem is None or time.monotonic() > deadline:
+            return _completion(operation, readings, problem)
+        time.sleep(RETRY_S)  # and start over: half of a log and another half make no log
+
+
+def _bounds(operation: ReadAll, bootstrap: str) -> Readings:
+    cluster = WireCluster(bootstrap)
+    try:
+        readings = {}
+        for topic, partition in operation.partitions:
+            leader = cluster.leader(topic, partition)
+            readings[topic, partition] = Reading(
+                cluster.offset(leader, topic, partition, EARLIEST),
+                cluster.offset(leader, topic, partition, LATEST),
+            )
+        return readings
+    finally:
+        cluster.close()
+
+
+def _completion(operation: ReadAll, readings: Readings, problem: str | None) -> Completion:
+    records: list[Record] = []
+    for topic, partition in operation.partitions:
+        reading = readings.get((topic, partition))
+        complete = reading is not None and reading.complete
+        records += reading.records if reading else []
+        extra = {
+            "f": "read_all",
+            "log_start": reading.log_start if reading else None,
+            "high_watermark": reading.high_watermark if reading else None,
+            "detail": None if complete else problem,
+        }
+        outcome = Outcome.OK if complete else Outcome.INFO
+        records.append(Record(topic, partition, None, None, outcome, extra=extra))
+    outcome = Outcome.OK if problem is None else Outcome.INFO
+    return Completion(outcome, records, None if problem is None else "_NOT_READ", problem)
+
+
+def together(records: list[Record]) -> Outcome:
+    """Of a send as a whole: what all its records have in common, or INFO."""
+    outcomes = {record.outcome for record in records}
+    return outcomes.pop() if len(outcomes) == 1 else Outcome.INFO
