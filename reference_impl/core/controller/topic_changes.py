@@ -156,6 +156,22 @@ def grow_topic(
     )
 
 
+def check_reassignment(
+    broker: Broker, name: str, index: int, replicas: Sequence[int] | None
+) -> None:
+    """Whether a partition may be moved to these replicas (None: not moved); raises Refused."""
+    topic = broker.image.topics.get(name)
+    if topic is None or index not in topic.partitions:
+        raise Refused(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}."
+        )
+    if replicas is None:
+        raise Refused(
+            ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
+        )
+    _check_assignment(broker, replicas, len(replicas))
+
+
 def _automatic(
     broker: Broker, partitions: int, replication_factor: int
 ) -> tuple[tuple[int, ...], ...]:

@@ -10,6 +10,9 @@ from reference_impl.core.handlers.add_offsets_to_txn import handle_add_offsets_t
 from reference_impl.core.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
 from reference_impl.core.handlers.alter_client_quotas import handle_alter_client_quotas
 from reference_impl.core.handlers.alter_configs import handle_alter_configs
+from reference_impl.core.handlers.alter_partition_reassignments import (
+    handle_alter_partition_reassignments,
+)
 from reference_impl.core.handlers.alter_user_scram_credentials import (
     handle_alter_user_scram_credentials,
 )
@@ -48,6 +51,9 @@ from reference_impl.core.handlers.leave_group import handle_leave_group
 from reference_impl.core.handlers.list_config_resources import handle_list_config_resources
 from reference_impl.core.handlers.list_groups import handle_list_groups
 from reference_impl.core.handlers.list_offsets import handle_list_offsets
+from reference_impl.core.handlers.list_partition_reassignments import (
+    handle_list_partition_reassignments,
+)
 from reference_impl.core.handlers.list_transactions import handle_list_transactions
 from reference_impl.core.handlers.metadata import handle_metadata
 from reference_impl.core.handlers.offset_commit import handle_offset_commit
@@ -99,6 +105,8 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
     ApiKey.ELECT_LEADERS: Api(handle_elect_leaders, 0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(handle_alter_partition_reassignments, 0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(handle_list_partition_reassignments, 0, 0),
     ApiKey.OFFSET_DELETE: Api(handle_offset_delete, 0, 0),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(handle_describe_client_quotas, 0, 1),
     ApiKey.ALTER_CLIENT_QUOTAS: Api(handle_alter_client_quotas, 0, 1),

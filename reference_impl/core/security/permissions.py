@@ -110,6 +110,8 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     ApiKey.CREATE_PARTITIONS: (ALTER_TOPIC,),
     ApiKey.DELETE_RECORDS: (DELETE_TOPIC,),
     ApiKey.ELECT_LEADERS: (ALTER_CLUSTER,),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (ALTER_CLUSTER,),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (DESCRIBE_CLUSTER,),
     ApiKey.DESCRIBE_LOG_DIRS: (DESCRIBE_CLUSTER,),
     ApiKey.DESCRIBE_QUORUM: (DESCRIBE_CLUSTER,),
     # Configurations: those of brokers belong to the cluster.

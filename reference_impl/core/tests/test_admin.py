@@ -51,6 +51,35 @@ def test_an_unknown_kind_of_election_is_refused_everywhere() -> None:
     assert (answer.error_code, row.error_code) == (ErrorCode.INVALID_REQUEST,) * 2
 
 
+@pytest.mark.parametrize(
+    ("topic", "index", "replicas", "code"),
+    [
+        ("t", 0, [1], ErrorCode.NONE),
+        ("t", 0, None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
+        ("t", 0, [], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 0, [1, 1], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 0, [2], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 1, [1], UNKNOWN),
+        ("missing", 0, [1], UNKNOWN),
+    ],
+)
+def test_a_partition_can_only_be_where_it_is(
+    topic: str, index: int, replicas: list[int] | None, code: ErrorCode
+) -> None:
+    world = World()
+    world.create_topic("t")
+    before = world.node.broker.metadata.end_offset
+    of = request_definition(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
+    row = of.struct("ReassignablePartition", partition_index=index, replicas=replicas)
+    wanted = of.struct("ReassignableTopic", name=topic, partitions=[row])
+    answer = world.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, topics=[wanted])
+    found = answer.responses[0].partitions[0]
+    assert (answer.error_code, found.partition_index, found.error_code) == (0, index, code)
+    assert world.node.broker.metadata.end_offset == before
+    listed = world.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, topics=None)
+    assert (listed.error_code, listed.topics) == (0, [])
+
+
 def log_dirs(world: World, wanted: dict[str, list[int]] | None) -> dict[str, dict[int, int]]:
     """Topic -> partition -> size."""
     of = request_definition(ApiKey.DESCRIBE_LOG_DIRS)

@@ -1,0 +1,51 @@
+"""AlterPartitionReassignments (API key 45). Spec: KIP-455; KIP-860 (replication factor, v1).
+
+With one node a partition can only be where it is: that is accepted and moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.topic_changes import check_reassignment
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("AlterPartitionReassignmentsResponse")
+
+
+def handle_alter_partition_reassignments(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Begin, change or cancel the move of partitions to other replicas."""
+    # VALIDATE
+    if not broker.access.may(request, ALTER_CLUSTER):
+        yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        return
+    # DEDUPLICATE, APPLY: what is accepted is there already.
+    answer = RESPONSE.new(
+        allow_replication_factor_change=request.body.allow_replication_factor_change
+    )
+    for topic in request.body.topics:
+        rows = [result(broker, topic.name, wanted) for wanted in topic.partitions]
+        answer.responses.append(
+            RESPONSE.struct("ReassignableTopicResponse", name=topic.name, partitions=rows)
+        )
+    # RESPOND
+    yield Respond(request, answer)
+
+
+def result(broker: Broker, topic: str, wanted: Struct) -> Struct:
+    """One partition: moved, or why not."""
+    row = RESPONSE.struct(
+        "ReassignablePartitionResponse",
+        partition_index=wanted.partition_index,
+        error_message=None,
+    )
+    try:
+        check_reassignment(broker, topic, wanted.partition_index, wanted.replicas)
+    except Refused as refused:
+        row.error_code, row.error_message = refused.code, refused.message
+    return row
