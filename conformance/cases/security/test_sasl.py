@@ -111,7 +111,7 @@ def test_a_token_of_plain_that_is_none_is_refused(
 
 
 @case("SEC-02", "SaslAuthenticate", spec="RFC 4616; PlainSaslServer.evaluateResponse",
-      config=SECURED, priority="P1")  # fmt: skip
+      config=SECURED)  # fmt: skip
 def test_nobody_may_act_for_another_user(wire: Wire, examined: Examined, version: int) -> None:
     """PLAIN with an authorization id: the user's own is accepted, another is refused with
     SASL_AUTHENTICATION_FAILED (58)."""
