@@ -20,6 +20,7 @@ from reference_impl.core.storage import StorageError
 from reference_impl.wire import (
     TRANSACTIONAL_BIT,
     ErrorCode,
+    Malformed,
     Record,
     RecordBatch,
     Struct,
@@ -85,9 +86,7 @@ class GroupLog:
         partition = self.partition_of(group_id)
         if not records:
             return partition.log.log_end_offset
-        batch = RecordBatch(
-            [_record(key, value) for key, value in records], base_timestamp=self._broker.now_ms
-        )
+        batch = RecordBatch(_encoded(records), base_timestamp=self._broker.now_ms)
         if writer is not None:
             batch.producer_id, batch.producer_epoch = writer
             batch.attributes = TRANSACTIONAL_BIT
@@ -114,6 +113,14 @@ class GroupLog:
                 continue
             for data in partition.log.batches(partition.log.log_start_offset):
                 yield index, RecordBatch.decode(data)[0]
+
+
+def _encoded(records: Sequence[KeyValue]) -> list[Record]:
+    """Raises Refused for what a request may say, but a record may not: names over 32 kB."""
+    try:
+        return [_record(key, value) for key, value in records]
+    except Malformed as error:
+        raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from None
 
 
 def _record(key: Struct, value: Struct | None) -> Record:

@@ -316,3 +316,33 @@ def test_a_group_is_deleted_with_everything_once_it_is_empty(world: World) -> No
     world.restart()
     assert world.node.broker.groups.groups == {}
     assert world.node.broker.groups.offsets.of("g") == {}
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"subscribed_topic_names": ["t" * 40_000]},
+        {"subscribed_topic_names": None, "subscribed_topic_regex": "x" * 40_000},
+        {"rack_id": "r" * 40_000},
+    ],
+    ids=", ".join,
+)
+def test_what_does_not_fit_into_a_record_is_refused(world: World, wishes: dict[str, Any]) -> None:
+    """Strings of a flexible request may be longer than those of a record's key."""
+    one = Consumer(world, 1, "a", **wishes)
+    answer = one.ask(topic_partitions=[], **one.wishes)
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert "40000 bytes are over the limit" in answer.error_message
+    one = Consumer(world, 1, "a")
+    one.member_id = "m" * 40_000
+    assert one.ask(topic_partitions=[], **one.wishes).error_code == ErrorCode.INVALID_REQUEST
+    assert "g" not in world.node.broker.groups.groups
+
+
+def test_partitions_that_cannot_be_are_ignored(world: World) -> None:
+    one = Consumer(world, 1, "a")
+    one.join()
+    one.owned = {(topic_id(world, "a"), -5), (topic_id(world, "a"), 2**31 - 1)}
+    assert one.heartbeat().error_code == ErrorCode.NONE
+    one.settle()
+    assert len(one.owned) == 4
