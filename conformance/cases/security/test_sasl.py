@@ -19,7 +19,7 @@ from conformance.cases.security.secured_wire import (
 )
 from conformance.connection import ConnectionClosed
 from conformance.examination import Examined
-from conformance.sasl import NEWEST, Scram, authenticate, handshake, log_in, plain, raw_token
+from conformance.sasl import Scram, authenticate, handshake, log_in, plain, raw_token
 from conformance.secured import PASSWORDS, SECURED
 from conformance.wire import Wire, request
 from reference_impl.wire import ErrorCode
@@ -327,16 +327,3 @@ def test_a_raw_token_that_fails_closes_without_a_word(
     token = plain("alice", "wrong")
     connection.send_bytes(len(token).to_bytes(4, "big") + token)
     expect_closed(connection)
-
-
-@case("SEC-02", "SaslAuthenticate", versions=(NEWEST, NEWEST), spec="KIP-103; KIP-651",
-      config=SECURED)  # fmt: skip
-def test_tls_carries_requests_and_sasl(wire: Wire, examined: Examined, version: int) -> None:
-    """On a listener of SSL requests are answered at once; on one of SASL_SSL after SASL."""
-    expect_served(come_in(wire, examined, "TLS"))
-    connection = come_in(wire, examined, "SASL_TLS")
-    answer = log_in(connection, "PLAIN", "bob", PASSWORDS["bob"], version)
-    expect(answer.error_code, ErrorCode.NONE, "error")
-    expect_served(connection)
-    refused = come_in(wire, examined, "SASL_TLS")
-    expect(log_in(refused, "PLAIN", "bob", "wrong", version).error_code, FAILED, "wrong password")
