@@ -254,8 +254,7 @@ class Producer:
     def _admit(self) -> None:
         """Move what waits into the accumulator, in the order in which it came."""
         still_waiting: list[WaitingSend] = []
-        is_full = False
-        for send in self._waiting:
+        for position, send in enumerate(self._waiting):
             topic = self._metadata.topic(send.record.topic)
             if self._kernel.monotonic_ms >= send.deadline_ms:
                 what = "there was no room in buffer.memory" if topic else "its topic is not known"
@@ -264,11 +263,11 @@ class Producer:
                 self._refuse(send, Refusal(topic.error, f"sending to {topic.name}"))
             elif topic is None or not topic.leaders:
                 still_waiting.append(send)
-            elif is_full or not self._accumulator.has_room(estimated_size(send.record)):
-                is_full = True
-                still_waiting.append(send)
-            else:
+            elif self._accumulator.has_room(estimated_size(send.record)):
                 self._accept(send, sorted(topic.leaders))
+            else:
+                still_waiting += self._waiting[position:]  # nobody overtakes; all came later
+                break
         self._waiting = still_waiting
         if still_waiting:
             wait_ms = still_waiting[0].deadline_ms - self._kernel.monotonic_ms

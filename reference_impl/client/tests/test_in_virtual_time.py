@@ -18,6 +18,7 @@ from reference_impl.client.values import (
     RecordMetadata,
     TopicPartition,
 )
+from reference_impl.core.rules import Rules
 
 SEEDS = range(6)
 ALL = frozenset(TopicPartition("t", index) for index in range(3))
@@ -75,6 +76,25 @@ def test_an_idempotent_producer_writes_each_record_once_and_in_order(seed: int) 
     assert offsets <= {(record.partition, record.offset) for record in records}
     retried = Counter(ask.api_key for ask in sender.asked)
     assert retried[18] > 1, "the network lost no connection, so this shows nothing"
+
+
+def test_a_broker_that_forgets_retries_is_found_out() -> None:
+    """Or the test above would show nothing."""
+
+    class ForgetRetries(Rules):
+        def duplicate_of(self, *_: Any) -> None:
+            return None
+
+        def check_sequence(self, *_: Any) -> None:
+            pass
+
+    world = VirtualWorld(1, loss=0.2, rules=ForgetRetries)
+    sender = producer(world, batch_size=200, linger_ms=1)
+    for number in range(100):
+        sender.call(calls.Send(ProducerRecord("t", b"%d" % number, partition=0)))
+        world.run_for(1)
+    sender.do(calls.Flush())
+    assert len(values(read_all(world), 0)) > 100
 
 
 @pytest.mark.parametrize("seed", SEEDS)
