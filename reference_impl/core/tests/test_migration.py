@@ -282,3 +282,35 @@ def test_a_member_that_does_not_know_the_chosen_protocol_is_upgraded_by_one_of_i
     assert classic_group(world).is_subscribed_to("a")
     Consumer(world, 3, "a").join()
     assert len(group_in(world).members) == 3
+
+
+def records_in_log(world: World) -> int:
+    """How many records the log of the groups has."""
+    return sum(len(batch.records) for _, batch in world.node.broker.groups.log.replay())
+
+
+def test_a_group_that_changed_its_kind_survives_compaction() -> None:
+    """What is left of the older kind must not come back when the log was cleaned."""
+    world = new_world(
+        log_roll_ms="1000",
+        log_cleaner_min_cleanable_ratio="0.01",
+        offsets_topic_num_partitions="1",
+    )
+    for _ in range(3):
+        old, new = both(world)
+        new.leave()
+        old.rejoin()
+        old.fetch_assignment({old.member_id: all_of_a([0, 1, 2, 3])})
+        old.leave()
+        world.wait(1500)
+    old, new = both(world)
+    before = kept(group_in(world))
+    written = records_in_log(world)
+    for _ in range(8):
+        world.wait(5000)
+        assert old.heartbeat() == ErrorCode.NONE
+        assert new.heartbeat().error_code == ErrorCode.NONE
+    assert records_in_log(world) < written
+    world.kill()
+    assert kept(group_in(world)) == before
+    assert old.heartbeat() == ErrorCode.NONE
