@@ -170,7 +170,7 @@ def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
     """Wait until no transaction is open in a partition: the markers are written."""
     eventually(
         lambda: wire.fetch(topic, 0, partition=partition, isolation_level=READ_COMMITTED),
-        lambda p: p.last_stable_offset == p.high_watermark,
+        lambda p: p.error_code == 0 and p.last_stable_offset == p.high_watermark,
         f"the transactions in {topic.name} end",
     )
 

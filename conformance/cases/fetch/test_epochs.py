@@ -9,12 +9,9 @@ from conformance.cases.fetch.test_fetch import filled
 from conformance.cases.list_offsets.test_delete_records import epoch_end
 from conformance.cases.list_offsets.test_list_offsets import LATEST, list_offset
 from conformance.examination import Examined
+from conformance.restarts import leader_epochs, restarting
 from conformance.wire import Topic, Wire, batch
 from reference_impl.wire import ErrorCode
-
-
-def leader_epoch(wire: Wire, topic: Topic) -> int:
-    return int(wire.topic_metadata(topic.name).partitions[0].leader_epoch)
 
 
 @dataclass
@@ -29,12 +26,11 @@ class TwoEpochs:
     def made(wire: Wire, examined: Examined) -> TwoEpochs:
         """A kill and restart of the leader is a new leadership."""
         topic = filled(wire, [b"a", b"b"], [b"c"])
-        old = leader_epoch(wire, topic)
-        examined.kill_and_restart()
-        wire.forget_connections()
-        wire.wait_for_topic(topic.name, 1)
+        (old,) = leader_epochs(wire, topic)
+        with restarting(wire, topic):
+            examined.kill_and_restart()
         expect(wire.produce(topic, batch(b"d", b"e").encode()).error_code, 0, "produce error")
-        new = leader_epoch(wire, topic)
+        (new,) = leader_epochs(wire, topic)
         expect_that(new > old, "leader epoch after the restart", f"> {old}", new)
         return TwoEpochs(topic, old, new)
 
@@ -82,7 +78,7 @@ def test_a_diverging_reader_is_told_where(wire: Wire, version: int) -> None:
     that epoch and its end in diverging_epoch, and no records; one that does not diverge is
     served."""
     topic = filled(wire, [b"a", b"b"], [b"c"])
-    epoch = leader_epoch(wire, topic)
+    (epoch,) = leader_epochs(wire, topic)
     ahead = wire.fetch(topic, 10, version, last_fetched_epoch=epoch)
     expect((ahead.error_code, ahead.diverging_epoch.epoch, ahead.diverging_epoch.end_offset),
            (0, epoch, 3), "(error, epoch, end)")  # fmt: skip

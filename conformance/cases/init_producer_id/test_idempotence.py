@@ -8,6 +8,7 @@ from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_delete_records import delete_records
 from conformance.examination import Examined
 from conformance.producers import described_producers
+from conformance.restarts import restarting
 from conformance.variants import SHORT_LIVED
 from conformance.wire import Topic, Wire, batch, eventually
 from reference_impl.wire import ErrorCode, Struct
@@ -182,15 +183,9 @@ def test_a_retry_is_known_after_a_restart(wire: Wire, version: int, examined: Ex
     producer = Producer.new(wire, version)
     producer.accept(0)
     first = producer.accept(1, 2)
-    examined.kill_and_restart()
-    wire.forget_connections()
-    wire.wait_for_topic(producer.topic.name, 1)
-    answer = eventually(
-        lambda: producer.send(1, 2),
-        lambda a: a.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                                       ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        "the partition has a leader again",
-    )  # fmt: skip
+    with restarting(wire, producer.topic):
+        examined.kill_and_restart()
+    answer = producer.send(1, 2)
     expect((answer.error_code, answer.base_offset), (ErrorCode.NONE, first), "(error, base offset)")
     expect(wire.end_offset(producer.topic), 3, "end offset")
 

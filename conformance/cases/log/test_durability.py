@@ -10,15 +10,10 @@ from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_list_offsets import list_offset
 from conformance.cases.log.segments import ROLLING, STEP_MS, now_ms, write
 from conformance.examination import Examined
-from conformance.wire import Topic, Wire, batch
+from conformance.restarts import restarting
+from conformance.wire import Wire, batch
 
 FIRST_SEGMENT = "0" * 20 + ".log"
-
-
-def restarted(wire: Wire, topic: Topic) -> None:
-    """Connect anew, once the topic can be read again."""
-    wire.forget_connections()
-    wire.wait_for_topic(topic.name, topic.partitions)
 
 
 @case("LOG-10", "ListOffsets", versions=(1, 11), spec="KIP-33; class TimeIndex", priority="P1")
@@ -50,11 +45,11 @@ def test_what_is_acknowledged_outlives_the_process(
     base = now_ms() - 100 * STEP_MS
     for number in range(6):
         write(wire, topic, (b"k", b"%d" % number), at_ms=base + number * STEP_MS)
-    if clean:
-        examined.stop_and_restart()
-    else:
-        examined.kill_and_restart()
-    restarted(wire, topic)
+    with restarting(wire, topic):
+        if clean:
+            examined.stop_and_restart()
+        else:
+            examined.kill_and_restart()
     expect(wire.end_offset(topic), 6, "high watermark")
     expect(wire.values(topic), [b"%d" % n for n in range(6)], "records")
     answer = wire.produce(topic, batch(b"next").encode(), version)
@@ -90,8 +85,8 @@ def test_a_torn_tail_is_cut_off(
         with log.open("ab") as file:
             file.write(damage(torn))
 
-    examined.kill_and_restart(tear)
-    restarted(wire, topic)
+    with restarting(wire, topic):
+        examined.kill_and_restart(tear)
     expect(wire.end_offset(topic), 2, "high watermark")
     expect(wire.values(topic), [b"a", b"b"], "records")
     answer = wire.produce(topic, batch(b"c").encode(), version)

@@ -8,6 +8,7 @@ from conformance.cases.transactions.offsets import commit_in_transaction
 from conformance.cases.transactions.test_admin import described
 from conformance.examination import Examined
 from conformance.members import NOT_YET, TRANSACTION, coordinator
+from conformance.restarts import restarting
 from conformance.transactions import (
     READ_COMMITTED,
     Producer,
@@ -19,14 +20,6 @@ from conformance.wire import Topic, Wire, eventually, request
 from reference_impl.wire import TRANSACTIONAL_BIT, ControlRecordType, ErrorCode, control_type
 
 MANY = 20
-
-
-def restarted(wire: Wire, examined: Examined, *topics: Topic) -> None:
-    """Kill and start again; returns once the topics can be read."""
-    examined.kill_and_restart()
-    wire.forget_connections()
-    for topic in topics:
-        wire.wait_for_topic(topic.name, topic.partitions)
 
 
 def reconnected(producer: Producer) -> None:
@@ -44,20 +37,19 @@ def test_a_coordinator_that_loads_asks_for_patience(
     says so (14, 15 or 16), never that it knows nothing of the transaction; then it commits it."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"before")
-    examined.kill_and_restart()
-    wire.forget_connections()
+    describe = wire.version("DescribeTransactions")
+    with restarting(wire, topic):
+        examined.kill_and_restart()
+        wire.forget_connections()
+        reconnected(producer)
+        found = eventually(
+            lambda: described(producer, describe),
+            lambda answer: answer.error_code not in NOT_YET,
+            "the coordinator has loaded",
+        )
+        expect((found.error_code, found.transaction_state), (0, "Ongoing"), "first other answer")
     reconnected(producer)
-    body = request(
-        "EndTxn", transactional_id=producer.transactional_id, committed=True,
-        producer_id=producer.producer_id, producer_epoch=producer.epoch,
-    )  # fmt: skip
-    error = eventually(
-        lambda: producer.connection.call("EndTxn", version, body).error_code,
-        lambda code: code not in NOT_YET,
-        "the coordinator has loaded",
-    )
-    expect(error, {ErrorCode.NONE, ErrorCode.CONCURRENT_TRANSACTIONS}, "first other error")
-    wire.wait_for_topic(topic.name, 1)
+    expect(producer.try_to_end(True, version).error_code, ErrorCode.NONE, "EndTxn error")
     wait_until_ended(wire, topic)
     expect(committed_values(wire, topic), [b"before"], "committed records")
 
@@ -81,7 +73,8 @@ def test_what_is_decided_is_not_undone_by_a_kill(
     body = request("EndTxn", committed=True, **fields)
     answer = producer.connection.call("EndTxn", version, body)
     expect(answer.error_code, ErrorCode.NONE, "EndTxn error")
-    restarted(wire, examined, topic)
+    with restarting(wire, topic):
+        examined.kill_and_restart()
     reconnected(producer)
     eventually(lambda: described(producer, wire.version("DescribeTransactions")).transaction_state,
                lambda state: state == "CompleteCommit", "the commit is complete")  # fmt: skip
@@ -136,7 +129,8 @@ def test_consume_transform_produce_is_exactly_once(
         processor = Producer.ready(wire, name)
         _process(processor, source, sink, group, version, dies_after)
         if broker_dies:
-            restarted(wire, examined, source, sink)
+            with restarting(wire, source, sink):
+                examined.kill_and_restart()
     wait_until_ended(wire, sink)
     expect(committed_values(wire, sink), [b"<%s>" % value for value in inputs], "output")
 
