@@ -134,9 +134,11 @@ class Broker:
         for topic_id, topic in before.items():
             if topic_id not in self.image.topics_by_id:
                 self._forget_topic(topic)
-        for record in records:
-            topic_now = self._topic_named_in(record)
-            if topic_now is not None:
+        # Each topic once, however many of its partitions are new.
+        for topic_id in dict.fromkeys(
+            record.topic_id for record in records if type(record).__name__ == "PartitionRecord"
+        ):
+            if (topic_now := self.image.topics_by_id.get(topic_id)) is not None:
                 self.replicas.open_topic(topic_now, self.now_ms)
         if self.image.topics_by_id.keys() - before.keys():
             self.groups.topics_were_created()
@@ -157,11 +159,6 @@ class Broker:
             self.image.configs_of_broker(ALL_BROKERS),
             self.image.configs_of_broker(str(self.node_id)),
         )
-
-    def _topic_named_in(self, record: Struct) -> TopicImage | None:
-        if type(record).__name__ != "PartitionRecord":
-            return None
-        return self.image.topics_by_id.get(record.topic_id)
 
     def _forget_topic(self, topic: TopicImage) -> None:
         self.replicas.delete_topic(topic)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
 from reference_impl.core.security.permissions import DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.states import State
 from reference_impl.core.transactions.transaction import Transaction
@@ -25,8 +25,8 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
     # VALIDATE
     # [New in v2: KIP-1152]
     try:
-        pattern = re.compile(body.transactional_id_pattern or ".*", re.DOTALL)
-    except re.error:
+        pattern = TopicRegex.compile(body.transactional_id_pattern or ".*")
+    except BadRegex:
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION))
         return
     # DEDUPLICATE, APPLY: reading changes nothing.
@@ -41,7 +41,7 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
     for transaction in broker.transactions.transactions.values():
         if (
             passes(transaction, body, broker.now_ms)
-            and pattern.fullmatch(transaction.transactional_id)
+            and pattern.matches(transaction.transactional_id)
             and broker.access.may(request, DESCRIBE_TRANSACTIONAL_ID, transaction.transactional_id)
         ):
             answer.transaction_states.append(
