@@ -97,6 +97,8 @@ def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
 def entries_for_all_brokers(broker: Broker) -> Iterator[ConfigEntry]:
     """What was set for all brokers while they ran, and nothing else."""
     for name, value in sorted(broker.image.configs_of_broker(ALL_BROKERS).items()):
+        if name not in BROKER_CONFIGS:
+            continue  # set by another Kafka, of which this is the data directory
         synonym = Synonym(name, value, ConfigSource.ALL_BROKERS)
         yield ConfigEntry(BROKER_CONFIGS[name], value, (synonym,), name not in DYNAMIC)
 

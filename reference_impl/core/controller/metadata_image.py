@@ -100,7 +100,8 @@ class MetadataImage:
 
     def _config(self, record: Struct) -> None:
         if record.resource_type == TOPIC_RESOURCE:
-            configs = self.topics[record.resource_name].configs
+            topic = self.topics.get(record.resource_name)
+            configs = {} if topic is None else topic.configs
         elif record.resource_type == BROKER_RESOURCE:
             configs = self._broker_configs.setdefault(record.resource_name, {})
         elif record.resource_type == GROUP_RESOURCE:

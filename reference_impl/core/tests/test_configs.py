@@ -10,6 +10,7 @@ from reference_impl.core.broker_configs import BROKER_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_entries import ConfigSource
 from reference_impl.core.group_configs import GROUP_CONFIGS
+from reference_impl.core.controller.records import config_record
 from reference_impl.core.tests.world import World
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
@@ -159,6 +160,17 @@ def test_a_replacement_takes_away_what_it_does_not_name() -> None:
     assert world.node.broker.image.topics["t"].configs == {"retention.ms": "5000"}
     answer = world.call(ApiKey.ALTER_CONFIGS, 2, resources=[resource, resource])
     assert [r.error_code for r in answer.responses] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+def test_keys_that_another_kafka_has_set_do_no_harm() -> None:
+    world = World()
+    world.node.broker.publish_configs(
+        [config_record(BROKER, "", "leader.replication.throttled.rate", "1")]
+    )
+    for _ in range(2):
+        assert describe(world, BROKER, "", "leader.replication.throttled.rate") is None
+        assert shown(world, BROKER, "1", KEY)[0] == "1048588"
+        world.kill()
 
 
 def test_a_password_is_never_told() -> None:
