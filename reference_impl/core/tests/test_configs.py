@@ -9,8 +9,8 @@ import pytest
 from reference_impl.core.broker_configs import BROKER_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_entries import ConfigSource
-from reference_impl.core.group_configs import GROUP_CONFIGS
 from reference_impl.core.controller.records import config_record
+from reference_impl.core.group_configs import GROUP_CONFIGS
 from reference_impl.core.tests.world import World
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
