@@ -1,0 +1,46 @@
+"""Which topics a member of a consumer group may subscribe to. GRP8-29.
+
+Source: KIP-848, ConsumerGroupHeartbeat API; KafkaApis.handleConsumerGroupHeartbeat.
+"""
+
+from __future__ import annotations
+
+from conformance.case import case, expect
+from conformance.consumer_members import ConsumerMember, settle
+from conformance.controlled import CONTROLLED, Guest
+from conformance.wire import Wire
+from reference_impl.wire import ErrorCode
+from reference_impl.wire.acls import AclOperation, ResourceType
+
+SPEC = "KIP-848, ConsumerGroupHeartbeat API; KafkaApis.handleConsumerGroupHeartbeat"
+
+
+@case("GRP8-29", "ConsumerGroupHeartbeat", spec=SPEC, priority="P2", config=CONTROLLED)
+def test_a_hidden_topic_is_not_subscribed_to(wire: Wire, version: int, alice: Guest) -> None:
+    """A member that names a topic which it may not DESCRIBE gets TOPIC_AUTHORIZATION_FAILED (29),
+    one that may not READ the group GROUP_AUTHORIZATION_FAILED (30); with both it joins."""
+    topic = wire.create_topic(2)
+    member = ConsumerMember.of(wire, topic, version=version)
+    member.connection = alice.connection
+    refusal = member.try_to_join()
+    expect(refusal.error_code, ErrorCode.GROUP_AUTHORIZATION_FAILED, "error without the group")
+    alice.may(AclOperation.READ, ResourceType.GROUP, member.group)
+    refusal = member.try_to_join()
+    expect(refusal.error_code, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error without the topic")
+    alice.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
+    member.join()
+    settle(member)
+
+
+@case("GRP8-29", "ConsumerGroupHeartbeat", versions=(1, 1), spec=SPEC, priority="P2",
+      config=CONTROLLED)  # fmt: skip
+def test_a_regex_does_not_find_hidden_topics(wire: Wire, version: int, alice: Guest) -> None:
+    """A regular expression gives a member those matching topics alone which it may DESCRIBE."""
+    prefix = wire.new_name("regex")
+    shown, _hidden = (wire.create_topic(name=f"{prefix}-{suffix}") for suffix in ("a", "b"))
+    member = ConsumerMember.of(wire, shown, version=version, regex=f"{prefix}-.")
+    member.connection = alice.connection
+    alice.may(AclOperation.READ, ResourceType.GROUP, member.group)
+    alice.may(AclOperation.DESCRIBE, ResourceType.TOPIC, shown.name)
+    member.join(subscribed_topic_names=None)
+    settle(member)
