@@ -46,13 +46,13 @@ class Acl:
     def from_record(cls, record: Struct) -> Acl:
         """An entry of the metadata log."""
         return cls(
-            ResourceType(record.resource_type),
+            named(ResourceType, record.resource_type),
             record.resource_name,
-            PatternType(record.pattern_type),
+            named(PatternType, record.pattern_type),
             record.principal,
             record.host,
-            AclOperation(record.operation),
-            AclPermissionType(record.permission_type),
+            named(AclOperation, record.operation),
+            named(AclPermissionType, record.permission_type),
         )
 
     def to_record(self, id: UUID) -> Struct:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from reference_impl.core.broker_configs import STANDARD_AUTHORIZER, BrokerConfig
 from reference_impl.core.config_keys import BadConfig
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Struct, definition, request_definition
 from reference_impl.wire.acls import AclOperation, AclPermissionType, PatternType, ResourceType
 
 ADMIN, ALICE, BOB = 1, 2, 3
@@ -205,3 +206,27 @@ def test_a_super_user_that_is_no_principal_stops_the_broker() -> None:
 def test_another_authorizer_stops_the_broker() -> None:
     with pytest.raises(BadConfig, match=r"authorizer\.class\.name"):
         BrokerConfig.of({"authorizer.class.name": "com.example.Mine"})
+
+
+def test_an_entry_of_a_newer_kafka_is_kept_and_allows_nothing() -> None:
+    """Its operation is not known here; so it is none that anybody is asked for."""
+    world = controlled()
+    record = definition("AccessControlEntryRecord").new(
+        id=UUID(int=1),
+        resource_type=ResourceType.TOPIC,
+        resource_name="orders",
+        pattern_type=PatternType.LITERAL,
+        principal="User:alice",
+        host="*",
+        operation=99,
+        permission_type=AclPermissionType.ALLOW,
+    )
+    world.node.broker.publish([record])
+    world.restart()
+    sign_in(world)
+    assert names(world) == ["orders"]
+    access = world.node.broker.access
+    assert access.authorizer is not None
+    assert not access.authorizer.allows(
+        "User:alice", "1.2.3.4", AclOperation.READ, ResourceType.TOPIC, "orders"
+    )
