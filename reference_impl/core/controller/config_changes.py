@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from reference_impl.core.broker import Broker
 
 
+ID_DIGITS_MAX = 10
+"""Of a 32-bit number."""
+
+
 @dataclass(frozen=True)
 class Configured:
     """A resource whose configuration may be changed, and what is set for it now."""
@@ -117,7 +121,7 @@ def _group(broker: Broker, name: str) -> Configured:
 
 def check_own_id(broker: Broker, name: str) -> None:
     """Raise Refused unless this names the broker that is asked."""
-    if not name.isdecimal():
+    if not name.isdecimal() or len(name) > ID_DIGITS_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != broker.node_id:
         raise Refused(

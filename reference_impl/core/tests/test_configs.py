@@ -120,8 +120,9 @@ def test_of_one_setting_in_several_units_the_finest_goes_before() -> None:
         ("1", (KEY, "1", APPEND), ErrorCode.INVALID_CONFIG),
         ("2", (KEY, "1", SET), ErrorCode.INVALID_REQUEST),
         ("one", (KEY, "1", SET), ErrorCode.INVALID_REQUEST),
+        ("9" * 5000, (KEY, "1", SET), ErrorCode.INVALID_REQUEST),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:30],
 )
 def test_what_a_running_broker_cannot_change_is_refused(
     name: str, row: tuple[str, str | None, int], code: ErrorCode
