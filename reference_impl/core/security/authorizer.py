@@ -55,11 +55,10 @@ class Authorizer:
             is_covered = True
             if not acl.is_about(principal, host):
                 continue
-            if acl.permission is AclPermissionType.DENY:
-                if acl.operation in (operation, AclOperation.ALL):
-                    return False
-            elif permits(acl, operation):
-                is_allowed = True
+            if acl.permission is AclPermissionType.ALLOW:
+                is_allowed = is_allowed or permits(acl, operation)
+            elif acl.operation in (operation, AclOperation.ALL):
+                return False
         return is_allowed or (not is_covered and self.allows_if_no_acl_found)
 
     def allows_somewhere(
