@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
@@ -49,8 +49,6 @@ class Broker:
         self._log = (data.parent / "broker.err").open(encoding="utf-8", errors="replace")
         self._data = str(data.resolve())
         self._unfinished = ""
-        self.lines_logged = 0
-        self.closes_logged = 0
         with self.client() as client:
             self.served = advertised(client)
 
@@ -66,12 +64,7 @@ class Broker:
         """What was logged since the last call; raises Violation for what may never be logged."""
         text = self._unfinished + self._log.read()
         *lines, self._unfinished = text.split("\n")
-        self.lines_logged += len(lines)
-        for line in lines:
-            if not A_RECORD.match(line) or any(words in line for words in NEVER):
-                following = "\n    ".join(lines[lines.index(line) :][:80])
-                raise Violation(f"the broker's log has\n    {following}")
-            self.closes_logged += " closed: " in line
+        check_lines(lines)
         return lines
 
     def logged(self, until: Callable[[list[str]], bool]) -> bool:
@@ -110,6 +103,14 @@ class Broker:
         """End it; the log keeps everything."""
         self.process.__exit__(None, None, None)
         self._log.close()
+
+
+def check_lines(lines: Sequence[str]) -> None:
+    """Raise Violation at the first line that is no record of the log, or one of an error."""
+    for number, line in enumerate(lines):
+        if not A_RECORD.match(line) or any(words in line for words in NEVER):
+            following = "\n    ".join(lines[number : number + 80])
+            raise Violation(f"the broker's log has\n    {following}")
 
 
 def advertised(client: RawClient) -> dict[int, range]:

@@ -19,7 +19,7 @@ from reference_impl.core.tests.world import World
 from reference_impl.host.serve import CANNOT_START
 from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode
 
-SEEDS = range(120)
+SEEDS = range(60)
 RECORDS = [str(number) for number in range(60)]
 DERIVED = (".index", ".timeindex", ".txnindex", ".snapshot", "leader-epoch-checkpoint")
 """Files that the log itself can give back."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
+from reference_impl.tests.fuzz.broker import Violation, check_lines
 from reference_impl.tests.fuzz.frames import Frames
 from reference_impl.tests.fuzz.judge import MAY_WAIT
 from reference_impl.tests.fuzz.run import fuzz
@@ -20,6 +23,24 @@ def test_a_minute_of_fuzz_leaves_the_broker_as_it_was() -> None:
     assert outcome.records_verified > 100, outcome.summary
     assert outcome.requests > 1000, outcome.summary
     assert outcome.apis_unanswered <= {int(api) for api in MAY_WAIT}, outcome.summary
+
+
+GOOD = "2026-11-21 03:12:42,123 INFO connection 7 from /127.0.0.1 closed: size -1"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Traceback (most recent call last):",
+        "",
+        "2026-11-21 03:12:42,123 ERROR Exception in callback",
+        "2026-11-21 03:12:42,123 INFO connection 7 closed: internal error",
+    ],
+)
+def test_a_line_that_no_sound_broker_logs_is_noticed(line: str) -> None:
+    check_lines([GOOD, GOOD])
+    with pytest.raises(Violation):
+        check_lines([GOOD, line, GOOD])
 
 
 def drawn(seed: int) -> list[bytes]:
