@@ -52,6 +52,11 @@ def calls(bootstrap: str, folder: Path) -> Iterator[Call]:
         "receive", "VerifiableConsumer", *verifiable, "--group-id", group[1], "--max-messages",
         str(COUNT), "--reset-policy", "earliest",
     )  # fmt: skip
+    yield call(
+        "receive-anew", "VerifiableConsumer", *verifiable, "--group-id", "tools-new",
+        "--max-messages", str(COUNT), "--reset-policy", "earliest", "--group-protocol", "consumer",
+        "--group-remote-assignor", "range",
+    )  # fmt: skip
     yield call("groups", "consumer.group.ConsumerGroupCommand", "--list")
     yield call("lag", "consumer.group.ConsumerGroupCommand", "--describe", *group)
     yield call(
@@ -66,6 +71,8 @@ def calls(bootstrap: str, folder: Path) -> Iterator[Call]:
     )  # fmt: skip
     yield call("directories", "LogDirsCommand", "--describe", "--topic-list", TOPIC)
     yield call("transactions", "TransactionsCommand", "list")
+    yield call("state", "consumer.group.ConsumerGroupCommand", "--describe", "--state",
+               "--group", "tools-new")  # fmt: skip
     yield call("versions", "BrokerApiVersionsCommand")
     yield call("delete", "TopicCommand", "--delete", *topic)
     yield call("list", "TopicCommand", "--list")
@@ -94,7 +101,7 @@ def of_the_cluster(server: tuple[str, ...], topic: tuple[str, ...]) -> Iterator[
 
 
 def measured(bootstrap: str) -> Iterator[Call]:
-    """The two tools that measure, the producer with transactions."""
+    """The tools that measure, the producer with transactions, and the copier."""
     options = ("--bootstrap-server", bootstrap, "--topic", "tools-perf")
     yield Call("create-perf", TOOLS + "TopicCommand", (*options, "--create", "--partitions", "1"))
     yield Call(
@@ -106,6 +113,11 @@ def measured(bootstrap: str) -> Iterator[Call]:
         "consume-perf", TOOLS + "ConsumerPerformance",
         (*options, "--num-records", "2000", "--timeout", "20000", "--command-property",
          "isolation.level=read_committed"),
+    )  # fmt: skip
+    yield Call(
+        "latency", TOOLS + "EndToEndLatency",
+        ("--bootstrap-server", bootstrap, "--topic", "tools-latency", "--num-records", "20",
+         "--producer-acks", "all", "--record-size", "100"),
     )  # fmt: skip
     copier = (
         "--broker-list", bootstrap, "--transactional-id", "tools-copier", "--input-topic",
@@ -174,21 +186,24 @@ def test_verifiable_consumer_receives_what_the_verifiable_producer_sent(
     # The producer returns before its last acknowledgements, which another's output then has.
     acknowledged = events(said.values(), "producer_send_success")
     assert sorted(int(each["value"]) for each in acknowledged) == list(range(COUNT))
-    received = events([said["receive"]], "records_consumed")
-    assert sum(each["count"] for each in received) == COUNT
+    for protocol in ("receive", "receive-anew"):
+        received = events([said[protocol]], "records_consumed")
+        assert sum(each["count"] for each in received) == COUNT, protocol
 
 
 def test_group_command_lists_describes_resets_and_deletes(said: dict[str, Said]) -> None:
-    assert {"tools-console", "tools-verifiable"} <= set(said["groups"].lines())
+    assert {"tools-console", "tools-verifiable", "tools-new"} <= set(said["groups"].lines())
+    (state,) = (line.split() for line in said["state"].lines() if line.startswith("tools-new"))
+    assert state[-2:] == ["Empty", "0"], said["state"].text
     rows = [line.split() for line in said["lag"].lines() if line.startswith("tools-verifiable")]
     reached, behind = (sum(int(row[column]) for row in rows) for column in (3, 5))
     assert (reached, behind) == (COUNT, 0), said["lag"].text
     reset = [line.split() for line in said["reset"].lines() if line.startswith("tools-verifiable")]
     assert [row[-1] for row in reset] == ["0", "0"]
     assert "was successful" in said["forget"].text
-    remaining = [line.split()[0] for line in said["all-groups"].lines()]
-    assert "tools-console" in remaining
-    assert "tools-verifiable" not in remaining
+    types = {line.split()[0]: line.split()[1] for line in said["all-groups"].lines() if " " in line}
+    assert (types["tools-console"], types["tools-new"]) == ("Classic", "Consumer")
+    assert "tools-verifiable" not in types
 
 
 def test_the_measuring_tools_produce_consume_and_copy_in_transactions(
