@@ -24,7 +24,7 @@ class Conversation:
         """`ask`, with the fields of the request at hand."""
         return self.ask(api, version, request_definition(api).new(**fields))
 
-    def create_topic(self, name: str, partitions: int = 1, **configs: str) -> Any:
+    def create_topic(self, name: str, partitions: int = 1, /, **configs: str) -> Any:
         """Make a topic; returns its id. Configs have `_` for `.`."""
         of = request_definition(ApiKey.CREATE_TOPICS)
         rows = [
