@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LONG = 63
+"""As `shift_max`: a number of 64 bits."""
+
 
 class BadRecords(Exception):
     """The records of a batch contradict its header or themselves."""
@@ -24,8 +27,8 @@ class Walk:
     all_have_keys: bool
 
 
-def varlong(data: bytes, position: int) -> tuple[int, int]:
-    """A zigzag number of at most 10 bytes (ByteUtils.readVarlong)."""
+def varint(data: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
+    """A zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint, readVarlong)."""
     value = shift = 0
     while True:
         byte = data[position]
@@ -34,8 +37,8 @@ def varlong(data: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), position
         shift += 7
-        if shift > 63:
-            raise BadRecords("a varint is longer than ten bytes")
+        if shift > shift_max:
+            raise BadRecords(f"a varint is longer than {shift_max // 7 + 1} bytes")
 
 
 def walk_records(data: bytes, count: int) -> Walk:
@@ -56,7 +59,7 @@ def _walk(data: bytes, count: int) -> Walk:
         if byte < 0x80:
             size, position = (byte >> 1) ^ -(byte & 1), position + 1
         else:
-            size, position = varlong(data, position)
+            size, position = varint(data, position)
         end = position + size
         if size < 0 or end > limit:
             raise BadRecords(f"record {index} has size {size}, which does not fit into the batch")
@@ -64,23 +67,26 @@ def _walk(data: bytes, count: int) -> Walk:
         if byte < 0x80:
             timestamp, position = (byte >> 1) ^ -(byte & 1), position + 2
         else:
-            timestamp, position = varlong(data, position + 1)
+            timestamp, position = varint(data, position + 1, LONG)
         high = max(high, timestamp)
         if timestamp < low or index == 0:
             low = timestamp
             if index == 0:
                 high = timestamp
-        offset, position = varlong(data, position)
+        offset, position = varint(data, position)
         if offset != index:
             consecutive = False
-        key_size, position = varlong(data, position)
-        if key_size < 0:
-            keys = False
-        else:
+        key_size, position = varint(data, position)
+        if key_size >= 0:
             position += key_size
-        value_size, position = varlong(data, position)
+        else:
+            keys = False
+            _check_null(key_size, index)
+        value_size, position = varint(data, position)
         if value_size > 0:
             position += value_size
+        elif value_size:
+            _check_null(value_size, index)
         if position > end:
             raise BadRecords(f"record {index} has a key or value that runs past its end")
         if data[position]:
@@ -94,18 +100,26 @@ def _walk(data: bytes, count: int) -> Walk:
     return Walk(low, high, consecutive, keys)
 
 
+def _check_null(size: int, index: int) -> None:
+    """Java's reader takes every negative length for null; no client writes another than -1."""
+    if size != -1:
+        raise BadRecords(f"record {index} has the negative length {size}")
+
+
 def _skip_headers(data: bytes, position: int, index: int) -> int:
     """KIP-82: the key of a header must not be null, its value may be."""
-    count, position = varlong(data, position)
+    count, position = varint(data, position)
     if count < 0 or count > len(data) - position:
         raise BadRecords(f"record {index} claims {count} headers")
     for _ in range(count):
-        key_size, position = varlong(data, position)
+        key_size, position = varint(data, position)
         if key_size < 0:
             raise BadRecords(f"record {index} has a header whose key is null")
-        value_size, position = varlong(data, position + key_size)
+        value_size, position = varint(data, position + key_size)
         if value_size > 0:
             position += value_size
+        elif value_size:
+            _check_null(value_size, index)
     return position
 
 
@@ -114,10 +128,10 @@ def timestamps_and_keys(data: bytes, count: int) -> list[tuple[int, bool]]:
     found = []
     position = 0
     for _ in range(count):
-        size, position = varlong(data, position)
-        timestamp, inner = varlong(data, position + 1)
-        _, inner = varlong(data, inner)
-        key_size, _ = varlong(data, inner)
+        size, position = varint(data, position)
+        timestamp, inner = varint(data, position + 1, LONG)
+        _, inner = varint(data, inner)
+        key_size, _ = varint(data, inner)
         found.append((timestamp, key_size >= 0))
         position += size
     return found
