@@ -95,7 +95,8 @@ def with_places(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partition, offset, value -> the marker that ended the record's transaction, from raw reads.
+    """Partition, offset, value -> the marker that ended the record's transaction, from raw reads,
+    and the first read that shows it.
 
     It is the next control record of the same producer id. Only within one read operation: between
     two of them a marker may have gone unread. (A producer id writes one transaction at a time, and
@@ -109,9 +110,13 @@ def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .filter(pl.col("control").is_null() & pl.col("marker").is_not_null())
         .group_by(*KEY, "offset", "value")
-        .agg(marker=pl.col("marker").first(), markers=pl.col("marker").n_unique())
+        .agg(
+            marker=pl.col("marker").first(),
+            markers=pl.col("marker").n_unique(),
+            op_id=pl.col("op_id").min(),
+        )
         .filter(pl.col("markers") == 1)
-        .select(*KEY, "offset", "value", "marker")
+        .select(*KEY, "offset", "value", "marker", "op_id")
     )
 
 
@@ -171,8 +176,10 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
     The joins are done on the few columns that matter, in the order of the rows.
     """
     rows = events.lazy().with_row_index("row")
-    markers = markers_of_records(rows).with_columns(
-        pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED})
+    markers = (
+        markers_of_records(rows)
+        .drop("op_id")
+        .with_columns(pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED}))
     )
     by_value = markers.group_by(*KEY, "value").agg(
         marker_of_value=pl.col("marker").first(), n=pl.col("marker").n_unique()

@@ -19,6 +19,7 @@ from linearizability.checkers.phantom_records import PhantomRecords
 from linearizability.checkers.poll_order import PollOrder
 from linearizability.checkers.poll_skips import PollSkips
 from linearizability.checkers.producer_order import ProducerOrder
+from linearizability.checkers.torn_transactions import TornTransactions
 from linearizability.checkers.unseen_writes import UnseenWrites
 
 __all__ = ["CHECKERS", "Checker", "Needs", "Scope", "markdown_table"]
@@ -41,6 +42,7 @@ CHECKERS: Mapping[str, Checker] = {
         GroupDelivery(),
         ExactlyOnce(),
         LeaderEpochs(),
+        TornTransactions(),
     )
 }
 

@@ -36,6 +36,9 @@ class Scope(Enum):
 
     PARTITION = ("topic", "topic_id", "partition")
     VALUE = ("value",)
+    TRANSACTION = ("txn",)
+    """Its rows are not events but what the partitions tell of transactions
+    (`transaction_evidence`)."""
 
     @property
     def columns(self) -> list[str]:
@@ -43,10 +46,10 @@ class Scope(Enum):
 
     @property
     def rows(self) -> pl.Expr:
-        """The rows of a history that belong to some scope of this kind."""
-        if self is Scope.PARTITION:
-            return pl.col("topic").is_not_null()
-        return IS_SEND | HAS_RECORD
+        """The rows of a history that belong to some scope of this kind, or decide about it."""
+        if self is Scope.VALUE:
+            return IS_SEND | HAS_RECORD
+        return pl.col("topic").is_not_null()
 
 
 class Needs(Enum):

@@ -7,9 +7,9 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.checkers.poll_order import steps
 from linearizability.inferred_log import VISIBLE_COMMITTED, at_or_above_log_start, inferred_log
 from linearizability.ingest import IS_DATA, KEY
+from linearizability.readers import steps
 
 READ_UNCOMMITTED = "read_uncommitted"
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.engine.opinion import idle_in, judge, opinions
+from linearizability.engine.opinion import frame_of, idle_in, judge, opinions
 from linearizability.ingest import resolved
 from linearizability.verdict import CheckerVerdict
 
@@ -23,7 +23,7 @@ def run(history: pl.LazyFrame, checkers: Sequence[str] = tuple(CHECKERS)) -> lis
         failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
         return opinions(judge(_nothing(), Scope.PARTITION, ()), checkers, failed)
     idle = idle_in(events, checkers)
-    pieces = [judge(events.filter(scope.rows), scope, checkers, idle) for scope in Scope]
+    pieces = [judge(frame_of(events, scope), scope, checkers, idle) for scope in Scope]
     return opinions(pl.concat(pieces), checkers)
 
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
+from linearizability.transaction_evidence import transaction_evidence
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 MAX_ANOMALIES = 100
@@ -38,6 +39,12 @@ _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
 
 
+def frame_of(events: pl.DataFrame, scope: Scope) -> pl.DataFrame:
+    """What the kernels of this scope are given of a whole resolved history."""
+    rows = events.filter(scope.rows)
+    return transaction_evidence(rows.lazy()).collect() if scope is Scope.TRANSACTION else rows
+
+
 def judge(
     events: pl.DataFrame, scope: Scope, checkers: Sequence[str], idle: Collection[str] = ()
 ) -> pl.DataFrame:
@@ -47,7 +54,7 @@ def judge(
     idle: checkers which the history gives nothing to find; they only count (`idle_in`).
     """
     answers = [pl.DataFrame(schema=ROWS), _needs(events, scope)]
-    names = places(events)
+    names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
     for name in checkers:
         if CHECKERS[name].scope is scope:
             try:
@@ -96,7 +103,7 @@ def _judge_one(
 
 def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
     """What one checker finds in a whole resolved history, all of it, with the partitions' names."""
-    found = checker.anomalies(events.filter(checker.scope.rows).lazy()).collect()
+    found = checker.anomalies(frame_of(events, checker.scope).lazy()).collect()
     return named(found, places(events))
 
 

@@ -23,6 +23,8 @@ from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine.opinion import ROWS, judge, opinions
 from linearizability.engine.session import LOCAL, spark_session
 from linearizability.history import PARTITION, SCHEMA, F, history_file
+from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
+from linearizability.transaction_evidence import transaction_evidence
 from linearizability.verdict import CheckerVerdict
 
 if TYPE_CHECKING:
@@ -70,6 +72,12 @@ def run(
             pieces = [
                 judged(with_outcomes(events, outcomes), Scope.PARTITION, checkers, buckets),
                 judged(events.select(*VALUE_COLUMNS), Scope.VALUE, checkers, buckets),
+                judged(
+                    evidence(with_outcomes(events, outcomes), buckets),
+                    Scope.TRANSACTION,
+                    checkers,
+                    buckets,
+                ),
             ]
         finally:
             outcomes.unpersist()
@@ -155,18 +163,32 @@ def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: in
     def kernel(piece: pl.DataFrame) -> pl.DataFrame:
         if scope is Scope.PARTITION:
             piece = ingest.with_record_outcomes(ingest.with_places(piece))
-        else:
+        elif scope is Scope.VALUE:
             piece = piece.with_columns(outcome=pl.lit(None, dtype=pl.String))
         return judge(piece, scope, checkers)
 
-    rows = events.where(
-        sql.col("topic").isNotNull()
-        if scope is Scope.PARTITION
-        else sql.col("f").isin(F.SEND.value, F.POLL.value)
-    )
+    rows = events
+    if scope is Scope.PARTITION:
+        rows = events.where(sql.col("topic").isNotNull())
+    elif scope is Scope.VALUE:
+        rows = events.where(sql.col("f").isin(F.SEND.value, F.POLL.value))
     output = {column: _SPARK_TYPES[dtype] for column, dtype in ROWS.items()}
     answer = apply(rows, scope.columns, buckets, kernel, output).toArrow()
     return pl.DataFrame(pl.from_arrow(answer)).cast(ROWS)
+
+
+def evidence(events: DataFrame, buckets: int) -> DataFrame:
+    """`transaction_evidence`, partition by partition."""
+    from pyspark.sql import functions as sql
+
+    output = {column: _SPARK_TYPES[dtype] for column, dtype in EVIDENCE_COLUMNS.items()}
+    rows = events.where(sql.col("topic").isNotNull())
+    return apply(rows, Scope.PARTITION.columns, buckets, _evidence, output)
+
+
+def _evidence(piece: pl.DataFrame) -> pl.DataFrame:
+    resolved = ingest.with_record_outcomes(ingest.with_places(piece))
+    return transaction_evidence(resolved.lazy()).collect()
 
 
 def apply(

@@ -20,8 +20,9 @@ from linearizability.checkers import CHECKERS
 from linearizability.engine import local
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved
+from linearizability.self_test.lookup import stripped, with_outcomes
 from linearizability.self_test.model import joined, valid_rows
-from linearizability.self_test.mutators import MUTATORS, Mutator, stripped, with_outcomes
+from linearizability.self_test.mutators import MUTATORS, Mutator
 from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
 

@@ -15,8 +15,9 @@ from linearizability.check import check
 from linearizability.checkers import CHECKERS
 from linearizability.engine import spark
 from linearizability.engine.session import SparkError, spark_session, stop_spark
+from linearizability.self_test.lookup import stripped
 from linearizability.self_test.model import joined, valid_rows
-from linearizability.self_test.mutators import MUTATORS, broken, stripped
+from linearizability.self_test.mutators import MUTATORS, broken
 from linearizability.summary import summarise
 from linearizability.verdict import Validity
 

@@ -44,7 +44,22 @@ def resolve(rows: list[Row]) -> list[Row]:
 
 def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
     """(place, offset, value) -> the marker behind it, where all raw reads agree."""
-    found: dict[tuple[Any, int, int], set[str]] = {}
+    words = {"commit": "committed", "abort": "aborted"}
+    agreed = {key: {marker for marker, _ in shown} for key, shown in _all_markers(rows).items()}
+    return {key: words[m.pop()] for key, m in agreed.items() if len(m) == 1}
+
+
+def markers_behind(rows: list[Row], record: tuple[Any, int, int]) -> list[tuple[str, int]]:
+    """(marker, first operation that shows it) of one record; nothing where raw reads disagree."""
+    shown = _all_markers(rows).get(record, [])
+    if len({marker for marker, _ in shown}) != 1:
+        return []
+    return [(shown[0][0], min(op_id for _, op_id in shown))]
+
+
+def _all_markers(rows: list[Row]) -> dict[tuple[Any, int, int], list[tuple[str, int]]]:
+    """(place, offset, value) -> (the marker behind it, the reading operation), of each raw read."""
+    found: dict[tuple[Any, int, int], list[tuple[str, int]]] = {}
     raw = [
         r for r in rows
         if r["f"] == "poll" and r["offset"] is not None and (r["producer_id"] or -1) >= 0
@@ -61,9 +76,8 @@ def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
         if behind:
             marker = min(behind, key=lambda r: r["offset"])["control"]
             key = (row["place"], row["offset"], row["value"])
-            found.setdefault(key, set()).add(marker)
-    words = {"commit": "committed", "abort": "aborted"}
-    return {key: words[next(iter(m))] for key, m in found.items() if len(m) == 1}
+            found.setdefault(key, []).append((marker, row["op_id"]))
+    return found
 
 
 def _send_outcome(

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
 from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS
+from linearizability.checkers.tests.oracles_of_transactions import ORACLES_OF_TRANSACTIONS
 from linearizability.checkers.tests.oracles_of_writers import ORACLES_OF_WRITERS
 from linearizability.engine.opinion import anomalies_of
 from linearizability.history import frame
 from linearizability.ingest import resolved
 
-ALL = {**ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS}
+ALL = {**ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS, **ORACLES_OF_TRANSACTIONS}
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
 OFFSET = st.integers(0, 5)
 VALUE = st.one_of(st.integers(1, 5), st.none())
@@ -136,7 +137,7 @@ def by_kernel(events: Any, name: str) -> Found:
     checker = CHECKERS[name]
     found = anomalies_of(checker, events)
     place = ["topic", "topic_id", "partition"]
-    place += ["value"] if checker.scope is Scope.VALUE else []
+    place += {Scope.VALUE: ["value"], Scope.TRANSACTION: ["txn"]}.get(checker.scope, [])
     return {
         (row["kind"], tuple(row["op_ids"]), tuple(row[column] for column in place))
         for row in found.iter_rows(named=True)

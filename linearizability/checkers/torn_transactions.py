@@ -1,0 +1,66 @@
+"""A transaction is committed everywhere or nowhere."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.ingest import ABORTED
+from linearizability.transaction_evidence import ABORT, COMMIT, DELIVERED, PASSED
+
+RECORD = ("topic", "topic_id", "partition", "offset", "value")
+
+
+class TornTransactions(Checker):
+    """One record of a transaction has a COMMIT marker behind it or was given to a read_committed
+    reader; another one has an ABORT marker behind it, or a read_committed reader went over it.
+
+    So also for transactions of unknown outcome (Jepsen misses these), whichever it was: one outcome
+    holds for all their records. Of a transaction that was aborted for certain a delivered record is
+    `aborted_reads`' affair. Records that were not acknowledged, or lie below a log start, count on
+    neither side. Source: KIP-98, "Transactional Guarantees" (atomic writes to several partitions).
+    Counted: transactions of which a record was delivered, passed over, or read with its marker.
+    """
+
+    name: ClassVar[str] = "torn_transactions"
+    title: ClassVar[str] = "a transaction is committed everywhere or nowhere"
+    scope: ClassVar[Scope] = Scope.TRANSACTION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        kind = pl.col("kind")
+        there = events.filter(kind.is_in([COMMIT, DELIVERED]))
+        missing = events.filter(kind.is_in([ABORT, PASSED])).drop("txn_outcome")
+        undecided = (pl.col("txn_outcome") != ABORTED).fill_null(True)
+        elsewhere = pl.any_horizontal(pl.col(c) != pl.col(f"{c}_missing") for c in RECORD)
+        found = (
+            there.join(missing, on="txn", suffix="_missing")
+            .filter(elsewhere & (undecided | (kind == COMMIT)))
+            .sort(*RECORD, *(f"{c}_missing" for c in RECORD), "kind", "kind_missing")
+            .unique("txn", keep="first", maintain_order=True)
+        )
+        message = pl.format(
+            "transaction {} is torn: {} at offset {} of {}-{} {}, but {} at offset {} of {}-{} {}",
+            "txn", "value", "offset", "topic", "partition", _seen("kind"),
+            "value_missing", "offset_missing", "topic_missing", "partition_missing",
+            _seen("kind_missing"),
+        )  # fmt: skip
+        operations = ["op_ids", "op_ids_missing", "send_op", "send_op_missing"]
+        where = ["topic", "topic_id", "partition", "txn"]
+        return describe(found, where, "torn-transaction", operations, message, "broker")
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return events.select(checked=pl.col("txn").n_unique().cast(pl.Int64))
+
+
+def _seen(kind: str) -> pl.Expr:
+    return pl.col(kind).replace_strict(
+        {
+            COMMIT: "has a COMMIT marker behind it",
+            DELIVERED: "was given to a read_committed reader",
+            ABORT: "has an ABORT marker behind it",
+            PASSED: "was passed over by one",
+        }
+    )

@@ -1,0 +1,134 @@
+"""What mutators look up in a history's rows, and the small changes that they share."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from linearizability.history import F, frame
+from linearizability.ingest import resolved
+from linearizability.self_test.world import Row
+
+NOT_OURS = 999_999
+"""An operation number, process and value that no model history reaches (each of its own kind)."""
+
+
+def with_outcomes(rows: list[Row]) -> list[Row]:
+    """The rows with the outcome of each record's transaction under "_outcome" (see `stripped`)."""
+    if not rows:
+        return []
+    keys = [f"{row['op_id']}/{row['record_index']}" for row in rows]
+    found = resolved(frame(rows).lazy()).select("op_id", "record_index", "outcome")
+    outcomes = {f"{op}/{index}": outcome for op, index, outcome in found.iter_rows()}
+    return [row | {"_outcome": outcomes[key]} for row, key in zip(rows, keys, strict=True)]
+
+
+def stripped(rows: list[Row]) -> list[Row]:
+    """Without what `with_outcomes` added: a history's rows again."""
+    return [{k: v for k, v in row.items() if k != "_outcome"} for row in rows]
+
+
+def outcome_of(row: Row) -> str | None:
+    outcome: str | None = row["_outcome"]
+    return outcome
+
+
+def data_rows(rows: list[Row]) -> list[Row]:
+    return [
+        row for row in rows
+        if row["f"] == F.POLL.value and row.get("offset") is not None and not row.get("control")
+    ]  # fmt: skip
+
+
+def is_acked(row: Row) -> bool:
+    return (
+        row["f"] == F.SEND.value and row["type"] == "ok" and row["acks"] == -1
+        and row["offset"] is not None
+    )  # fmt: skip
+
+
+def reads_of(rows: list[Row], send: Row) -> list[Row]:
+    return [
+        row for row in data_rows(rows)
+        if row["partition"] == send["partition"] and row["value"] == send["value"]
+    ]  # fmt: skip
+
+
+def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
+    """The history in which nobody was given the record."""
+    gone = {id(row) for row in reads_of(rows, send)}
+    return [row for row in rows if id(row) not in gone]
+
+
+def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
+    """The rows; None where only what was removed told that the send's transaction committed."""
+    place = (send["op_id"], send["record_index"])
+    found = [
+        row for row in with_outcomes(stripped(rows)) if (row["op_id"], row["record_index"]) == place
+    ]
+    return rows if outcome_of(found[0]) in ("plain", "committed") else None
+
+
+def with_places_changed(rows: list[Row], first: Row, second: Row) -> list[Row]:
+    """Two records change offsets, for senders and readers alike."""
+    places = {first["value"]: second["offset"], second["value"]: first["offset"]}
+    return [
+        row | {"offset": places[row["value"]]}
+        if row.get("value") in places and row.get("offset") is not None
+        else row
+        for row in rows
+    ]
+
+
+def sent_once(rows: list[Row]) -> dict[int, Row]:
+    sends: dict[int, list[Row]] = {}
+    for row in rows:
+        if row["f"] == F.SEND.value:
+            sends.setdefault(row["value"], []).append(row)
+    return {value: found[0] for value, found in sends.items() if len(found) == 1}
+
+
+def log_start_of(rows: list[Row], partition: int) -> int:
+    starts: list[int] = [
+        r["log_start"] for r in rows
+        if r.get("partition") == partition and r.get("log_start") is not None
+    ]  # fmt: skip
+    return max(starts, default=0)
+
+
+def log_end_of(rows: list[Row], partition: int) -> int:
+    known: list[int] = [
+        row[column] for row in rows if row.get("partition") == partition
+        for column in ("offset", "high_watermark") if row.get(column) is not None
+    ]  # fmt: skip
+    return max(known) + 1
+
+
+def another_read(read: Row, **changes: object) -> Row:
+    """The same record given to a reader who reads nothing else."""
+    own = {"op_id": NOT_OURS, "process": NOT_OURS, "session": 0, "group": "late"}
+    return {**read, "record_index": 0, **own, **changes}
+
+
+def changed_row(row: Row, victim: Row, changes: Row) -> Row:
+    return row | changes if row is victim else row
+
+
+def stands_before(row: Row, other: Row) -> bool:
+    return bool(row["partition"] == other["partition"] and row["offset"] < other["offset"])
+
+
+def sessions(rows: list[Row]) -> list[list[Row]]:
+    sessions: dict[tuple[object, ...], list[Row]] = {}
+    for row in data_rows(rows):
+        key = (row["process"], row["session"], row["partition"])
+        sessions.setdefault(key, []).append(row)
+    return list(sessions.values())
+
+
+def consecutive(rows: list[Row]) -> list[tuple[Row, Row]]:
+    return [pair for s in sessions(rows) for pair in pairwise(s)]
+
+
+def between_others(rows: list[Row]) -> list[Row]:
+    """Records that a reader was given between two others."""
+    return [row for session in sessions(rows) for row in session[1:-1]]

@@ -1,0 +1,92 @@
+"""Ways to break what transactions are promised (see `mutators`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.lookup import (
+    between_others,
+    changed_row,
+    data_rows,
+    is_acked,
+    log_start_of,
+    outcome_of,
+    sent_once,
+)
+from linearizability.self_test.world import Row
+
+COMMITTED = "read_committed"
+
+
+def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reader goes over one record of a transaction of which another was delivered."""
+    records = _records_of_transactions(rows)
+    delivered = {row["value"] for row in data_rows(rows) if row["isolation"] == COMMITTED}
+    halves = {
+        record["value"]
+        for of_txn in records.values()
+        for record in of_txn
+        if any(other["value"] in delivered for other in of_txn if other is not record)
+    }
+    victims = [
+        row for row in between_others(rows)
+        if row["isolation"] == COMMITTED and row["value"] in halves
+        and row["offset"] >= log_start_of(rows, row["partition"])
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [row for row in rows if row is not victim]
+
+
+def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
+    """One partition of a committed transaction has an ABORT marker."""
+    behind = _commit_markers(rows)
+    pairs = [
+        (behind[one["value"]], behind[other["value"]])
+        for of_txn in _records_of_transactions(rows).values()
+        for one in of_txn
+        for other in of_txn
+        if one["partition"] != other["partition"]
+        and one["value"] in behind and other["value"] in behind
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    victim, _ = rng.choice(pairs)
+    return [changed_row(row, victim, {"control": "abort"}) for row in rows]
+
+
+def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
+    """txn -> its sends whose place is known, where it was not aborted."""
+    once = sent_once(rows)
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        if (
+            is_acked(row) and row["txn"] is not None and once.get(row["value"]) is row
+            and outcome_of(row) != "aborted"
+            and row["offset"] >= log_start_of(rows, row["partition"])
+        ):  # fmt: skip
+            found[row["txn"]].append(row)
+    return {txn: sends for txn, sends in found.items() if len(sends) > 1}
+
+
+def _commit_markers(rows: list[Row]) -> dict[int, Row]:
+    """value -> the COMMIT marker that a raw read found behind it."""
+    found: dict[int, Row] = {}
+    waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    raw = [
+        row for row in rows
+        if row["f"] == F.POLL.value and (row.get("producer_id") or -1) >= 0
+        and row.get("offset") is not None
+    ]  # fmt: skip
+    for row in sorted(raw, key=lambda r: (r["op_id"], r["partition"], r["offset"])):
+        of_producer = (row["op_id"], row["partition"], row["producer_id"])
+        if not row.get("control"):
+            waiting[of_producer].append(row["value"])
+            continue
+        for value in waiting.pop(of_producer, []):
+            if row["control"] == "commit":
+                found[value] = row
+    return found

@@ -1,0 +1,114 @@
+"""What each partition tells of each transaction, which only all of them together decide.
+
+Computed partition by partition (`transaction_evidence`), then judged transaction by transaction
+(`Scope.TRANSACTION`). One row per record and kind of evidence:
+
+- `commit`, `abort`: the marker that a raw read found behind the record;
+- `delivered`: a read_committed reader was given the record;
+- `passed`: a read_committed reader went, in one session, from a lower to a higher offset without
+  being given it.
+
+Only records that prove something enter: acknowledged under acks=all with an offset, sent once, at
+or above the log start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from linearizability.history import PARTITION
+from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
+from linearizability.ingest import IS_DATA, IS_SEND, KEY, markers_of_records
+from linearizability.readers import steps
+
+COLUMNS: Mapping[str, Any] = {
+    "txn": pl.Int64,
+    "txn_outcome": pl.String,
+    "kind": pl.String,
+    "topic": pl.String,
+    "topic_id": pl.String,
+    "partition": pl.Int32,
+    "offset": pl.Int64,
+    "value": pl.Int64,
+    "send_op": pl.Int64,
+    "op_ids": pl.List(pl.Int64),
+}
+COMMIT, ABORT, DELIVERED, PASSED = "commit", "abort", "delivered", "passed"
+
+
+def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
+    """COLUMNS, from the resolved events of any number of whole partitions."""
+    sent = transactional_records(events)
+    found = pl.concat([markers(events, sent), delivered(events, sent), passed(events, sent)])
+    return found.select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items())
+
+
+def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The records whose place is known: key, names, offset, value, txn, txn_outcome, send_op."""
+    sends = events.filter(IS_SEND & pl.col("value").is_not_null())
+    once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
+    placed = sends.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
+        *KEY, *PARTITION, "offset", "value", "txn", "txn_outcome", send_op="op_id"
+    )
+    return at_or_above_log_start(placed.join(once, on=[*KEY, "value"], how="semi"), events)
+
+
+def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
+    """The records behind which a raw read found a marker."""
+    found = markers_of_records(events).select(*KEY, "offset", "value", "marker", "op_id")
+    return sent.join(found, on=[*KEY, "offset", "value"]).select(
+        *_RECORD, kind="marker", op_ids=pl.concat_list("op_id")
+    )
+
+
+def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
+    """The records that some read_committed reader was given, with the first that was."""
+    given = (
+        events.filter(IS_DATA & (pl.col("isolation") == READ_COMMITTED))
+        .group_by(*KEY, "value")
+        .agg(pl.min("op_id"))
+    )
+    return sent.join(given, on=[*KEY, "value"]).select(
+        *_RECORD, kind=pl.lit(DELIVERED), op_ids=pl.concat_list("op_id")
+    )
+
+
+def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
+    """The records that some read_committed reader went over, with the first that did."""
+    jumps = (
+        steps(events)
+        .filter((pl.col("isolation") == READ_COMMITTED) & (pl.col("offset") > pl.col("before") + 1))
+        .group_by(*KEY, "before", after="offset")
+        .agg(pl.min("before_op", "op_id"))
+    )
+    inside = (pl.col("before") < pl.col("offset")) & (pl.col("offset") < pl.col("after"))
+    return (
+        over_something(jumps, sent)
+        .join(sent, on=KEY)
+        .filter(inside)
+        .group_by(*KEY, *_RECORD)
+        .agg(pl.min("before_op", "op_id"))
+        .select(*_RECORD, kind=pl.lit(PASSED), op_ids=pl.concat_list("before_op", "op_id"))
+    )
+
+
+def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
+    """The jumps with a record that was not aborted inside: few, in a correct log none."""
+    undecided = sent.filter((pl.col("txn_outcome") != "aborted").fill_null(True))
+    ends = undecided.select(*KEY, inside="offset").unique().sort("inside")
+    return (
+        jumps.with_columns(wanted=pl.col("before") + 1)
+        .sort("wanted")
+        .join_asof(
+            ends, left_on="wanted", right_on="inside", by=KEY, strategy="forward",
+            check_sortedness=False,
+        )
+        .filter(pl.col("inside") < pl.col("after"))
+        .select(*KEY, "before", "after", "before_op", "op_id")
+    )  # fmt: skip
+
+
+_RECORD = ("txn", "txn_outcome", *PARTITION, "offset", "value", "send_op")
