@@ -68,11 +68,11 @@ class Scram:
         """The client's first message."""
         return (self.header + self._first_bare()).encode()
 
-    def final(self, server_first: bytes) -> bytes:
-        """The client's final message: the proof."""
+    def final(self, server_first: bytes, nonce: str | None = None) -> bytes:
+        """The client's final message: the proof, made over the server's nonce unless told."""
         self.server_first = server_first.decode()
         channel = base64.b64encode(self.header.encode()).decode()
-        self.final_without_proof = f"c={channel},r={self.answered('r')}"
+        self.final_without_proof = f"c={channel},r={nonce or self.answered('r')}"
         client_key = self._hmac(self._salted(), b"Client Key")
         stored_key = hashlib.new(HASHES[self.mechanism], client_key).digest()
         signature = self._hmac(stored_key, self._auth_message())

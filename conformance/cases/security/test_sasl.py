@@ -185,18 +185,18 @@ def test_scram_refuses_what_breaks_the_exchange(
         handshake(connection, mechanism)
         return int(authenticate(connection, token, version).error_code)
 
-    def broken_final(old: bytes, new: bytes) -> int:
+    def broken_final(old: bytes, new: bytes, nonce: str | None = None) -> int:
         connection = come_in(wire, examined, "SASL")
         handshake(connection, mechanism)
         scram = Scram(mechanism, user, "pencil")
         first = authenticate(connection, scram.first(), version)
-        final = scram.final(bytes(first.auth_bytes))
+        final = scram.final(bytes(first.auth_bytes), nonce)
         return int(authenticate(connection, final.replace(old, new), version).error_code)
 
     for token in (b"", b"n,,n=\xff,r=abc", b"y,,n=user,r=abc", f"n,,n={user}".encode(),
                   f"n,a=somebody,n={user},r=abc".encode()):  # fmt: skip
         expect(broken_first(token), FAILED, f"first message {token!r}")
-    expect(broken_final(b",r=", b",r=x"), FAILED, "another nonce")
+    expect(broken_final(b"", b"", nonce="of-the-client-alone"), FAILED, "another nonce, proven")
     expect(broken_final(b",p=", b",q="), FAILED, "no proof")
 
 
