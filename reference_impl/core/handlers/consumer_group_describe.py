@@ -56,7 +56,7 @@ def described(broker: Broker, request: Request, group_id: str) -> Struct:
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor(broker.groups.consumer_assignors[0]),
+        assignor_name=group.preferred_assignor(broker.groups.consumer_assignors),
         members=[member_row(broker, group, member) for member in group.members.values()],
     )
     if not all(broker.access.may(request, DESCRIBE_TOPIC, name) for name in topics_in(row)):

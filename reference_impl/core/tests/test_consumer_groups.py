@@ -232,8 +232,10 @@ def test_the_assignor_with_the_most_votes_counts(world: World) -> None:
     for member in members:
         member.join()
     settle(*members)
-    assert group_in(world).preferred_assignor("uniform") == "range"
+    assert group_in(world).preferred_assignor(["uniform", "range"]) == "range"
     assert sorted(index for _, index in members[0].owned) == [0, 1]
+    members[0].leave()
+    assert group_in(world).preferred_assignor(["uniform", "range"]) == "uniform"  # one each
 
 
 def test_a_restart_changes_nothing(world: World) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
@@ -173,14 +173,13 @@ class ConsumerGroup:
         """How many members use a pattern."""
         return sum(member.topic_regex == regex for member in self.members.values())
 
-    def preferred_assignor(self, default: str) -> str:
-        """The one which most members ask for."""
-        votes = Counter(
-            member.server_assignor
-            for member in sorted(self.members.values(), key=lambda member: member.member_id)
-            if member.server_assignor is not None
-        )
-        return votes.most_common(1)[0][0] if votes else default
+    def preferred_assignor(self, assignors: Sequence[str]) -> str:
+        """The one which most members ask for; of several the first in the broker's order.
+
+        (Kafka takes the first in the order of a HashMap, which is uniform.)
+        """
+        votes = Counter(member.server_assignor for member in self.members.values())
+        return max(assignors, key=lambda name: votes[name])
 
     def specs(self, image: MetadataImage) -> list[MemberSpec]:
         """The members as an assignor sees them."""

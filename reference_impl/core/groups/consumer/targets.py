@@ -46,7 +46,7 @@ def update_target(coordinator: GroupCoordinator, draft: Draft) -> None:
     if group.assignment_timestamp_ms and interval_ms and not is_due:
         return
     assignors = coordinator.consumer_assignors
-    assign = ASSIGNORS[group.preferred_assignor(assignors[0])]
+    assign = ASSIGNORS[group.preferred_assignor(assignors)]
     counts = {topic.topic_id: len(topic.partitions) for topic in coordinator.image.topics.values()}
     for member_id, part in sorted(assign(group.specs(coordinator.image), counts).items()):
         if group.target.get(member_id) != part:
