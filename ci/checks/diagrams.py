@@ -28,6 +28,7 @@ DIAGRAMS = {
         "reference_impl/README.md",
         "reference_impl.core.transactions.states:TRANSACTION",
     ),
+    "sasl": ("reference_impl/README.md", "reference_impl.core.security.sasl_states:SASL"),
     "producer": (
         "reference_impl/client/README.md",
         "reference_impl.client.transaction_states:PRODUCER",
