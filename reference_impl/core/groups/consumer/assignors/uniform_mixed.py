@@ -49,9 +49,10 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
     )
     taken = set().union(*parts.values())
     for topic in topics:
+        ranks = _ranks(parts, subscribers[topic])
         for index in range(partition_counts[topic]):
             if (topic, index) not in taken:
-                parts[_least(parts, subscribers[topic])].add((topic, index))
+                parts[_least(parts, ranks)].add((topic, index))
     for _ in range(ROUNDS_MAX):
         moved = [_balance(parts, topic, subscribers[topic]) for topic in topics]
         if not any(moved):
@@ -59,14 +60,21 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
     return {member_id: frozenset(part) for member_id, part in parts.items()}
 
 
-def _least(parts: Mapping[str, set[TopicIdPartition]], member_ids: Sequence[str]) -> str:
-    return min(member_ids, key=lambda member_id: (len(parts[member_id]), member_id))
+def _ranks(parts: Mapping[str, set[TopicIdPartition]], member_ids: Sequence[str]) -> dict[str, int]:
+    """The order of members for one topic, the least loaded first; it decides between equals."""
+    ordered = sorted(member_ids, key=lambda member_id: (len(parts[member_id]), member_id))
+    return {member_id: rank for rank, member_id in enumerate(ordered)}
+
+
+def _least(parts: Mapping[str, set[TopicIdPartition]], ranks: Mapping[str, int]) -> str:
+    return min(ranks, key=lambda member_id: (len(parts[member_id]), ranks[member_id]))
 
 
 def _balance(
     parts: dict[str, set[TopicIdPartition]], topic: UUID, member_ids: Sequence[str]
 ) -> bool:
     """Move partitions of one topic from the most to the least loaded of its subscribers."""
+    ranks = _ranks(parts, member_ids)
     held = {
         member_id: sorted(key for key in parts[member_id] if key[0] == topic)
         for member_id in member_ids
@@ -76,8 +84,8 @@ def _balance(
         givers = [member_id for member_id in member_ids if held[member_id]]
         if not givers:
             return moved  # what the most loaded have left is of other topics
-        giver = max(givers, key=lambda member_id: (len(parts[member_id]), member_id))
-        taker = _least(parts, member_ids)
+        giver = max(givers, key=lambda member_id: (len(parts[member_id]), ranks[member_id]))
+        taker = _least(parts, ranks)
         if len(parts[giver]) - len(parts[taker]) <= 1:
             return moved
         partition = held[giver].pop()
