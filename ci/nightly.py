@@ -99,7 +99,7 @@ def run_nightly(minutes: float, targets: list[str], seed: int, runs: Path) -> in
         judged, said = _one(scenario, runs)
         print(f"   {said}", flush=True)
         lines.append((scenario, judged, said))
-    return _summary(lines, robustness)
+    return summarize(lines, robustness)
 
 
 def _robustness(minutes: float, seed: int) -> dict[str, bool]:
@@ -128,9 +128,10 @@ def _one(scenario: Scenario, runs: Path) -> tuple[Judged | None, str]:
     return judged, verdict.validity.value + (f" ({verdict.reason})" if verdict.reason else "")
 
 
-def _summary(
+def summarize(
     lines: list[tuple[Scenario, Judged | None, str]], robustness: Mapping[str, bool]
 ) -> int:
+    """Print a line for each run; the exit status."""
     print("\n== summary")
     for said, good in robustness.items():
         print(f"{'as expected' if good else 'RED':<12} {said}")
@@ -142,6 +143,6 @@ def _summary(
         if judged is not None and not good:
             print(f"{'':<12} {judged.path}; reproduce: {judged.run.get('reproduce')}")
     print(f"{len(lines) + len(robustness)} runs, {red} not as expected")
-    if not lines:
-        return 3
-    return 1 if red else 0
+    if red:
+        return 1
+    return 0 if lines else 3
