@@ -117,10 +117,9 @@ class Node:
         yield from broker.parking.answer_ready()
 
     def _request(self, request: Request) -> Iterator[Effect]:
-        authentication = self.broker.authentication
-        outsider = authentication.outside.get(request.connection)
+        outsider = self.broker.authentication.outside.get(request.connection)
         if outsider is not None:
-            objection = authentication.objection(request, outsider)
+            objection = outsider.objection_to(request.api_key)
             if objection is not None:
                 yield CloseConnection(request.connection, objection)
                 return

@@ -43,7 +43,8 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.INVALID_REQUEST))
         return
     # DEDUPLICATE: asking changes nothing.
-    # APPLY: nothing.
+    # APPLY: only that a connection which must still authenticate may not ask again.
+    broker.authentication.told_versions(request)
     # RESPOND
     body = RESPONSE.new(finalized_features_epoch=broker.metadata.end_offset)
     for key, api in sorted(broker.apis.items()):

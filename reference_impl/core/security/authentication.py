@@ -69,6 +69,13 @@ class Session:
         """Go where the table says."""
         self.state = next_state(self.state, move)
 
+    def objection_to(self, api_key: int) -> str | None:
+        """Why this may not be asked from outside, or not now."""
+        if api_key in ALLOWED[self.state]:
+            return None
+        name = API_NAMES.get(api_key, str(api_key))
+        return f"{name} from a connection that is {self.state.name}, not authenticated"
+
     @property
     def is_in(self) -> bool:
         """Whether requests are served."""
@@ -111,14 +118,11 @@ class Authentication:
         """None on a listener without SASL."""
         return self._sessions.get(request.connection)
 
-    def objection(self, request: Request, session: Session) -> str | None:
-        """Why somebody outside may not ask this now."""
-        if request.api_key in ALLOWED[session.state]:
-            if request.api_key == ApiKey.API_VERSIONS and self._is_served(request):
-                session.move(Move.VERSIONS_TOLD)
-            return None
-        name = API_NAMES.get(request.api_key, str(request.api_key))
-        return f"{name} from a connection that is {session.state.name}, not authenticated"
+    def told_versions(self, request: Request) -> None:
+        """ApiVersions was answered: from outside it may be asked once."""
+        outsider = self.outside.get(request.connection)
+        if outsider is not None:
+            outsider.move(Move.VERSIONS_TOLD)
 
     # --- the exchange -------------------------------------------------------------------------
 
@@ -216,6 +220,3 @@ class Authentication:
             f"Authentication failed during {'re-' if renewing else ''}authentication due to invalid"
             f" credentials with SASL mechanism {session.mechanism}"
         )
-
-    def _is_served(self, request: Request) -> bool:
-        return self._broker.apis[ApiKey.API_VERSIONS].serves(request.api_version)
