@@ -35,6 +35,7 @@ from reference_impl.client.subscription import (
     Mode,
     Subscription,
 )
+from reference_impl.client.truncation import Truncation
 from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 
@@ -89,6 +90,9 @@ class Consumer:
             self._config,
             self._subscription,
             self._positions,
+        )
+        self._truncation = Truncation(
+            self._network, self._metadata, self._subscription, self._positions
         )
         self._poll_call: PollCall | None = None
         self._position_calls: dict[int, TopicPartition] = {}
@@ -302,6 +306,7 @@ class Consumer:
         if self._poll_call is not None:
             self._go_on_polling(self._poll_call)
         if self._closing is None:
+            self._truncation.run()
             self._fetcher.run()
         self._answer_calls()
 

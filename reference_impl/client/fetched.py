@@ -26,9 +26,17 @@ class FetchedPartition:
     """What was fetched of one partition, and how much of it has been handed out."""
 
     def __init__(
-        self, partition: TopicPartition, offset: int, row: Struct, *, is_read_committed: bool
+        self,
+        partition: TopicPartition,
+        offset: int,
+        row: Struct,
+        *,
+        is_read_committed: bool,
+        asked_epoch: int = -1,
     ) -> None:
         self.partition = partition
+        self.asked_epoch = asked_epoch
+        """Of the leader that has sent this."""
         self.next_offset = offset
         """The offset after what was handed out, or skipped on the way."""
         self.leader_epoch = -1

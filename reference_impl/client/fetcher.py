@@ -82,6 +82,8 @@ class Fetcher:
             finally:
                 state.position = fetched.next_offset
                 if fetched.leader_epoch >= 0:
+                    if state.leader_epoch < 0:  # the leader which sent it has it
+                        state.valid_epoch = fetched.asked_epoch
                     state.leader_epoch = fetched.leader_epoch
             if not fetched.is_drained:
                 kept.appendleft(fetched)
@@ -98,15 +100,15 @@ class Fetcher:
         for partition, state in self._subscription.partitions.items():
             if state.position is None or state.is_paused or partition in here:
                 continue
-            if state.not_before_ms > self._kernel.monotonic_ms:
-                wait_ms = state.not_before_ms - self._kernel.monotonic_ms
-                self._kernel.after(wait_ms, ("fetch", *partition), lambda: None)
+            if state.is_looked_up or self._positions.must_wait(partition, state):
                 continue
             leader = self._metadata.leader(partition)
             if leader is None:
                 self._metadata.refresh()
                 continue
             node, epoch = leader
+            if not state.is_valid_under(epoch):
+                continue  # truncation.py asks this leader first
             topic = self._metadata.topic(partition.topic)
             topic_id = topic.topic_id if topic is not None else ZERO_UUID
             max_bytes = self._config["max.partition.fetch.bytes"]
@@ -218,7 +220,11 @@ class Fetcher:
             if row.records:
                 self._buffered.append(
                     FetchedPartition(
-                        partition, asked.offset, row, is_read_committed=self._is_read_committed
+                        partition,
+                        asked.offset,
+                        row,
+                        is_read_committed=self._is_read_committed,
+                        asked_epoch=asked.leader_epoch,
                     )
                 )
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -97,12 +97,16 @@ class Positions:
         for partition, state in self._subscription.partitions.items():
             if state.position is not None or state.is_looked_up:
                 continue
-            wait_ms = state.not_before_ms - self._kernel.monotonic_ms
-            if wait_ms > 0:
-                self._kernel.after(wait_ms, ("position", *partition), lambda: None)
-            else:
+            if not self.must_wait(partition, state):
                 missing[partition] = state
         return missing
+
+    def must_wait(self, partition: TopicPartition, state: PartitionState) -> bool:
+        """It was asked for a moment ago, and will be looked at again later."""
+        wait_ms = state.not_before_ms - self._kernel.monotonic_ms
+        if wait_ms > 0:
+            self._kernel.after(wait_ms, ("position", *partition), lambda: None)
+        return wait_ms > 0
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
         """The leader has no such offset: retention has deleted it, or the log was truncated."""
@@ -111,7 +115,23 @@ class Positions:
                 "OFFSET_OUT_OF_RANGE",
                 f"{partition} has no offset {offset}, and auto.offset.reset=none: seek to another",
             )
-            self._wait(partition)
+            self.wait(partition)
+        else:
+            self._subscription.state(partition).reset(self._reset_to)
+
+    def truncated(
+        self, partition: TopicPartition, position: int, end_offset: int, leader_epoch: int
+    ) -> None:
+        """What we have read is not what the leader has, from `end_offset` on (-1: who knows)."""
+        if self._reset_to is None:
+            self.error = ClientError(
+                "LOG_TRUNCATION",
+                f"{partition} was truncated below our position {position}, to {end_offset}, and"
+                " auto.offset.reset=none: seek to where reading shall go on",
+            )
+            self.wait(partition)
+        elif end_offset >= 0:
+            self._subscription.state(partition).seek(end_offset, leader_epoch)
         else:
             self._subscription.state(partition).reset(self._reset_to)
 
@@ -131,7 +151,7 @@ class Positions:
         def failed(error: ClientError) -> None:
             self.error = error
             for partition in filter(is_current, unknown):
-                self._wait(partition)
+                self.wait(partition)
 
         offsets.fetch(unknown, found, failed)
 
@@ -150,7 +170,7 @@ class Positions:
                     "NO_OFFSET_FOR_PARTITION",
                     f"{partition} has no committed offset, and auto.offset.reset=none: seek first",
                 )
-                self._wait(partition)
+                self.wait(partition)
 
     def _reset(self, states: dict[TopicPartition, PartitionState]) -> None:
         """Ask the leaders where the timestamps are to which positions were reset."""
@@ -169,11 +189,12 @@ class Positions:
         def not_found(partition: TopicPartition, error: ClientError | None) -> None:
             states[partition].is_looked_up = False
             self.error = error or self.error
-            self._wait(partition)
+            self.wait(partition)
 
         self._ask_leaders(times, found, not_found)
 
-    def _wait(self, partition: TopicPartition) -> None:
+    def wait(self, partition: TopicPartition) -> None:
+        """Leave a partition alone for a while."""
         state = self._subscription.partitions.get(partition)
         if state is not None:
             state.not_before_ms = self._kernel.monotonic_ms + self._backoff.delay_ms(0)

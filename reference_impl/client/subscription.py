@@ -32,6 +32,8 @@ class PartitionState:
     position: int | None = None
     leader_epoch: int = -1
     """Of the last record read: it is committed with the position (KIP-320)."""
+    valid_epoch: int = -1
+    """The newest leader that has what we have read (truncation.py)."""
     reset_to: int | None = None
     """A timestamp: the position is to be asked of the leader (ListOffsets)."""
     is_paused: bool = False
@@ -43,7 +45,11 @@ class PartitionState:
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
         """Go on from here."""
         self.position, self.leader_epoch, self.reset_to = offset, leader_epoch, None
-        self.not_before_ms = 0
+        self.valid_epoch, self.not_before_ms = -1, 0
+
+    def is_valid_under(self, leader_epoch: int) -> bool:
+        """Nothing is to be asked of this leader: it was, or there is no record to compare."""
+        return self.leader_epoch < 0 or self.valid_epoch >= leader_epoch
 
     def reset(self, timestamp_ms: int) -> None:
         """Go on from where this timestamp is; the leader knows where."""

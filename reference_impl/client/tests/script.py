@@ -40,6 +40,7 @@ class Script:
         self.changes: list[PartitionsChanged] = []
         self.closed = 0
         self.topics = {"t": 2}
+        self.leader_epoch = 0
         self.features: dict[str, int] = {}
         self._calls = 0
 
@@ -191,7 +192,10 @@ class Script:
             count = self.topics.get(wanted.name, 0)
             partitions = [
                 of.struct(
-                    "MetadataResponsePartition", partition_index=index, leader_id=1, leader_epoch=0
+                    "MetadataResponsePartition",
+                    partition_index=index,
+                    leader_id=1,
+                    leader_epoch=self.leader_epoch,
                 )
                 for index in range(count)
             ]

@@ -26,16 +26,17 @@ def consumer(**config: Any) -> Script:
     return Script(Consumer, {"auto.offset.reset": "earliest", **settings})
 
 
-def answer_fetch(script: Script, offset: int, *values: str, error: int = 0) -> Any:
+def answer_fetch(script: Script, offset: int, *values: str, error: int = 0, epoch: int = -1) -> Any:
     """The same answer for partition 0, whatever was asked."""
     of = response_definition(ApiKey.FETCH)
     records = [Record(value.encode()) for value in values]
+    batch = RecordBatch(records, base_offset=offset, partition_leader_epoch=epoch)
     row = of.struct(
         "PartitionData",
         partition_index=0,
         error_code=error,
         high_watermark=offset + len(values),
-        records=RecordBatch(records, base_offset=offset).encode() if values else b"",
+        records=batch.encode() if values else b"",
     )
     topic = of.struct("FetchableTopicResponse", topic="t", partitions=[row])
     ask = script.wait_for(ApiKey.FETCH)
@@ -173,6 +174,35 @@ def test_an_application_without_a_reset_policy_may_seek_after_it_has_assigned() 
     poll = script.call(POLL)
     answer_fetch(script, 5, "f")
     assert offsets(script.results[poll]) == [5]
+
+
+@pytest.mark.parametrize("policy", ["earliest", "none"])
+def test_a_truncated_log_is_noticed_before_anything_is_read(policy: str) -> None:
+    script = consumer(auto_offset_reset=policy)
+    script.ok(calls.Assign(frozenset({ZERO})))
+    script.ok(calls.Seek(ZERO, 0))
+    answer_fetch(script, 0, "a", "b", epoch=0)
+    assert offsets(script.ok(POLL)) == [0, 1]
+    script.leader_epoch = 1
+    answer_fetch(script, 2, error=ErrorCode.FENCED_LEADER_EPOCH)
+    ask = script.wait_for(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+    row = ask.body.topics[0].partitions[0]
+    assert (row.current_leader_epoch, row.leader_epoch) == (1, 0)
+    poll = script.call(POLL)
+    of = response_definition(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+    end = of.struct("EpochEndOffset", partition=0, leader_epoch=0, end_offset=1)
+    script.answer(
+        ask, topics=[of.struct("OffsetForLeaderTopicResult", topic="t", partitions=[end])]
+    )
+    if policy == "none":
+        assert script.results[poll].name == "LOG_TRUNCATION"
+        return
+    again = script.wait_for(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+    script.answer(
+        again, topics=[of.struct("OffsetForLeaderTopicResult", topic="t", partitions=[end])]
+    )
+    answer_fetch(script, 1, "B", epoch=1)
+    assert [record.value for record in script.results[poll]] == [b"B"]
 
 
 # --- groups -------------------------------------------------------------------------------------

@@ -42,12 +42,14 @@ def read_all(world: VirtualWorld, isolation: str = "read_uncommitted") -> list[C
     client.do(calls.Assign(ALL))
     ends = client.do(calls.OffsetsForTimes(dict.fromkeys(ALL, -1)))
     records: list[ConsumerRecord] = []
-    while not all(
-        partition in machine.positions and machine.positions[partition].offset >= end.offset
-        for partition, end in ends.items()
-    ):
+    for _ in range(100):
         records += client.do(calls.Poll(1_000))
-    return records
+        reached = machine.positions
+        if all(
+            each in reached and reached[each].offset >= end.offset for each, end in ends.items()
+        ):
+            return records
+    raise AssertionError(f"the end was not reached: {reached} of {ends}")
 
 
 def values(records: list[ConsumerRecord], partition: int) -> list[int]:
@@ -197,6 +199,35 @@ def test_a_group_reads_everything_while_members_come_and_go(seed: int, strategy:
         TopicPartition("t", 1): 67,
         TopicPartition("t", 2): 66,
     }
+
+
+def test_a_consumer_notices_that_the_log_was_truncated_and_reads_what_came_instead() -> None:
+    """KIP-320: its position is inside the log again, but the log is another."""
+    world = VirtualWorld(3)
+
+    def send(first: int, count: int) -> None:
+        sender = producer(world)
+        for number in range(first, first + count):
+            sender.call(calls.Send(ProducerRecord("t", b"%d" % number, partition=0)))
+        sender.do(calls.Close())
+
+    def poll_for(count: int) -> list[ConsumerRecord]:
+        records: list[ConsumerRecord] = []
+        for _ in range(20):
+            records += reader.do(calls.Poll(1_000))
+            if len(records) >= count:
+                break
+        return records
+
+    send(0, 10)
+    reader, _ = consumer(world)
+    reader.do(calls.Assign(frozenset({TopicPartition("t", 0)})))
+    assert values(poll_for(10), 0) == list(range(10))
+    world.lose_power()
+    send(100, 30)
+    records = poll_for(30)
+    assert values(records, 0) == list(range(100, 130))
+    assert [record.offset for record in records] == list(range(30))
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -271,10 +271,19 @@ class VirtualWorld:
 
     def kill_broker(self) -> None:
         """kill -9, and a new process over what the operating system has."""
-        for connection in list(self._connections.values()):
-            self.break_connection(connection)
+        self._disconnect_all()
         self._storage.kill()
         self._boot()
+
+    def lose_power(self) -> None:
+        """What was not synced is gone, and a new process starts over what is left."""
+        self._disconnect_all()
+        self._storage.crash()
+        self._boot()
+
+    def _disconnect_all(self) -> None:
+        for connection in list(self._connections.values()):
+            self.break_connection(connection)
 
     def _broker_clock(self) -> tuple[int, bytes]:
         return START_MS + self.now_ms, self.random.randbytes(16)
