@@ -138,7 +138,8 @@ def _run(run: Fuzz, seconds: float, first: int, cases: int | None) -> Outcome:
             break
         if elapsed_s > next_sample_s:
             next_sample_s += seconds / SAMPLES
-            run.resources.sample()
+            with _noting_violations(run, outcome, None):
+                run.resources.sample()
             run.say(f"{elapsed_s:.0f} s, case {number:,}: {run.summary()}")
         with _noting_violations(run, outcome, number):
             run.case(number)
