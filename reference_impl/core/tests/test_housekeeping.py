@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from reference_impl.core.tests.group_client import Client, committed, new_world
 from reference_impl.core.tests.world import START_MS, World
-from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Record, RecordBatch, request_definition
 
 QUICK = {
     "log.initial.task.delay.ms": "100",
@@ -12,6 +14,7 @@ QUICK = {
     "log.cleaner.backoff.ms": "100",
 }
 ONE_BATCH = "100"
+OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 OFFSETS = "__consumer_offsets"
 
 
@@ -133,3 +136,15 @@ def test_files_of_deleted_segments_and_topics_go_after_a_delay() -> None:
     assert doomed()
     world.wait(3000)
     assert doomed() == set()
+
+
+def test_idle_producers_are_forgotten_by_a_timer_of_their_own() -> None:
+    world = World(
+        {"producer.id.expiration.ms": "1000", "producer.id.expiration.check.interval.ms": "300"}
+    )
+    world.create_topic("t")
+    ids: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+    assert world.produce("t", "a", base_sequence=0, **ids).error_code == 0
+    assert world.produce("t", "b", base_sequence=5, **ids).error_code == OUT_OF_ORDER
+    world.wait(1400)
+    assert world.produce("t", "b", base_sequence=5, **ids).base_offset == 1

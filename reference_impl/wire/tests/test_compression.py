@@ -26,6 +26,18 @@ def test_data_comes_back(kind: Compression, data: bytes, times: int) -> None:
     assert decompress(kind, compress(kind, data * times)) == data * times
 
 
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [(Compression.GZIP, 1, 9), (Compression.LZ4, 1, 17), (Compression.ZSTD, -5, 22)],
+    ids=lambda value: value.name if isinstance(value, Compression) else str(value),
+)
+def test_a_higher_level_compresses_harder(kind: Compression, low: int, high: int) -> None:
+    data = b"".join(b"%d %d;" % (n % 97, n * n) for n in range(3000))
+    small, large = compress(kind, data, high), compress(kind, data, low)
+    assert len(small) < len(large)
+    assert decompress(kind, small) == decompress(kind, large) == data
+
+
 def test_snappy_is_read_raw_and_framed() -> None:
     data = b"abc" * 30_000
     assert decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(data))) == data
