@@ -44,7 +44,7 @@ class Rate:
         oldest_ms = self._samples[0].start_ms if self._samples else now_ms
         elapsed_ms = max(0, now_ms - oldest_ms)
         missing = max(0, self._count - 1 - elapsed_ms // self._sample_ms)
-        seconds = (elapsed_ms + missing * self._sample_ms) / 1000
+        seconds = max(1, elapsed_ms + missing * self._sample_ms) / 1000
         return sum(sample.amount for sample in self._samples) / seconds, seconds
 
     def _forget_old(self, now_ms: int) -> None:

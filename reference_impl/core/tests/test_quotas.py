@@ -32,6 +32,13 @@ def test_the_first_that_passes_is_spread_over_ten_seconds() -> None:
     assert rate.measure(START_MS + 500) == (1000 / 10.5, 10.5)
 
 
+def test_one_sample_alone_is_measured_too() -> None:
+    rate = Rate(1, SAMPLE_MS)
+    rate.record(1, START_MS)
+    assert rate.measure(START_MS) == (1000, 0.001)
+    assert rate.measure(START_MS + SAMPLE_MS) == (0, 0.001)
+
+
 def test_what_passed_long_ago_is_forgotten() -> None:
     rate = Rate(SAMPLES, SAMPLE_MS)
     rate.record(1000, START_MS)
