@@ -335,7 +335,7 @@ class Membership:
 
     def _is_silent(self) -> None:
         """No poll for `max.poll.interval.ms`: others shall go on with our partitions (KIP-62)."""
-        self._send_leave("the application has not polled for max.poll.interval.ms")
+        self._send_leave("the application has not polled for max.poll.interval.ms", lambda: None)
         self._forget_generation()
         self._stop()
 
@@ -343,11 +343,10 @@ class Membership:
         """Give everything up and leave; a static member stays, it may come back (KIP-345)."""
 
         def gone() -> None:
-            self._send_leave("the consumer is being closed or unsubscribed")
+            self._send_leave("the consumer is being closed or unsubscribed", then)
             self._forget_generation()
-            self._has_lost = False
+            self._has_lost = self._must_join = False
             self._stop()
-            then()
 
         self._after_change, self._is_giving_up = None, False
         if self._has_lost:
@@ -355,17 +354,18 @@ class Membership:
         else:
             self.give_up(self._subscription.partitions, gone)
 
-    def _send_leave(self, reason: str) -> None:
+    def _send_leave(self, reason: str, then: Callable[[], None]) -> None:
+        """Whatever the answer is, we are gone: if it gets lost, the session times out."""
         node = self._coordinators.known(self._key)
         if self._instance_id is not None or not self._member_id or node is None:
+            then()
             return
-        # Nobody waits for the answer: if it gets lost, the session times out.
         self._network.ask(
             node,
             ApiKey.LEAVE_GROUP,
             leave_group(self.group_metadata(), reason),
-            lambda _: None,
-            lambda _: None,
+            lambda _: then(),
+            lambda _: then(),
             lane=Lane.COORDINATOR,
         )
 

@@ -426,8 +426,10 @@ def test_closing_commits_and_leaves() -> None:
     answer_fetch(script, 3, "d")
     close = script.call(calls.Close())
     assert answer_commit(script) == {0: 4, 1: 3}
-    assert script.waits_for(ApiKey.LEAVE_GROUP)
+    assert close not in script.results
+    assert script.reply(ApiKey.LEAVE_GROUP).body.members[0].member_id == "me"
     assert script.results[close] is None
+    assert changes(script)[-1] == (Change.REVOKED, 2)
 
 
 def test_a_lost_coordinator_is_looked_for_and_the_member_stays() -> None:
