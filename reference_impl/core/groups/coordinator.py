@@ -387,21 +387,4 @@ class GroupCoordinator:
             if what in consumer_timers.KINDS:
                 yield from leaving.timer_fired(self, group, str(what), str(rest[0]))
         elif group is not None and group.state is not State.DEAD:
-            yield from self._classic_timer_fired(group, what, rest)
-
-    def _classic_timer_fired(
-        self, group: ClassicGroup, what: str | int, rest: Sequence[str | int]
-    ) -> Iterator[Effect]:
-        match what:
-            case timers.SESSION:
-                yield from rebalance.session_timed_out(self, group, str(rest[0]))
-            case timers.PENDING_MEMBER:
-                group.pending_members.discard(str(rest[0]))
-                if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
-                    yield from rebalance.complete_or_wait(self, group)
-            case timers.JOIN:
-                yield from rebalance.complete_join(self, group)
-            case timers.INITIAL_JOIN:
-                yield from rebalance.initial_delay_is_over(self, group, int(rest[0]), int(rest[1]))
-            case timers.SYNC:
-                yield from rebalance.syncs_timed_out(self, group)
+            yield from rebalance.timer_fired(self, group, str(what), rest)

@@ -7,7 +7,7 @@ removeMemberAndUpdateClassicGroup); KIP-62, KIP-134, KAFKA-10284.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from reference_impl.core.effects import Effect
@@ -175,3 +175,22 @@ def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
             yield answers.sync_refused(member.awaiting_sync, code)
             member.awaiting_sync = None
             yield from timers.expect_heartbeat(group, member)
+
+
+def timer_fired(
+    coordinator: GroupCoordinator, group: ClassicGroup, what: str, rest: Sequence[str | int]
+) -> Iterator[Effect]:
+    """Somebody was waited for in vain, or the initial delay is over."""
+    match what:
+        case timers.SESSION:
+            yield from session_timed_out(coordinator, group, str(rest[0]))
+        case timers.PENDING_MEMBER:
+            group.pending_members.discard(str(rest[0]))
+            if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
+                yield from complete_or_wait(coordinator, group)
+        case timers.JOIN:
+            yield from complete_join(coordinator, group)
+        case timers.INITIAL_JOIN:
+            yield from initial_delay_is_over(coordinator, group, int(rest[0]), int(rest[1]))
+        case timers.SYNC:
+            yield from syncs_timed_out(coordinator, group)
