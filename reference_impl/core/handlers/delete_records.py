@@ -33,6 +33,13 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
                 row.low_watermark = delete_one(broker, request, topic.name, wanted)
             except Refused as refused:
                 row.low_watermark, row.error_code = -1, refused.code
+    try:
+        with disk_errors_refused():
+            broker.logs.checkpoint()  # or a crash would bring the records back
+    except Refused as refused:
+        for row in [row for answer in body.topics for row in answer.partitions]:
+            if row.error_code == ErrorCode.NONE:
+                row.low_watermark, row.error_code = -1, refused.code
     # RESPOND
     yield Respond(request, body)
 
@@ -54,7 +61,6 @@ def delete_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> 
     try:
         with disk_errors_refused():
             start = partition.log.delete_records_before(before)
-            broker.logs.checkpoint()  # or a crash would bring the records back
     except OffsetOutOfRange:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE) from None
     broker.parking.note_change(partition.topic, partition.index)

@@ -87,3 +87,22 @@ def test_a_partition_that_is_offline_gets_its_marker_when_it_is_back() -> None:
     world.kill()
     row = world.fetch("u", 0, isolation_level=1)
     assert (row.last_stable_offset, row.high_watermark) == (3, 3)
+
+
+def test_a_full_disk_refuses_deletion_and_serves_on() -> None:
+    world = World()
+    world.create_topic("t")
+    for value in ("a", "b"):
+        assert world.produce("t", value).error_code == 0
+    world.storage.capacity_bytes = 0  # full: no checkpoint can be written any more
+    of = request_definition(ApiKey.DELETE_RECORDS)
+    wanted = of.struct("DeleteRecordsPartition", partition_index=0, offset=1)
+    entry = of.struct("DeleteRecordsTopic", name="t", partitions=[wanted])
+    row = world.call(ApiKey.DELETE_RECORDS, 2, topics=[entry]).topics[0].partitions[0]
+    assert (row.error_code, row.low_watermark) == (STORAGE_ERROR, -1)
+    assert world.produce("t", "c").error_code == STORAGE_ERROR
+    assert world.fetch("t", 1).error_code == 0
+    world.storage.capacity_bytes = None
+    assert world.produce("t", "c").error_code == 0
+    again = world.call(ApiKey.DELETE_RECORDS, 2, topics=[entry]).topics[0].partitions[0]
+    assert (again.error_code, again.low_watermark) == (0, 1)
