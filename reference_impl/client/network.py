@@ -92,6 +92,7 @@ class Link:
         self.in_flight: dict[int, Query] = {}
         self._waiting: deque[Query] = deque()
         self._is_opening = False
+        self._is_throttled = False
         config = network.config
         self._backoff = Backoff(
             network.kernel, config["reconnect.backoff.ms"], config["reconnect.backoff.max.ms"]
@@ -109,11 +110,13 @@ class Link:
         return self._network.kernel.monotonic_ms < self._not_before_ms
 
     def ask(self, query: Query) -> None:
-        """Send now, or as soon as the versions are known."""
-        if self.versions is not None:
+        """Send now, or as soon as the versions are known and the broker's throttle is over."""
+        if self.versions is not None and not self._is_throttled:
             self._send(query, self.versions)
             return
         self._waiting.append(query)
+        if self.versions is not None:
+            return
         if not self._is_opening:
             self._is_opening = True
             delay_ms = self._not_before_ms - self._network.kernel.monotonic_ms
@@ -157,9 +160,20 @@ class Link:
         self._network.features.update(self.versions.features)
         self._is_opening = False
         self._backoff.succeed()
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        self._is_throttled = False
         waiting, self._waiting = self._waiting, deque()
         for query in waiting:
-            self._send(query, self.versions)
+            self.ask(query)
+
+    def _throttle(self, answer: Struct) -> None:
+        """A quota was exceeded: for so long, nothing is to be asked (KIP-219)."""
+        throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._is_throttled = True
+            self._network.kernel.after(throttle_ms, ("throttle", *self._key), self._send_waiting)
 
     def _send(self, query: Query, versions: Versions) -> None:
         version = versions.best(query.api_key, query.version_min, query.version_max)
@@ -194,6 +208,8 @@ class Link:
         """An answer has come, or (None) a request without one is written."""
         query = self.in_flight.pop(request_id)
         self._network.kernel.cancel(("request", request_id))
+        if body is not None:
+            self._throttle(body)
         query.on_answer(response_definition(query.api_key).new() if body is None else body)
 
     def _timed_out(self, query: Query) -> None:
@@ -205,8 +221,9 @@ class Link:
     def broke(self, reason: str) -> None:
         """The connection is gone: so is everything that was asked on it."""
         kernel = self._network.kernel
-        self.versions, self._is_opening = None, False
+        self.versions, self._is_opening, self._is_throttled = None, False, False
         kernel.cancel(("reconnect", *self._key))
+        kernel.cancel(("throttle", *self._key))
         self._not_before_ms = kernel.monotonic_ms + self._backoff.fail()
         in_flight, self.in_flight = self.in_flight, {}
         waiting, self._waiting = self._waiting, deque()

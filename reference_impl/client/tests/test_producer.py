@@ -11,7 +11,7 @@ from reference_impl.client.errors import ClientError, SendError
 from reference_impl.client.producer import Producer
 from reference_impl.client.tests.script import Script
 from reference_impl.client.values import ProducerRecord, RecordMetadata
-from reference_impl.wire import ApiKey, Compression, ErrorCode
+from reference_impl.wire import ApiKey, Compression, ErrorCode, response_definition
 
 
 def producer(**config: Any) -> Script:
@@ -183,6 +183,23 @@ def test_a_request_that_is_not_answered_in_time_costs_its_connection() -> None:
     assert script.closed == 1
     again = script.produced(script.wait_for(ApiKey.PRODUCE))[0]
     assert again.base_sequence == 1
+
+
+def test_a_throttled_broker_is_left_alone_for_as_long_as_it_says() -> None:
+    """KIP-219: the answer has come at once, the next question must wait."""
+    script = idempotent()
+    first = script.call(send("a"))
+    ask = script.take(ApiKey.PRODUCE)
+    of = response_definition(ApiKey.PRODUCE)
+    row = of.struct("PartitionProduceResponse", index=0, base_offset=1)
+    topic = of.struct("TopicProduceResponse", name="t", partition_responses=[row])
+    script.answer(ask, responses=[topic], throttle_time_ms=70)
+    assert script.results[first].offset == 1
+    script.call(send("b"))
+    script.wait(69)
+    assert texts(script) == []
+    script.wait(1)
+    assert texts(script) == [["b"]]
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
