@@ -66,9 +66,9 @@ def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
     return history.with_columns(topic_id=pl.coalesce("topic_id", only_id, pl.lit(NO_TOPIC_ID)))
 
 
-def places(events: pl.DataFrame) -> pl.DataFrame:
+def places(events: pl.LazyFrame) -> pl.DataFrame:
     """place, topic, topic_id, partition of every partition of a piece."""
-    named = events.lazy().filter(pl.col("topic").is_not_null())
+    named = events.filter(pl.col("topic").is_not_null())
     return named.select(PARTITION).unique().sort(PARTITION).with_row_index(PLACE).collect()
 
 
@@ -88,8 +88,9 @@ def with_places(events: pl.DataFrame) -> pl.DataFrame:
     """
     texts = [column for column in CATEGORIES if column in events.columns]
     events = in_order(events).with_columns(pl.col(texts).cast(pl.Categorical))
+    named = places(events.lazy()).lazy()
     found = events.lazy().select(PARTITION).join(
-        places(events).lazy(), on=PARTITION, how="left", maintain_order="left", nulls_equal=True
+        named, on=PARTITION, how="left", maintain_order="left", nulls_equal=True
     )  # fmt: skip
     return events.hstack(found.select(PLACE).collect())
 

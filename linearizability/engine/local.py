@@ -21,7 +21,7 @@ def run(history: pl.LazyFrame, checkers: Sequence[str] = tuple(CHECKERS)) -> lis
         events = resolved(history.select(COLUMNS_READ))
     except (pl.exceptions.PolarsError, MemoryError) as error:
         failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
-        return opinions(judge(_nothing(), Scope.PARTITION, ()), checkers, failed)
+        return opinions(judge(_nothing().lazy(), Scope.PARTITION, ()), checkers, failed)
     idle = idle_in(events, checkers)
     pieces = [judge(frame_of(events, scope), scope, checkers, idle) for scope in Scope]
     return opinions(pl.concat(pieces), checkers)

@@ -39,14 +39,16 @@ _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
 
 
-def frame_of(events: pl.DataFrame, scope: Scope) -> pl.DataFrame:
-    """What the kernels of this scope are given of a whole resolved history."""
-    rows = events.filter(scope.rows)
-    return transaction_evidence(rows.lazy()).collect() if scope is Scope.TRANSACTION else rows
+def frame_of(events: pl.DataFrame, scope: Scope) -> pl.LazyFrame:
+    """What the kernels of this scope are given of a whole resolved history.
+
+    Lazy: a copy of the rows for each scope would double the memory that a judgement takes."""
+    rows = events.lazy().filter(scope.rows)
+    return transaction_evidence(rows).collect().lazy() if scope is Scope.TRANSACTION else rows
 
 
 def judge(
-    events: pl.DataFrame, scope: Scope, checkers: Sequence[str], idle: Collection[str] = ()
+    events: pl.LazyFrame, scope: Scope, checkers: Sequence[str], idle: Collection[str] = ()
 ) -> pl.DataFrame:
     """All named checkers of this scope over a piece of resolved events. Never raises: a checker
     that cannot finish says so in a row of its own.
@@ -58,7 +60,7 @@ def judge(
     for name in checkers:
         if CHECKERS[name].scope is scope:
             try:
-                answers.append(_judge_one(events.lazy(), CHECKERS[name], names, name in idle))
+                answers.append(_judge_one(events, CHECKERS[name], names, name in idle))
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
                 answers.append(_rows([{"checker": name, "row": ERROR, "message": problem}]))
@@ -69,11 +71,13 @@ def _rows(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=ROWS, orient="row")
 
 
-def _needs(events: pl.DataFrame, scope: Scope) -> pl.DataFrame:
+def _needs(events: pl.LazyFrame, scope: Scope) -> pl.DataFrame:
     """How many rows of the piece fulfil each need. Counted in partitions only: each row once."""
     if scope is not Scope.PARTITION:
         return pl.DataFrame(schema=ROWS)
-    found = events.select(need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs)
+    found = events.select(
+        need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs
+    ).collect()
     return _rows({"checker": n.name, "row": NEED, "checked": found[n.name][0]} for n in Needs)
 
 
@@ -103,8 +107,8 @@ def _judge_one(
 
 def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
     """What one checker finds in a whole resolved history, all of it, with the partitions' names."""
-    found = checker.anomalies(frame_of(events, checker.scope).lazy()).collect()
-    return named(found, places(events))
+    found = checker.anomalies(frame_of(events, checker.scope)).collect()
+    return named(found, places(events.lazy()))
 
 
 def named(found: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:

@@ -165,7 +165,7 @@ def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: in
             piece = ingest.with_record_outcomes(ingest.with_places(piece))
         elif scope is Scope.VALUE:
             piece = piece.with_columns(outcome=pl.lit(None, dtype=pl.String))
-        return judge(piece, scope, checkers)
+        return judge(piece.lazy(), scope, checkers)
 
     rows = events
     if scope is Scope.PARTITION:
