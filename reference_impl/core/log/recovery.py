@@ -8,7 +8,7 @@ is rebuilt. Otherwise every segment that may hold unsynced bytes (those that end
 recovery point) is read through, batch by batch with CRC, and its indexes are written anew. What
 follows the last whole batch of the last segment was never acknowledged, or never synced: it is
 cut off. A bad batch anywhere else is damage, not a torn tail: Kafka cuts there as well and
-drops all later segments; here the start is refused, so that nothing is lost by starting.
+drops all later segments; here the partition is not opened, so that nothing is lost by starting.
 """
 
 from __future__ import annotations
