@@ -8,8 +8,7 @@ Whatever would make a verdict meaningless is refused, with its line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from linearizability.history import HistoryError
 
@@ -20,13 +19,13 @@ INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One line of the history."""
 
     source: str
     line: int
-    index: int
+    number: int
+    """Its index."""
     time_ns: int
     process: int | None
     """None: not a client (the nemesis)."""
@@ -39,8 +38,7 @@ class Event:
         return HistoryError(f"{self.source}: line {self.line}: {why}")
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """An invocation with its completion, if it has one."""
 
     invoked: Event
@@ -65,9 +63,10 @@ def read_events(forms: Iterable[tuple[int, Any]], source: str) -> Iterator[Event
             raise HistoryError(f"{source}: line {line}: an event must be a map, not {raw!r:.60}")
         first_raw = first_raw or raw
         event = _event(raw, first_raw, number, line, source)
-        if before is not None and event.index <= before.index:
+        if before is not None and event.number <= before.number:
             raise event.refuse(
-                f"index {event.index} follows index {before.index}; indexes must be unique and grow"
+                f"index {event.number} follows index {before.number}; "
+                "indexes must be unique and grow"
             )
         if before is not None and event.time_ns < before.time_ns:
             raise event.refuse(

@@ -21,15 +21,15 @@ Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. What their w
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from linearizability.history import SCHEMA, SCHEMA_VERSION, F, HistoryError, Type
+from linearizability.history import F, HistoryError, Type
 from linearizability.importers import edn, jsonl
 from linearizability.importers.events import (
     INT32_MAX,
@@ -48,17 +48,12 @@ from linearizability.importers.micro import (
     micro_operations,
     rebalanced_keys,
 )
+from linearizability.importers.rows import Row, Rows, Shared
 from linearizability.inferred_log import READ_COMMITTED
 
 CLIENT = GROUP = "jepsen"
 SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")
 FILES_OF_A_RUN = ("history.edn", "history.jsonl")
-COLUMNS = (
-    "op_id", "record_index", "process", "session", "group", "member_id", "txn", "isolation",
-    "acks", "idempotent", "f", "type", "final", "topic", "partition", "offset", "value",
-    "t_invoke_ns", "t_complete_ns",
-)  # fmt: skip
-Row = tuple[Any, ...]
 
 
 def is_jepsen(path: Path) -> bool:
@@ -81,8 +76,22 @@ def read(path: Path) -> pl.DataFrame:
         raise HistoryError(f"{path}: byte {error.start} is not UTF-8 text") from error
     is_json = text.lstrip()[:1] == "{" and text.lstrip()[1:].lstrip()[:1] == '"'
     forms = jsonl.forms if is_json or path.suffix in SUFFIXES[1:] else edn.forms
-    events = list(read_events(forms(text, str(path)), str(path)))
-    return Import(events).frame()
+    with _without_collection():
+        events = list(read_events(forms(text, str(path)), str(path)))
+        return Import(events).frame()
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """The collector of cycles would search the growing history over and over, for half the time of
+    an import, and find nothing: the forms of a text have no cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Import:
@@ -91,22 +100,23 @@ class Import:
     def __init__(self, events: list[Event]) -> None:
         self.events = events
         self.operations = list(paired(events))
-        self.rows: list[Row] = []
+        self.rows = Rows()
         self.sessions = Sessions()
         self.members = {o.last.process for o in self.operations if o.invoked.f == "subscribe"}
-        self.shown: set[tuple[Place, int]] = set()
-        """What ok operations polled."""
-        self.sent_ns: dict[tuple[Place, int], int] = {}
+        self.shown: dict[Place, set[int]] = defaultdict(set)
+        """The values that ok operations polled."""
+        self.sent_ns: dict[Place, dict[int, int]] = defaultdict(dict)
         """When the operation that sent a value was invoked."""
 
     def frame(self) -> pl.DataFrame:
         parsed = [(o, self._micro_operations(o)) for o in self.operations]
         for operation, micro in parsed:
-            for sent in micro:
-                if isinstance(sent, Send):
-                    self._remember(operation, sent)
-                elif operation.type == Type.OK.value:
-                    self.shown.add((sent.place, sent.value))
+            is_ok = operation.type == Type.OK.value
+            for one in micro:
+                if isinstance(one, Send):
+                    self._remember(operation, one)
+                elif is_ok:
+                    self.shown[one.place].update(one.values)
         for found, micro in parsed:
             operation = self._must_have_committed(found, micro)
             if found.type == Type.INFO.value and not any(isinstance(m, Poll) for m in micro):
@@ -117,104 +127,112 @@ class Import:
                 self._add_assignment(operation)
             elif operation.invoked.f == "crash":
                 self.sessions.reset(operation.last.process)
-        places = {m.place for _, micro in parsed for m in micro if isinstance(m, Send | Poll)}
-        self._add_end(sorted(places, key=str))
-        types = {name: SCHEMA[name] for name in COLUMNS}
-        frame = pl.DataFrame(self.rows, schema=types, orient="row").with_columns(
-            schema_version=pl.lit(SCHEMA_VERSION, dtype=pl.Int16), client=pl.lit(CLIENT)
-        )
-        absent = [
-            pl.lit(None, dtype=t).alias(n) for n, t in SCHEMA.items() if n not in frame.columns
-        ]
-        return frame.with_columns(absent).select(list(SCHEMA))
+        self._add_end(sorted({m.place for _, micro in parsed for m in micro}, key=str))
+        return self.rows.frame(CLIENT)
 
     def _micro_operations(self, operation: Operation) -> list[Send | Poll]:
         return micro_operations(operation) if operation.invoked.f in WITH_MICRO_OPERATIONS else []
 
     def _must_have_committed(self, operation: Operation, micro: list[Send | Poll]) -> Operation:
         """Jepsen's `must-have-committed?`. It ended when its time-out did, or at the end."""
-        sent = [(m.place, m.value) for m in micro if isinstance(m, Send)]
-        if operation.type != Type.INFO.value or self.shown.isdisjoint(sent):
+        if operation.type != Type.INFO.value or not any(
+            isinstance(m, Send) and m.value in self.shown.get(m.place, ()) for m in micro
+        ):
             return operation
         end = operation.last if operation.completed else self.events[-1]
-        completed = replace(
-            operation.last, type=Type.OK.value, time_ns=end.time_ns, index=operation.last.index
-        )
+        completed = operation.last._replace(type=Type.OK.value, time_ns=end.time_ns)
         return Operation(operation.invoked, completed)
 
     def _remember(self, operation: Operation, sent: Send) -> None:
-        key = (sent.place, sent.value)
-        if key in self.sent_ns:
+        values = self.sent_ns[sent.place]
+        if sent.value in values:
             raise operation.last.refuse(
                 f"value {sent.value} is sent to key {sent.key} a second time; "
                 "the values of a key must be unique"
             )
-        self.sent_ns[key] = operation.invoked.time_ns
+        values[sent.value] = operation.invoked.time_ns
 
-    def _add(self, operation: Operation, **columns: object) -> None:
-        completed = operation.completed
-        shared = {
-            "op_id": operation.last.index, "record_index": 0, "process": operation.last.process,
-            "session": 0, "type": operation.type,
-            "final": bool(operation.invoked.raw.get("final") or operation.last.raw.get("final")),
-            "t_invoke_ns": operation.invoked.time_ns,
-            "t_complete_ns": completed.time_ns if completed else None,
-            "group": GROUP if operation.last.process in self.members else None,
-        }  # fmt: skip
-        row = shared | columns
-        self.rows.append(tuple(row.get(name) for name in COLUMNS))
+    def _begin(self, operation: Operation, txn: int | None = None) -> int:
+        """The number of the operation in `rows`."""
+        invoked, completed = operation
+        last = completed or invoked
+        return self.rows.begin(
+            Shared(
+                op_id=last.number,
+                process=last.process,
+                type=operation.type,
+                final=bool(invoked.raw.get("final") or last.raw.get("final")),
+                t_invoke_ns=invoked.time_ns,
+                t_complete_ns=completed.time_ns if completed else None,
+                group=GROUP if last.process in self.members else None,
+                txn=txn,
+            )
+        )
 
     def _add_records(self, operation: Operation, micro: list[Send | Poll]) -> None:
-        process, index = operation.last.process, operation.last.index
+        process = operation.last.process
         in_transaction = operation.invoked.f == "txn" or any(isinstance(m, Send) for m in micro)
-        txn = index if in_transaction else None
+        number = self._begin(operation, operation.last.number if in_transaction else None)
         rebalanced = rebalanced_keys(operation.last)
         positions = self.sessions.of_operation(process, kept=operation.type == "ok")
         member = str(process) if self.sessions.is_subscribed(process) else None
-        for number, one in enumerate(micro):
-            place = {"topic": one.place[0], "partition": one.place[1], "txn": txn}
+        records = 0
+        for one in micro:
             if isinstance(one, Send):
-                known = one.offset is not None
-                outcome = Type.OK if known or operation.type == "ok" else Type.INFO
-                self._add(
-                    operation, record_index=number, f=F.SEND.value, type=outcome.value, acks=-1,
-                    idempotent=True, value=one.value, offset=one.offset, **place,
-                )  # fmt: skip
+                self._add_sent(number, operation, records, one)
+                records += 1
                 continue
-            if one.place in rebalanced:
-                positions.renew(one.place)
-            self._add(
-                operation, record_index=number, f=F.POLL.value, isolation=READ_COMMITTED,
-                session=positions.session(one.place), member_id=member, value=one.value,
-                offset=one.offset, **place,
-            )  # fmt: skip
-        if txn is not None:
-            self._add_transaction_end(operation, micro)
+            for some in one.split() if one.place in rebalanced else (one,):
+                if some.place in rebalanced:
+                    positions.renew(some.place)
+                session = positions.session(some.place)
+                self.rows.add_polled(number, records, session, member, some)
+                records += len(some.offsets)
+        if in_transaction:
+            self._add_transaction_end(number, operation, micro, records)
         if not micro:
-            self._add(operation, f=F.POLL.value, isolation=READ_COMMITTED, txn=txn)
+            self.rows.add(Row(number, 0, F.POLL.value, isolation=READ_COMMITTED))
+
+    def _add_sent(self, number: int, operation: Operation, index: int, sent: Send) -> None:
+        known = sent.offset is not None
+        outcome = Type.OK if known or operation.type == "ok" else Type.INFO
+        self.rows.add(
+            Row(
+                number, index, F.SEND.value, *sent.place, type=outcome.value, acks=-1,
+                idempotent=True, offset=sent.offset, value=sent.value,
+            )
+        )  # fmt: skip
 
     def _add_unknown_delivery(self, operation: Operation) -> None:
         """Nobody knows what it polled: it may have been given records of any key it subscribed."""
         if operation.invoked.f not in ("poll", "txn"):
             return
-        for number, (topic, partition) in enumerate(self.sessions.subscribed(operation)):
-            self._add(
-                operation, record_index=INT32_MAX - number, f=F.POLL.value, topic=topic,
-                partition=partition, isolation=READ_COMMITTED,
-                member_id=str(operation.last.process),
+        number, member = self._begin(operation), str(operation.last.process)
+        for taken, place in enumerate(self.sessions.subscribed(operation)):
+            self.rows.add(
+                Row(
+                    number, INT32_MAX - taken, F.POLL.value, *place, member_id=member,
+                    isolation=READ_COMMITTED,
+                )
             )  # fmt: skip
 
-    def _add_transaction_end(self, operation: Operation, micro: list[Send | Poll]) -> None:
+    def _add_transaction_end(
+        self, number: int, operation: Operation, micro: list[Send | Poll], records: int
+    ) -> None:
         """Its commit was asked for after all its polls, so after what they found was sent."""
         failed = operation.type == Type.FAIL.value
-        seen = [self.sent_ns.get((m.place, m.value), 0) for m in micro if isinstance(m, Poll)]
-        asked_ns = max([operation.invoked.time_ns, *seen])
+        asked_ns = operation.invoked.time_ns
+        for one in micro:
+            if isinstance(one, Poll):
+                sent_ns = self.sent_ns[one.place]
+                asked_ns = max(asked_ns, *(sent_ns.get(value, 0) for value in one.values))
         if operation.completed is not None:
             asked_ns = min(asked_ns, operation.completed.time_ns)
-        self._add(
-            operation, record_index=len(micro), f=(F.ABORT if failed else F.COMMIT).value,
-            type=(Type.OK.value if failed else operation.type), txn=operation.last.index,
-            t_invoke_ns=asked_ns,
+        self.rows.add(
+            Row(
+                number, records, (F.ABORT if failed else F.COMMIT).value,
+                type=Type.OK.value if failed else operation.type, t_invoke_ns=asked_ns,
+            )
         )  # fmt: skip
 
     def _add_assignment(self, operation: Operation) -> None:
@@ -224,10 +242,9 @@ class Import:
         self.sessions.assign(process, places, subscribed=operation.invoked.f == "subscribe")
         if operation.last.raw.get("seek-to-beginning?") or operation.type == Type.FAIL.value:
             self.sessions.reset(process)
-        for number, (topic, partition) in enumerate(places):
-            self._add(
-                operation, record_index=number, f=F.ASSIGN.value, topic=topic, partition=partition
-            )
+        number = self._begin(operation)
+        for index, place in enumerate(places):
+            self.rows.add(Row(number, index, F.ASSIGN.value, *place))
 
     def _add_end(self, places: list[Place]) -> None:
         """The final read: from its first event on, or after all events where none is marked."""
@@ -236,14 +253,13 @@ class Import:
         last = self.events[-1]
         marked = [o for o in self.operations if o.invoked.raw.get("final")]
         began = min((o.invoked.time_ns for o in marked), default=last.time_ns + 1)
-        for number, (topic, partition) in enumerate(places):
-            row: Mapping[str, object] = {
-                "op_id": last.index + 1, "record_index": number, "process": -1, "session": 0,
-                "f": F.READ_ALL.value, "type": Type.OK.value, "final": True, "topic": topic,
-                "partition": partition, "isolation": READ_COMMITTED, "t_invoke_ns": began,
-                "t_complete_ns": last.time_ns + 1,
-            }  # fmt: skip
-            self.rows.append(tuple(row.get(name) for name in COLUMNS))
+        end = Shared(
+            last.number + 1, -1, Type.OK.value, final=True, t_invoke_ns=began,
+            t_complete_ns=last.time_ns + 1, group=None, txn=None,
+        )  # fmt: skip
+        number = self.rows.begin(end)
+        for index, place in enumerate(places):
+            self.rows.add(Row(number, index, F.READ_ALL.value, *place, isolation=READ_COMMITTED))
 
 
 class Sessions:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from linearizability.importers.events import (
     INT32_MAX,
@@ -19,8 +18,7 @@ Place = tuple[str, int]
 """(topic, partition)"""
 
 
-@dataclass(frozen=True)
-class Send:
+class Send(NamedTuple):
     """One record sent; offset: None where it is not known."""
 
     place: Place
@@ -29,13 +27,17 @@ class Send:
     offset: int | None
 
 
-@dataclass(frozen=True)
-class Poll:
-    """One record polled."""
+class Poll(NamedTuple):
+    """What one poll gave of one key: offsets and values, record by record."""
 
     place: Place
-    value: int
-    offset: int
+    offsets: list[int]
+    values: list[int]
+
+    def split(self) -> Iterator[Poll]:
+        """Each record by itself."""
+        for offset, value in zip(self.offsets, self.values, strict=True):
+            yield Poll(self.place, [offset], [value])
 
 
 def place_of(key: Any, event: Event) -> Place:
@@ -50,13 +52,13 @@ def place_of(key: Any, event: Event) -> Place:
 
 
 def micro_operations(operation: Operation) -> list[Send | Poll]:
-    """All records of one operation, in order: as completed, and what was only invoked."""
+    """All that one operation did, in order: as completed, and the sends that were only invoked."""
     found: list[Send | Poll] = []
     if operation.completed is not None and operation.completed.value is not None:
         found += _parsed(operation.completed, invoked=False)
     named = {(m.place, m.value) for m in found if isinstance(m, Send)}
     asked = _parsed(operation.invoked, invoked=True)
-    return found + [m for m in asked if (m.place, m.value) not in named]
+    return found + [m for m in asked if isinstance(m, Send) and (m.place, m.value) not in named]
 
 
 def _parsed(event: Event, *, invoked: bool) -> Iterator[Send | Poll]:
@@ -99,12 +101,19 @@ def _polls(answer: Any, event: Event) -> Iterator[Poll]:
         raise event.refuse(f"a poll must give a map of keys to records, not {answer!r:.60}")
     for key, records in answer.items():
         place = place_of(key, event)
+        offsets, values = [], []
         for record in records if isinstance(records, list) else [records]:
-            if not isinstance(record, list) or len(record) != 2:
+            if type(record) is not list or len(record) != 2:
                 raise event.refuse(f"a polled record must be [offset, value], not {record!r:.60}")
-            _check("an offset", record[0], 0, event)
-            _check("a value", record[1], -INT64_MAX, event)
-            yield Poll(place, record[1], record[0])
+            offset, value = record
+            if type(offset) is not int or not 0 <= offset <= INT64_MAX:
+                _check("an offset", offset, 0, event)
+            if type(value) is not int or not -INT64_MAX <= value <= INT64_MAX:
+                _check("a value", value, -INT64_MAX, event)
+            offsets.append(offset)
+            values.append(value)
+        if offsets:
+            yield Poll(place, offsets, values)
 
 
 def _check(what: str, number: Any, least: int, event: Event) -> None:
