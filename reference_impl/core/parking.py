@@ -41,6 +41,8 @@ class Parking:
 
     def __init__(self) -> None:
         self._parked: dict[int, Parked] = {}
+        self._watched: dict[int, tuple[PartitionKey, ...]] = {}
+        """As it was when the request was parked: a fetch session may change meanwhile."""
         self._watchers: dict[PartitionKey, dict[int, None]] = {}
         self._changed: dict[PartitionKey, None] = {}
 
@@ -51,7 +53,8 @@ class Parking:
         """Let a request wait, no longer than this."""
         connection = parked.request.connection
         self._parked[connection] = parked
-        for key in parked.watched():
+        self._watched[connection] = parked.watched()
+        for key in self._watched[connection]:
             self._watchers.setdefault(key, {})[connection] = None
         yield SetTimer((TIMER, connection), timeout_ms)
 
@@ -90,7 +93,8 @@ class Parking:
             yield CancelTimer((TIMER, connection))
 
     def _forget(self, connection: int) -> None:
-        for key in self._parked.pop(connection).watched():
+        del self._parked[connection]
+        for key in self._watched.pop(connection):
             watchers = self._watchers.get(key)
             if watchers is not None:
                 watchers.pop(connection, None)

@@ -1,0 +1,33 @@
+"""Requests that wait, and what they watch."""
+
+from __future__ import annotations
+
+from reference_impl.core.events import Request
+from reference_impl.core.parking import Parking, PartitionKey
+from reference_impl.wire import ApiKey, Struct, request_definition
+
+
+class Fickle:
+    """A request whose partitions change while it waits, as those of a fetch session may."""
+
+    def __init__(self) -> None:
+        body = request_definition(ApiKey.FETCH).new()
+        self.request = Request(1, ApiKey.FETCH, 12, 1, None, "", body)
+        self.partitions: tuple[PartitionKey, ...] = (("t", 0), ("t", 1))
+
+    def watched(self) -> tuple[PartitionKey, ...]:
+        return self.partitions
+
+    def answer(self, *, expired: bool) -> Struct | None:
+        return None
+
+
+def test_nothing_watches_for_a_request_that_is_gone_whatever_became_of_its_partitions() -> None:
+    parking, parked = Parking(), Fickle()
+    list(parking.park(parked, 1000))
+    parked.partitions = (("other", 0),)
+    list(parking.drop(1))
+    assert len(parking) == 0
+    parking.note_change("t", 0)
+    parking.note_change("t", 1)
+    assert list(parking.answer_ready()) == []
