@@ -74,7 +74,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "offset": (pl.Int64, "of the record"),
     "batch_base_offset": (pl.Int64, "of the record's batch (raw reads)"),
     "control": (pl.String, "commit or abort: a control record (raw reads)"),
-    "key": (pl.String, ""),
+    "key": (pl.String, "recorded where the topic may be compacted, else null"),
     "value": (pl.Int64, "unique number inside the payload; null if the payload is not ours"),
     "timestamp_ms": (pl.Int64, "of the record"),
     "producer_id": (pl.Int64, "from the batch header (raw reads)"),

@@ -10,10 +10,14 @@ from linearizability.checkers.base import Checker, Needs, Scope
 from linearizability.checkers.dirty_reads import DirtyReads
 from linearizability.checkers.duplicates import Duplicates
 from linearizability.checkers.exactly_once import ExactlyOnce
+from linearizability.checkers.fencing import Fencing
 from linearizability.checkers.group_delivery import GroupDelivery
+from linearizability.checkers.idempotence import Idempotence
 from linearizability.checkers.inconsistent_offsets import InconsistentOffsets
+from linearizability.checkers.late_markers import LateMarkers
 from linearizability.checkers.leader_epochs import LeaderEpochs
 from linearizability.checkers.lost_writes import LostWrites
+from linearizability.checkers.offset_gaps import OffsetGaps
 from linearizability.checkers.own_uncommitted_reads import OwnUncommittedReads
 from linearizability.checkers.phantom_records import PhantomRecords
 from linearizability.checkers.poll_order import PollOrder
@@ -43,6 +47,10 @@ CHECKERS: Mapping[str, Checker] = {
         ExactlyOnce(),
         LeaderEpochs(),
         TornTransactions(),
+        OffsetGaps(),
+        Fencing(),
+        Idempotence(),
+        LateMarkers(),
     )
 }
 

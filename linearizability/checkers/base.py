@@ -25,8 +25,9 @@ from linearizability.ingest import HAS_RECORD, IS_OK, IS_SEND
 COLUMNS_READ = (
     "op_id", "record_index", "process", "session", "client", "replica", "group", "member_id", "txn",
     "isolation", "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition",
-    "offset", "control", "value", "producer_id", "producer_epoch", "sequence", "leader_epoch",
-    "t_invoke_ns", "t_complete_ns", "high_watermark", "last_stable_offset", "log_start",
+    "offset", "control", "key", "value", "producer_id", "producer_epoch", "sequence",
+    "leader_epoch", "t_invoke_ns", "t_complete_ns", "high_watermark", "last_stable_offset",
+    "log_start",
 )  # fmt: skip
 """The columns that kernels may read: what is shipped to them."""
 

@@ -12,6 +12,12 @@ from itertools import pairwise
 from random import Random
 
 from linearizability.history import F
+from linearizability.self_test.log_mutators import (
+    end_too_early,
+    leave_a_hole,
+    skip_a_sequence,
+    write_though_fenced,
+)
 from linearizability.self_test.lookup import (
     NOT_OURS,
     another_read,
@@ -282,6 +288,10 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "exactly_once": (consume_twice,),
     "leader_epochs": (lower_an_epoch,),
     "torn_transactions": (deliver_half, abort_half),
+    "offset_gaps": (leave_a_hole,),
+    "fencing": (write_though_fenced,),
+    "idempotence": (skip_a_sequence,),
+    "late_markers": (end_too_early,),
 }
 """Checker -> what it must catch."""
 

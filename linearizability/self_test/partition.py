@@ -64,14 +64,18 @@ class Partition:
                 return offset
         return None
 
-    def is_passed(self, producer_id: int, epoch: int, sequence: int) -> bool:
-        """Whether the producer wrote a later one, or a newer epoch of it did: then the broker
-        refuses this one (KIP-98: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH)."""
-        return producer_id >= 0 and any(
-            entry.producer_id == producer_id
-            and (entry.producer_epoch, entry.sequence) > (epoch, sequence)
-            for entry in self.log
-        )
+    def accepts(self, entry: Entry) -> bool:
+        """Whether an idempotent record follows what its producer wrote here before (KIP-98:
+        else OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_PRODUCER_EPOCH; KIP-360: a new epoch begins
+        with sequence 0)."""
+        own = [e for e in self.log if e.producer_id == entry.producer_id]
+        if not own or entry.producer_id < 0:
+            return True
+        epoch = max(e.producer_epoch for e in own)
+        last = max((e.sequence for e in own if e.producer_epoch == epoch), default=-1)
+        if entry.producer_epoch != epoch:
+            return entry.producer_epoch > epoch and entry.sequence == 0
+        return entry.sequence == last + 1
 
     def replicate(self, rng: Random) -> None:
         if self.high_watermark < len(self.log):

@@ -38,6 +38,12 @@ class Producer:
             for n, v in enumerate(values)
         ]
 
+    def begin_epoch(self, epoch: int) -> None:
+        """A new epoch numbers anew, in every partition (KIP-360)."""
+        if epoch > self.epoch:
+            self.epoch = epoch
+            self.sequences.clear()
+
 
 def plain_producer(world: World) -> Actor:
     rng = world.rng
@@ -45,8 +51,13 @@ def plain_producer(world: World) -> Actor:
     producer = Producer(next(world.processes), acks, idempotent, next(world.producer_ids))
     while True:
         outcome, values, partition = yield from send(world, producer)
+        if outcome != "ok":  # what became of its sequences is not known
+            producer.begin_epoch(producer.epoch + 1)
         if outcome == "info" and rng.random() < 0.2:
-            yield from send(world, producer, partition, values)  # the workload itself repeats it
+            # The workload itself repeats it.
+            again, _, _ = yield from send(world, producer, partition, values)
+            if again != "ok":
+                producer.begin_epoch(producer.epoch + 1)
         yield
 
 
@@ -86,6 +97,8 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
             continue  # the request is lost
         reached = True
         base = _append(producer, partition, entries)
+        if base is None:
+            return "info", None  # a leader that lost what stood before it refuses it
         entries = partition.log[base : base + len(entries)]
         last = base + len(entries) - 1
         if producer.acks == 0:
@@ -108,13 +121,16 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
     return "info", None
 
 
-def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> int:
-    """The broker's side. Without idempotence every attempt is a new copy."""
+def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> int | None:
+    """The broker's side: the offset, None if refused. Without idempotence every attempt is a new
+    copy."""
     if producer.idempotent:
         first = entries[0]
         known = partition.find(first.producer_id, first.producer_epoch, first.sequence)
         if known is not None:
             return known
+        if not partition.accepts(first):
+            return None
     copies = [Entry(**vars(entry)) for entry in entries]
     return partition.append(copies)
 
@@ -123,9 +139,7 @@ def _late(world: World, producer: Producer, partition: Partition, entries: list[
     """A request that was under way when its client gave up."""
     for _ in range(world.rng.randint(1, 100)):
         yield
-    first = entries[0]
-    if not partition.is_passed(first.producer_id, first.producer_epoch, first.sequence):
-        _append(producer, partition, entries)
+    _append(producer, partition, entries)
 
 
 # --- transactions ---------------------------------------------------------------------------------
@@ -148,6 +162,8 @@ def transactional_producer(world: World) -> Actor:
             outcome, _, partition = yield from send(world, producer)
             touched[partition.number] = partition
             good = good and outcome == "ok"
+            if outcome != "ok":
+                break  # the client is to abort
         yield from _end(world, producer, list(touched.values()), good)
         if rng.random() < 0.1:
             producer.process = next(world.processes)
@@ -196,8 +212,9 @@ def _row(producer: Producer, f: F, outcome: str) -> Row:
 
 
 def _decide(world: World, producer: Producer, touched: list[Partition], end: str) -> None:
-    epoch = producer.epoch + world.rng.choice([0, 1])
-    producer.epoch = epoch
+    # Transaction version 2 begins an epoch with each transaction, version 1 after errors.
+    producer.begin_epoch(producer.epoch + (1 if end == "abort" else world.rng.choice([0, 1])))
+    epoch = producer.epoch
     for partition in touched:
         producer.unfinished_markers += 1
         world.actors.append(_marker(producer, partition, end, epoch))

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from linearizability.checkers import CHECKERS
-from linearizability.checkers.tests import histories_of_readers, histories_of_transactions
+from linearizability.checkers.tests import (
+    histories_of_logs,
+    histories_of_readers,
+    histories_of_transactions,
+)
 from linearizability.checkers.tests.rows import END, RAW, WHOLE, P, Row, S, found, judged
 from linearizability.verdict import Validity
 
@@ -298,8 +302,9 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
     },
 }  # fmt: skip
-VALID |= histories_of_readers.VALID | histories_of_transactions.VALID
-INVALID |= histories_of_readers.INVALID | histories_of_transactions.INVALID
+for _module in (histories_of_readers, histories_of_transactions, histories_of_logs):
+    VALID |= _module.VALID
+    INVALID |= _module.INVALID
 
 
 def _cases(table: dict[str, dict[str, object]]) -> Sequence[object]:

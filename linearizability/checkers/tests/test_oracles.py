@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
+from linearizability.checkers.tests.oracles_of_logs import ORACLES_OF_LOGS
 from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS
 from linearizability.checkers.tests.oracles_of_transactions import ORACLES_OF_TRANSACTIONS
 from linearizability.checkers.tests.oracles_of_writers import ORACLES_OF_WRITERS
@@ -16,7 +17,10 @@ from linearizability.engine.opinion import anomalies_of
 from linearizability.history import frame
 from linearizability.ingest import resolved
 
-ALL = {**ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS, **ORACLES_OF_TRANSACTIONS}
+ALL = {
+    **ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS, **ORACLES_OF_TRANSACTIONS,
+    **ORACLES_OF_LOGS,
+}  # fmt: skip
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
 OFFSET = st.integers(0, 5)
 VALUE = st.one_of(st.integers(1, 5), st.none())
@@ -39,6 +43,7 @@ def sends() -> st.SearchStrategy[Row]:
             "acks": st.sampled_from([-1, -1, -1, 1, 0, None]),
             "idempotent": st.sampled_from([True, True, False, None]),
             "txn": st.one_of(st.none(), st.integers(1, 2)),
+            "key": st.sampled_from([None] * 9 + ["k"]),
         }
     )  # fmt: skip
 
@@ -59,7 +64,7 @@ def polls() -> st.SearchStrategy[Row]:
             "member_id": st.sampled_from(["m"] * 9 + [None]),
             "log_start": st.sampled_from([None] * 9 + [2]),
             "txn": st.sampled_from([None, None, 1, 2]),
-            "client": st.sampled_from([None, "confluent"]),
+            "client": st.sampled_from([None, "confluent", "confluent", "jepsen"]),
         }
     )  # fmt: skip
 
@@ -70,6 +75,7 @@ def raw_reads() -> st.SearchStrategy[list[Row]]:
         {
             "value": VALUE, "control": st.sampled_from([None, None, "commit", "abort"]),
             "producer_id": st.sampled_from([-1, 7, 7, 8]),
+            "producer_epoch": st.sampled_from([None, 0, 0, 1]), "skipped": st.integers(0, 1),
             "sequence": st.integers(-1, 3), "leader_epoch": st.integers(-1, 2),
         }
     )  # fmt: skip
@@ -82,15 +88,18 @@ def raw_reads() -> st.SearchStrategy[list[Row]]:
         }
     )  # fmt: skip
     return st.builds(
-        lambda common, records: [
-            common | record | {"offset": n, "record_index": n, "value": None}
-            if record["control"]
-            else common | record | {"offset": n, "record_index": n}
-            for n, record in enumerate(records)
-        ],
+        lambda common, records: [common | _placed(record, n) for n, record in enumerate(records)],
         shared,
         st.lists(record, max_size=6),
     )
+
+
+def _placed(record: Row, n: int) -> Row:
+    """The n-th record of a read; from the fifth on there may be a hole before it."""
+    plain = {column: value for column, value in record.items() if column != "skipped"}
+    hole = record["skipped"] if n > 3 else 0
+    value = None if record["control"] else record["value"]
+    return plain | {"offset": n + hole, "record_index": n, "value": value}
 
 
 def others() -> st.SearchStrategy[Row]:

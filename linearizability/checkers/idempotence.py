@@ -1,0 +1,69 @@
+"""What an idempotent producer appends follows what it appended before."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.ingest import KEY
+from linearizability.raw_reads import OF_PRODUCER, READ, raw_records
+
+SEQUENCES = 2**31
+"""Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch, incrementSequence)."""
+
+
+class Idempotence(Checker):
+    """A raw read shows a record whose sequence does not follow the one before it, of one producer
+    id and epoch; or a new epoch of a producer id which does not begin with sequence 0.
+
+    A leader refuses such a batch with OUT_OF_ORDER_SEQUENCE_NUMBER. Source: KIP-98, "Idempotent
+    Producer Guarantees"; KIP-360 (a new epoch begins at 0); ProducerAppendInfo.checkSequence.
+    The first record of a producer id in a read is not judged, since what the leader knew before is
+    not known; nor is one behind a hole, which another checker reports, or which compaction made. A
+    lower epoch is `fencing`'s affair. A producer id that expires on the broker while its client
+    lives is an operator's error that this cannot tell (producer.id.expiration.ms, a day).
+    Counted: records of a producer id after another.
+    """
+
+    name: ClassVar[str] = "idempotence"
+    title: ClassVar[str] = "a producer's sequences follow each other in the log"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        found = successors(events).filter(
+            pl.col("sequence")
+            != pl.when(pl.col("producer_epoch") == pl.col("epoch_before"))
+            .then((pl.col("sequence_before") + 1) % SEQUENCES)
+            .otherwise(0)
+        )
+        message = pl.format(
+            "offset {} holds sequence {} of producer {}, epoch {}, after sequence {} of epoch {}",
+            "offset", "sequence", "producer_id", "producer_epoch", "sequence_before",
+            "epoch_before",
+        )  # fmt: skip
+        return describe(found, KEY, "sequence-does-not-follow", ["op_id"], message, "broker")
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(successors(events))
+
+
+def successors(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Records with a sequence, each with the sequence before it of the same producer id and of the
+    same or an older epoch; no hole between them."""
+    numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
+    unbroken = [*OF_PRODUCER, "holes"]
+    is_hole = (pl.col("offset") != pl.col("before") + 1).fill_null(False)
+    return (
+        raw_records(events)
+        .with_columns(holes=is_hole.cum_sum().over(READ))
+        .filter(pl.col("control").is_null() & numbered)
+        .with_columns(
+            pl.col("sequence").cast(pl.Int64),
+            sequence_before=pl.col("sequence").cast(pl.Int64).shift(1).over(unbroken),
+            epoch_before=pl.col("producer_epoch").shift(1).over(unbroken),
+        )
+        .filter(pl.col("producer_epoch") >= pl.col("epoch_before"))
+    )

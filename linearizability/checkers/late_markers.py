@@ -1,0 +1,66 @@
+"""A marker ends the transaction that it was written for, and no other."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.ingest import IS_SEND, KEY
+from linearizability.raw_reads import OF_PRODUCER, raw_records
+
+
+class LateMarkers(Checker):
+    """A raw read shows two records of one transaction with a marker of their producer id between.
+
+    The first was ended before the second was written: by the marker of an older transaction, which
+    came late, or because the second came late itself and is now in nobody's transaction. Source:
+    KIP-890, "Motivation" (hanging transactions and late messages; transaction version 2 prevents
+    both). A client which does not speak that version may meet this on Apache Kafka too: a known
+    hazard, and a true anomaly. Values sent twice are not judged. Counted: transactions with records
+    in raw reads, by partition and read.
+    """
+
+    name: ClassVar[str] = "late_markers"
+    title: ClassVar[str] = "a marker ends its own transaction only"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.BATCH_HEADERS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        found = transactions(events).filter(pl.col("markers_first") < pl.col("markers_last"))
+        message = pl.format(
+            "transaction {} has records from offset {} to {}, with a marker of its producer {} "
+            "in between",
+            "txn", "first", "last", "producer_id",
+        )  # fmt: skip
+        return describe(found, KEY, "late-marker", ["op_id", "sends"], message)
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(transactions(events))
+
+
+def transactions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Where the records of each transaction stand in each raw read: the first and last offset, how
+    many markers of the producer id stand before them, and the operations that sent them."""
+    sent = (
+        events.filter(IS_SEND & pl.col("value").is_not_null())
+        .select(*KEY, "value", "txn", send_op="op_id")
+        .filter(pl.len().over(*KEY, "value") == 1)
+        .filter(pl.col("txn").is_not_null())
+    )
+    return (
+        raw_records(events)
+        .filter(pl.col("producer_id") >= 0)
+        .with_columns(markers=pl.col("control").is_not_null().cum_sum().over(OF_PRODUCER))
+        .filter(pl.col("control").is_null())
+        .join(sent, on=[*KEY, "value"])
+        .group_by(*OF_PRODUCER, "txn")
+        .agg(
+            first=pl.col("offset").min(),
+            last=pl.col("offset").max(),
+            markers_first=pl.col("markers").min(),
+            markers_last=pl.col("markers").max(),
+            sends=pl.col("send_op").unique(),
+        )
+    )

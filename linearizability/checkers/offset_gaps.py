@@ -1,0 +1,80 @@
+"""A log has no holes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.checkers.poll_skips import passed_over
+from linearizability.inferred_log import at_or_above_log_start
+from linearizability.ingest import IS_SEND, KEY
+from linearizability.raw_reads import IS_RAW, compactable, raw_records
+from linearizability.readers import steps
+
+JEPSEN = "jepsen"
+"""The client of imported histories (importers/jepsen.py)."""
+
+
+class OffsetGaps(Checker):
+    """A raw read goes from one offset to another that is not the next. Or an ordinary reader does,
+    in a partition without transactions, over offsets of which nobody knows anything (where a record
+    is known to be there, it is `poll_skips`' affair).
+
+    A leader gives each record the next offset, and a new leader goes on from the end of its log
+    (UnifiedLog.append; LogValidator.assignOffsets). Control records, which readers pass over,
+    stand in logs of transactions only. Logs whose records have keys in the history may be
+    compacted, and are not judged; nor is what lies below the log start. Ordinary readers count
+    where our recorder saw them: Jepsen's histories do not tell transactions from single sends.
+    Counted: records after another, of raw reads and of such readers.
+    """
+
+    name: ClassVar[str] = "offset_gaps"
+    title: ClassVar[str] = "a log has no holes"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        hole = pl.col("offset") > pl.col("before") + 1
+        in_log = self._kept(in_raw_reads(events).filter(hole), events)
+        seen = self._kept(in_plain_partitions(events).filter(hole), events)
+        known = (
+            events.filter(pl.col("offset").is_not_null())
+            .join(seen, on=KEY, how="semi")
+            .select(*KEY, "offset", "value", "op_id")
+        )
+        passed = passed_over(seen, known).select(*KEY, "before", "offset")
+        jump = [*KEY, "before", "offset"]
+        seen = seen.join(passed, on=jump, how="anti")
+        message = pl.format("offset {} follows offset {}: there is a hole", "offset", "before")
+        return pl.concat(
+            [
+                describe(in_log, KEY, "offset-gap", ["op_id"], message, "broker"),
+                describe(seen, KEY, "offset-gap", ["before_op", "op_id"], message),
+            ]
+        )
+
+    def _kept(self, holes: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+        """Holes of which some offset is at or above the log start."""
+        above = at_or_above_log_start(holes.with_columns(offset=pl.col("offset") - 1), events)
+        return above.with_columns(offset=pl.col("offset") + 1)
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        judged = [in_raw_reads(events), in_plain_partitions(events)]
+        counts = [rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]
+        return pl.concat(counts).sum()
+
+
+def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Records read raw after another, in logs that are not compacted."""
+    after_another = raw_records(events).filter(pl.col("before").is_not_null())
+    return after_another.join(compactable(events), on=KEY, how="anti")
+
+
+def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """What ordinary readers were given after another record, where no transaction ever wrote and
+    nobody read raw."""
+    other = events.filter((IS_SEND & pl.col("txn").is_not_null()) | IS_RAW).select(KEY).unique()
+    plain = events.join(pl.concat([other, compactable(events)]), on=KEY, how="anti")
+    return steps(plain.filter((pl.col("client") != JEPSEN) & pl.col("control").is_null()))

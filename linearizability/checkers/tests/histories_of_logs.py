@@ -1,0 +1,118 @@
+"""Histories written by hand for what logs promise that somebody read raw."""
+
+from __future__ import annotations
+
+from linearizability.checkers.tests.rows import RAW, WHOLE, P, Row, S
+
+TXN = {"txn": 1}
+OURS = {"client": "confluent"}
+NEWER = {"producer_epoch": 1}
+LED = {"leader_epoch": 0}
+MARKER = LED | {"control": "abort", "sequence": -1}
+
+VALID: dict[str, dict[str, list[Row]]] = {
+    "offset_gaps": {
+        "whole": [RAW(1, 0), RAW(None, 1, control="commit"), RAW(2, 2)],
+        "a reader goes over a marker": [S(1, 0, **TXN), P(1, 0, **OURS), P(2, 2, **OURS)],
+        "read raw, there is a marker": [
+            P(1, 0, **OURS), P(2, 2, **OURS), RAW(1, 0), RAW(None, 1, control="commit"), RAW(2, 2),
+        ],
+        "two reads of two parts": [RAW(1, 0), RAW(2, 5, op_id=1001)],
+        "deleted": [P(1, 0, **OURS), P(2, 5, **OURS), WHOLE(6, log_start=5)],
+        "compacted": [S(1, 0, key="k"), RAW(1, 0), RAW(2, 2)],
+        "a record is known to be there": [
+            S(1, 0), S(2, 1), P(1, 0, **OURS), P(3, 2, **OURS),
+        ],
+        "Jepsen's sends may be transactions": [P(1, 0, client="jepsen"), P(2, 2, client="jepsen")],
+        "another session": [P(1, 0, **OURS), P(2, 2, **OURS, session=1)],
+    },
+    "idempotence": {
+        "one by one": [RAW(1, 0, **LED), RAW(2, 1, **LED), RAW(3, 2, **LED)],
+        "it wraps": [RAW(1, 0, sequence=2**31 - 1, **LED), RAW(2, 1, sequence=0, **LED)],
+        "two producers": [RAW(1, 0, **LED), RAW(2, 1, producer_id=8, sequence=0, **LED)],
+        "a new epoch begins at 0": [
+            RAW(1, 0, sequence=5, **LED), RAW(2, 1, sequence=0, **NEWER, **LED),
+        ],
+        "a marker has none": [
+            RAW(1, 0, sequence=0, **LED), RAW(None, 1, **MARKER), RAW(2, 2, sequence=1, **LED),
+        ],
+        "the first may have any": [RAW(1, 0, sequence=4, **LED), RAW(2, 1, sequence=5, **LED)],
+        "behind a hole": [RAW(1, 0, sequence=0, **LED), RAW(2, 5, sequence=5, **LED)],
+        "not idempotent": [
+            RAW(1, 0, producer_id=-1, sequence=-1, **LED),
+            RAW(2, 1, producer_id=-1, sequence=-1, **LED),
+        ],
+    },
+    "fencing": {
+        "epochs grow": [RAW(1, 0, **LED), RAW(2, 1, **NEWER, **LED)],
+        "a marker of a newer epoch": [
+            RAW(1, 0, **LED), RAW(None, 1, **NEWER, **MARKER), RAW(2, 2, **NEWER, **LED),
+        ],
+        "another producer": [RAW(1, 0, **NEWER, **LED), RAW(2, 1, producer_id=8, **LED)],
+    },
+    "late_markers": {
+        "behind it all": [
+            S(1, 0, **TXN), S(2, 1, **TXN), RAW(1, 0, **LED), RAW(2, 1, **LED),
+            RAW(None, 2, **MARKER),
+        ],
+        "another producer's": [
+            S(1, 0, **TXN), S(2, 2, **TXN), RAW(1, 0, **LED),
+            RAW(None, 1, producer_id=8, **MARKER), RAW(2, 2, **LED),
+        ],
+        "two transactions": [
+            S(1, 0, **TXN), S(2, 2, txn=2), RAW(1, 0, **LED), RAW(None, 1, **MARKER),
+            RAW(2, 2, **LED),
+        ],
+        "written twice": [
+            S(1, 0, **TXN), RAW(1, 0, **LED), RAW(None, 1, **MARKER), RAW(None, 2, **MARKER),
+        ],
+    },
+}  # fmt: skip
+
+INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
+    "offset_gaps": {
+        "in a raw read": ([RAW(1, 0), RAW(2, 2)], [("offset-gap", (1000,))]),
+        "in a raw read with transactions": (
+            [S(1, 0, **TXN), RAW(1, 0), RAW(2, 2)], [("offset-gap", (1000,))],
+        ),
+        "without transactions": (
+            [S(1, 0), P(1, 0, **OURS), P(2, 2, **OURS)], [("offset-gap", (1, 2))],
+        ),
+    },
+    "idempotence": {
+        "one is missing": (
+            [RAW(1, 0, sequence=0, **LED), RAW(2, 1, sequence=2, **LED)],
+            [("sequence-does-not-follow", (1000,))],
+        ),
+        "one stands twice": (
+            [RAW(1, 0, sequence=0, **LED), RAW(1, 1, sequence=0, **LED)],
+            [("sequence-does-not-follow", (1000,))],
+        ),
+        "a new epoch begins later": (
+            [RAW(1, 0, sequence=0, **LED), RAW(2, 1, sequence=1, **NEWER, **LED)],
+            [("sequence-does-not-follow", (1000,))],
+        ),
+    },
+    "fencing": {
+        "a fenced producer writes": (
+            [RAW(1, 0, **NEWER, **LED), RAW(2, 1, **LED)], [("fenced-epoch-writes", (1000,))],
+        ),
+        "behind a newer marker": (
+            [RAW(1, 0, **LED), RAW(None, 1, **NEWER, **MARKER), RAW(2, 2, **LED)],
+            [("fenced-epoch-writes", (1000,))],
+        ),
+        "a late marker": (
+            [RAW(1, 0, **NEWER, **LED), RAW(None, 1, **MARKER)],
+            [("fenced-epoch-writes", (1000,))],
+        ),
+    },
+    "late_markers": {
+        "in the middle": (
+            [
+                S(1, 0, **TXN), S(2, 2, **TXN), RAW(1, 0, **LED), RAW(None, 1, **MARKER),
+                RAW(2, 2, **LED),
+            ],
+            [("late-marker", (0, 1, 1000))],
+        ),
+    },
+}  # fmt: skip

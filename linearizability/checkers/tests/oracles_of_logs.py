@@ -1,0 +1,125 @@
+"""More dumb twins (see `oracles`): of what logs promise that somebody read raw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from linearizability.checkers.tests.oracles import (
+    Found,
+    Row,
+    is_proof,
+    is_read,
+    log_start,
+    operations,
+    steps,
+)
+
+
+def raw_reads(rows: list[Row]) -> list[list[Row]]:
+    """The records of each raw read of a partition, in the order of reading."""
+    reads: dict[Any, list[Row]] = {}
+    for row in rows:
+        if is_read(row) and is_proof(row) and row["producer_id"] is not None:
+            reads.setdefault((row["place"], row["op_id"], row["replica"]), []).append(row)
+    return list(reads.values())
+
+
+def _of_producers(read: list[Row]) -> list[list[Row]]:
+    producers: dict[int, list[Row]] = {}
+    for row in read:
+        if row["producer_id"] >= 0:
+            producers.setdefault(row["producer_id"], []).append(row)
+    return list(producers.values())
+
+
+def offset_gaps(rows: list[Row]) -> Found:
+    keyed = {row["place"] for row in rows if row["key"] is not None}
+    pairs = [pair for read in raw_reads(rows) for pair in pairwise(read)]
+    transactional = {r["place"] for r in rows if r["f"] == "send" and r["txn"] is not None} | {
+        read[0]["place"] for read in raw_reads(rows)
+    }
+    ours = [r for r in rows if r["client"] not in (None, "jepsen") and r["control"] is None]
+    for before, row in steps(ours):
+        known = any(
+            r["place"] == row["place"] and r["offset"] is not None
+            and before["offset"] < r["offset"] < row["offset"]
+            for r in rows
+        )  # fmt: skip
+        if row["place"] not in transactional and not known:
+            pairs.append((before, row))
+    found: Found = set()
+    for before, row in pairs:
+        hole = row["offset"] > before["offset"] + 1
+        deleted = row["offset"] - 1 < log_start(rows, row["place"])
+        if hole and not deleted and row["place"] not in keyed:
+            found.add(("offset-gap", operations(before, row), row["place"]))
+    return found
+
+
+def idempotence(rows: list[Row]) -> Found:
+    found: Found = set()
+    for read in raw_reads(rows):
+        last: dict[int, Row] = {}
+        for before, row in pairwise([{"offset": None}, *read]):
+            if before["offset"] is None or row["offset"] != before["offset"] + 1:
+                last = {}
+            if row["control"] is not None or row["producer_id"] < 0:
+                continue
+            if row["sequence"] is None or row["sequence"] < 0:
+                continue
+            earlier = last.get(row["producer_id"])
+            last[row["producer_id"]] = row
+            if earlier is None or None in (earlier["producer_epoch"], row["producer_epoch"]):
+                continue
+            same = row["producer_epoch"] == earlier["producer_epoch"]
+            expected = (earlier["sequence"] + 1) % 2**31 if same else 0
+            newer = row["producer_epoch"] >= earlier["producer_epoch"]
+            if newer and row["sequence"] != expected:
+                found.add(("sequence-does-not-follow", (row["op_id"],), row["place"]))
+    return found
+
+
+def fencing(rows: list[Row]) -> Found:
+    found: Found = set()
+    for read in raw_reads(rows):
+        for own in _of_producers(read):
+            newest = -1
+            for row in own:
+                if row["producer_epoch"] is None or row["producer_epoch"] < 0:
+                    continue
+                if row["producer_epoch"] < newest:
+                    found.add(("fenced-epoch-writes", (row["op_id"],), row["place"]))
+                newest = max(newest, row["producer_epoch"])
+    return found
+
+
+def late_markers(rows: list[Row]) -> Found:
+    found: Found = set()
+    for read in raw_reads(rows):
+        for own in _of_producers(read):
+            transactions: dict[int, list[tuple[int, int]]] = {}
+            for n, row in enumerate(own):
+                sends = [
+                    r for r in rows
+                    if r["f"] == "send" and r["value"] == row["value"] is not None
+                    and r["place"] == row["place"]
+                ]  # fmt: skip
+                if row["control"] is None and len(sends) == 1 and sends[0]["txn"] is not None:
+                    before = sum(r["control"] is not None for r in own[:n])
+                    place = (before, sends[0]["op_id"])
+                    transactions.setdefault(sends[0]["txn"], []).append(place)
+            for places in transactions.values():
+                if len({before for before, _ in places}) > 1:
+                    numbers = {op for _, op in places} | {own[0]["op_id"]}
+                    found.add(("late-marker", tuple(sorted(numbers)), own[0]["place"]))
+    return found
+
+
+ORACLES_OF_LOGS: Mapping[str, Callable[[list[Row]], Found]] = {
+    "offset_gaps": offset_gaps,
+    "idempotence": idempotence,
+    "fencing": fencing,
+    "late_markers": late_markers,
+}

@@ -1,0 +1,34 @@
+"""The log itself, where somebody read it raw: every record with the header of its batch.
+
+One read operation is one look at one log; what two of them show is not put together, since a log
+may be cut between them.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.inferred_log import PROVEN_POLL
+from linearizability.ingest import KEY
+
+READ = [*KEY, "op_id", "replica"]
+OF_PRODUCER = [*READ, "producer_id"]
+
+IS_RAW = PROVEN_POLL & pl.col("producer_id").is_not_null()
+"""Rows with the header of their batch, control records included."""
+
+
+def raw_records(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The records of raw reads as they were read, each with the offset that was read before it."""
+    return (
+        events.filter(IS_RAW)
+        .select(
+            *READ, "offset", "control", "value", "producer_id", "producer_epoch", "sequence"
+        )
+        .with_columns(before=pl.col("offset").shift(1).over(READ))
+    )  # fmt: skip
+
+
+def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The partitions that may be compacted: those whose records' keys the history names."""
+    return events.filter(pl.col("key").is_not_null()).select(KEY).unique()

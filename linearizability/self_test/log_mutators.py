@@ -1,0 +1,96 @@
+"""Ways to break the logs that somebody read raw (see `mutators`)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.lookup import changed_row, log_start_of, sent_once
+from linearizability.self_test.world import Row
+
+
+def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
+    """From somewhere on, everything in a partition stands one offset further."""
+    pairs = [
+        (a, b) for a, b in _pairs(_raw(rows))
+        if a["offset"] >= log_start_of(rows, a["partition"])
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    _, victim = rng.choice(pairs)
+    moved = []
+    for row in rows:
+        here = row.get("partition") == victim["partition"]
+        changes = {
+            column: row[column] + 1
+            for column in ("offset", "high_watermark")
+            if here and row.get(column) is not None and row[column] >= victim["offset"]
+        }
+        moved.append(row | changes)
+    return moved
+
+
+def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A record's sequence is one too high for what its producer wrote before."""
+    pairs = [(a, b) for a, b in _pairs_of_producers(rows) if not a.get("control")]
+    victims = [b for _, b in pairs if not b.get("control")]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [changed_row(row, victim, {"sequence": victim["sequence"] + 1}) for row in rows]
+
+
+def write_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A newer epoch of its producer stands before a record."""
+    pairs = _pairs_of_producers(rows)
+    if not pairs:
+        return None
+    before, victim = rng.choice(pairs)
+    newer = {"producer_epoch": victim["producer_epoch"] + 1}
+    return [changed_row(row, before, newer) for row in rows]
+
+
+def end_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Between two records of a transaction stands a marker of its producer."""
+    once = sent_once(rows)
+    of_txn = {value: row["txn"] for value, row in once.items() if row["txn"] is not None}
+    records = _raw(rows)
+    victims = []
+    for first, middle, last in zip(records, records[1:], records[2:], strict=False):
+        together = first["op_id"] == last["op_id"] and first["partition"] == last["partition"]
+        txn = of_txn.get(first["value"])
+        if together and txn is not None and txn == of_txn.get(last["value"]):
+            victims.append((first, middle))
+    if not victims:
+        return None
+    first, victim = rng.choice(victims)
+    marker = {
+        "control": "abort", "value": None, "sequence": -1,
+        "producer_id": first["producer_id"], "producer_epoch": first["producer_epoch"],
+    }  # fmt: skip
+    return [changed_row(row, victim, marker) for row in rows]
+
+
+def _raw(rows: list[Row]) -> list[Row]:
+    """The records of raw reads, in the order of reading."""
+    return [
+        row for row in rows
+        if row["f"] == F.POLL.value and row.get("producer_id") is not None
+        and row.get("offset") is not None
+    ]  # fmt: skip
+
+
+def _pairs(records: list[Row]) -> list[tuple[Row, Row]]:
+    """Each record with the one before it in the same partition and read."""
+    return [
+        (a, b) for a, b in pairwise(records)
+        if (a["op_id"], a["partition"]) == (b["op_id"], b["partition"])
+    ]  # fmt: skip
+
+
+def _pairs_of_producers(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Each record and marker with the one before it of the same producer id in the same read."""
+    records = [row for row in _raw(rows) if row["producer_id"] >= 0]
+    records.sort(key=lambda r: (r["op_id"], r["partition"], r["producer_id"]))
+    return [(a, b) for a, b in _pairs(records) if a["producer_id"] == b["producer_id"]]
