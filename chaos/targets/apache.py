@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import processes
+from chaos import leftovers
 from chaos.caches import cache_directory
 from chaos.faults import (
     CutClients,
@@ -114,7 +114,7 @@ class ApacheKafka:
         if proxied:
             _check_toxiproxy()
         directory = directory.resolve()  # nodes have working directories of their own
-        processes.end_leftovers()
+        leftovers.remove()
         try:
             layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
         except NoFreePort as error:
@@ -240,7 +240,7 @@ def _kafka_uuid() -> str:
 
 
 def of_version(asked: str, bug: str | None) -> ApacheKafka:
-    """"" and "4.3.1" are 4.3.1, "3.9" is the pinned 3.9.1. Raises TargetError."""
+    """ "" and "4.3.1" are 4.3.1, "3.9" is the pinned 3.9.1. Raises TargetError."""
     if bug:
         raise TargetError(f"Apache Kafka has no planted bugs, only the reference has: no {bug!r}")
     version = VERSIONS.get(asked or DEFAULT_VERSION)

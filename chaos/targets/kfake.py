@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from chaos import processes
+from chaos import leftovers
 from chaos.caches import executable
 from chaos.faults import Fault, Heal, Kill, Pause
 from chaos.links import joined
@@ -55,7 +55,7 @@ class Kfake:
         if config:
             raise TargetError(f"kfake takes no configuration; leave out {', '.join(config)}")
         directory = directory.resolve()
-        processes.end_leftovers()
+        leftovers.remove()
         try:
             direct = (LOOPBACK, free_ports(1)[0])
         except NoFreePort as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from chaos import processes
+from chaos import leftovers
 from chaos.faults import CutClients, DelayAnswers, Fault, Heal, Kill, Pause
 from chaos.links import Address, Link, LinkError, Links, joined
 from chaos.ports import NoFreePort, free_ports
@@ -49,7 +49,7 @@ class Reference:
                 " apache:4.3.1 with 3 nodes"
             )
         directory = directory.resolve()  # the node has a working directory of its own
-        processes.end_leftovers()
+        leftovers.remove()
         try:
             port, proxy_port, api_port = free_ports(3)
         except NoFreePort as error:

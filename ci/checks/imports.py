@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.processes": MEANS,
     "chaos.links": ("chaos.faults", *MEANS),
     "chaos.disks": ("chaos.faults", *MEANS),
+    "chaos.leftovers": ("chaos.disks", *MEANS),
     "chaos.clocks": ("chaos.faults", *MEANS),
     "chaos.outcomes": ("chaos.protocols",),
     "chaos.rows": ("chaos.protocols", "linearizability.history"),
@@ -54,6 +55,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "chaos.targets": (
         "chaos.faults",
+        "chaos.leftovers",
         "chaos.protocols",
         "chaos.links",
         "chaos.disks",

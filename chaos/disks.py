@@ -1,0 +1,273 @@
+"""A file system of its own for a node: ext4 in a sparse file on a loop device (needs root).
+
+Only a file system that nobody else uses can be frozen, filled and cut from its medium without
+harm to the machine; design.md's "power loss" is FS_IOC_SHUTDOWN without a flush of its journal:
+what the node had not synced is gone, as it is when the plug is pulled.
+
+Who owns a disk stands in the path of its image and of its mount point:
+`touchstone-disks-PID-START-NAMESPACE/NAME/`, the parts of chaos.guard's owner name. So the kernel's
+table of mounts is the ledger, written by the call that mounts, and a disk whose owner has died is
+found by the next command, which thaws, unmounts and deletes it (`remove_leftovers`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import fcntl
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from chaos import guard, processes
+
+SIZE_BYTES = 1 << 30
+"""Sparse: the image takes what was written, not this."""
+COMMAND_TIMEOUT_S = 60.0
+PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+PROGRAMS = ("mkfs.ext4", "mount", "umount", "sync")
+
+# linux/fs.h; linux/ext4.h (EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH)
+FIFREEZE, FITHAW, FS_IOC_SHUTDOWN = 0xC0045877, 0xC0045878, 0x8004587D
+WITHOUT_FLUSH = 2
+
+_OWNED = re.compile(r"touchstone-disks-(\d+)-(\d+)-(\d+)")
+_lock = threading.RLock()
+_living: dict[Path, Disk] = {}
+
+
+class DiskError(RuntimeError):
+    """A disk cannot be had, or a fault not performed: one sentence, and what to do."""
+
+
+def why_none() -> str | None:
+    """Why this process cannot have such disks, or None."""
+    if os.geteuid() != 0:
+        return "disks of their own for nodes need root; run as root, see `touchstone doctor`"
+    missing = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
+    if missing:
+        return f"there is no {' nor '.join(missing)}; apt-get install e2fsprogs mount"
+    if not os.access("/dev/loop-control", os.W_OK):
+        return "there is no /dev/loop-control: no loop devices; see `touchstone doctor`"
+    return None
+
+
+class Disk:
+    """One file system, from `Disk.make` to `remove`."""
+
+    def __init__(self, home: Path) -> None:
+        self._image = home / "image"
+        self._owner = os.getpid()
+        self.mount_point = home / "mount"
+        self.is_stalled = False
+        self.is_full = False
+
+    @classmethod
+    def make(cls, name: str, size_bytes: int = SIZE_BYTES) -> Disk:
+        """A new, empty, mounted disk. Raises DiskError."""
+        if reason := why_none():
+            raise DiskError(reason)
+        home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_own_directory()))
+        disk = cls(home)
+        try:
+            disk.mount_point.mkdir()
+            with disk._image.open("wb") as file:
+                file.truncate(size_bytes)
+            # No blocks kept back for root, or a full disk would not be full for a node run by root.
+            options = ("-q", "-F", "-m0", "-E", "lazy_itable_init=1,nodiscard")
+            _run("mkfs.ext4", *options, disk._image)
+            disk._mount()
+        except BaseException as error:
+            with suppress(DiskError):
+                disk.remove()
+            if isinstance(error, OSError):
+                raise DiskError(f"no disk can be made in {home}: {error.strerror}") from error
+            raise
+        with _lock:
+            _living[home] = disk
+        return disk
+
+    def sync(self) -> None:
+        """All that was written so far is on the medium, whether or not its writer asked for it."""
+        _run("sync", "-f", self.mount_point)
+
+    def freeze(self) -> None:
+        """Writes and syncs hang from now on; reads are served."""
+        if not self.is_stalled:
+            self._ioctl(FIFREEZE)
+            self.is_stalled = True
+
+    def thaw(self) -> None:
+        """What hangs goes on."""
+        if self.is_stalled:
+            self._ioctl(FITHAW)
+            self.is_stalled = False
+
+    def fill(self) -> None:
+        """Take all free space: who needs more gets ENOSPC."""
+        self.is_full = True
+        space = os.statvfs(self.mount_point)
+        free_bytes = space.f_bavail * space.f_frsize
+        with self._ballast.open("wb") as file:
+            while free_bytes >= space.f_frsize:
+                try:
+                    os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free_bytes)
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise DiskError(f"{self._ballast}: {error.strerror}") from error
+                    free_bytes //= 2  # the map of a large file takes blocks, too
+
+    def make_room(self) -> None:
+        """Give the space back."""
+        self._ballast.unlink(missing_ok=True)
+        self.is_full = False
+
+    def cut_power(self) -> None:
+        """From now on nothing reaches the medium, and every write fails with EIO.
+
+        The journal is not flushed: what was not synced, and not written back by chance, is lost.
+        `replug`, after the node's process has ended, shows what is left.
+        """
+        self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
+
+    def replug(self) -> None:
+        """Mount again what the medium has; ext4 replays its journal. No process may have it open.
+
+        Ballast and freezing do not outlast it.
+        """
+        _run("umount", self.mount_point)
+        self.is_stalled = False
+        self._mount()
+        self.make_room()
+
+    def remove(self) -> None:
+        """Unmount and delete it, whatever its state. The node's process must have ended."""
+        if self._owner == os.getpid():
+            _remove(self._image.parent)
+        with _lock:
+            _living.pop(self._image.parent, None)
+
+    @property
+    def _ballast(self) -> Path:
+        return self.mount_point / ".ballast"
+
+    def _mount(self) -> None:
+        _run("mount", "-o", "loop", self._image, self.mount_point)
+
+    def _ioctl(self, request: int, argument: bytes | int = 0) -> None:
+        try:
+            _ioctl(self.mount_point, request, argument)
+        except OSError as error:
+            raise DiskError(f"{self.mount_point}: {error.strerror}") from error
+
+
+def thaw_leftovers() -> None:
+    """Let go on what hangs on the disks of dead owners: a process that hangs cannot be ended."""
+    for mount_point in _mount_points():
+        if _is_leftover(mount_point):
+            with suppress(OSError):
+                _ioctl(mount_point, FITHAW)
+
+
+def remove_leftovers() -> list[Path]:
+    """Remove the disks of owners that died without doing so; which those were."""
+    homes = {mount_point.parent for mount_point in _mount_points() if _is_leftover(mount_point)}
+    directories = Path(tempfile.gettempdir()).glob("touchstone-disks-*")
+    left = [directory for directory in directories if _is_leftover(directory)]
+    for directory in left:
+        homes |= set(directory.iterdir()) if directory.is_dir() else set()
+    for home in sorted(homes):
+        with suppress(DiskError):  # another command may be removing it
+            _remove(home)
+    for directory in left:
+        with suppress(OSError):
+            directory.rmdir()
+    return sorted(homes)
+
+
+def _own_directory() -> Path:
+    pid, started, namespace = guard.owner_name(os.getpid()).split(":", 2)
+    number = re.sub(r"\D", "", namespace)  # pid:[4026531836]
+    directory = Path(tempfile.gettempdir()) / f"touchstone-disks-{pid}-{started}-{number}"
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise DiskError(f"{directory} cannot be made: {error.strerror}; set TMPDIR") from error
+    return directory
+
+
+def _is_leftover(path: Path) -> bool:
+    """Does a dead owner's name stand in it? Of another pid namespace nobody knows who lives."""
+    found = _OWNED.search(str(path))
+    here = re.sub(r"\D", "", guard.owner_name(os.getpid()).split(":", 2)[2])
+    if found is None or found[3] != here:
+        return False
+    return guard.start_time(int(found[1])) != found[2]
+
+
+def _mount_points() -> Iterator[Path]:
+    """Where disks of ours, or of other owners, are mounted."""
+    for line in Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines():
+        where = line.split(" ")[1]
+        if _OWNED.search(where):
+            yield Path(where)
+
+
+def _remove(home: Path) -> None:
+    mount_point = home / "mount"
+    while mount_point in set(_mount_points()):
+        with suppress(OSError):
+            _ioctl(mount_point, FITHAW)
+        try:
+            _run("umount", mount_point)
+        except DiskError:
+            _run("umount", "-l", mount_point)  # gone when the last process lets go of it
+    shutil.rmtree(home, ignore_errors=True)
+    with suppress(OSError):
+        home.parent.rmdir()  # the owner's last disk
+
+
+def _ioctl(mount_point: Path, request: int, argument: bytes | int = 0) -> None:
+    descriptor = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(descriptor, request, argument)
+    finally:
+        os.close(descriptor)
+
+
+def _run(program: str, *arguments: str | Path) -> None:
+    try:
+        done = subprocess.run(
+            [shutil.which(program, path=PATH) or program, *arguments],
+            capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DiskError(f"{program} did not do its work: {error}") from error
+    if done.returncode != 0:
+        said = " / ".join((done.stderr or done.stdout).split("\n")).strip(" /")
+        raise DiskError(f"{program} failed: {said}; see `touchstone doctor`")
+
+
+def _at_exit() -> None:
+    """The nodes first, and before them what they hang on."""
+    with _lock:
+        disks = [disk for disk in _living.values() if disk._owner == os.getpid()]
+    if not disks:
+        return
+    for disk in disks:
+        with suppress(DiskError):
+            disk.thaw()
+    processes.end_all()
+    for disk in disks:
+        with suppress(DiskError):
+            disk.remove()
+
+
+atexit.register(_at_exit)
