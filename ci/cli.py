@@ -7,7 +7,10 @@ Exit status everywhere: 0 valid or passed, 1 invalid or failed, 2 usage or envir
 from __future__ import annotations
 
 import json
+import os
 import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -304,10 +307,21 @@ def _self_test(path: Path | None, seeds: int) -> int:
 
     if path is not None:
         raise UsageError(f"check --self-test makes its histories itself; leave out {path}")
-    result = run_self_test(range(seeds))
+    result = run_self_test(range(seeds), _seeds_done(seeds), processes=os.cpu_count() or 1)
     print(result.table())
     print(f"self-test: {result.validity.value}")
     return EXIT_STATUS[result.validity]
+
+
+def _seeds_done(seeds: int) -> Callable[[int], None]:
+    """Says on a terminal how many seeds of the self-test are done."""
+
+    def say(done: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done >= seeds else ""
+            print(f"\rself-test: {done:,} of {seeds:,} seeds", end=end, file=sys.stderr, flush=True)
+
+    return say
 
 
 def pairs(config: list[str] | None) -> dict[str, str]:

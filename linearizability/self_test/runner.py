@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
+from multiprocessing import get_context
 from random import Random
 
 from linearizability.checkers import CHECKERS
@@ -42,6 +44,18 @@ class SelfTest:
     caught: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     """One sentence for each false alarm and each anomaly that was missed."""
+
+    def add(self, more: SelfTest) -> None:
+        """Count what was seen of other seeds, too."""
+        self.seeds += more.seeds
+        for mine, theirs in (
+            (self.judged, more.judged),
+            (self.false_alarms, more.false_alarms),
+            (self.planted, more.planted),
+            (self.caught, more.caught),
+        ):
+            mine.update(theirs)
+        self.problems += more.problems
 
     @property
     def validity(self) -> Validity:
@@ -72,16 +86,34 @@ class SelfTest:
 
 
 def run_self_test(
-    seeds: Iterable[int], progress: Callable[[int], None] = lambda _seeds: None
+    seeds: Iterable[int],
+    progress: Callable[[int], None] = lambda _seeds: None,
+    processes: int = 1,
 ) -> SelfTest:
-    """Judge the histories of these seeds, and what the mutators make of them."""
+    """Judge the histories of these seeds, and what the mutators make of them.
+
+    progress: told how many seeds are done. The result is the same for any number of processes.
+    """
     result = SelfTest()
-    for some in _batches(seeds):
-        histories = {seed: valid_rows(seed) for seed in some}
-        _judge_valid(histories, result)
-        _judge_broken(histories, result)
-        result.seeds += len(some)
-        progress(result.seeds)
+    batches = list(_batches(seeds))
+    if processes <= 1 or len(batches) <= 1:
+        for some in map(_of_batch, batches):
+            result.add(some)
+            progress(result.seeds)
+        return result
+    # Spawned: polars keeps threads, which a fork would lose.
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        for some in pool.map(_of_batch, batches):
+            result.add(some)
+            progress(result.seeds)
+    return result
+
+
+def _of_batch(seeds: list[int]) -> SelfTest:
+    result = SelfTest(seeds=len(seeds))
+    histories = {seed: valid_rows(seed) for seed in seeds}
+    _judge_valid(histories, result)
+    _judge_broken(histories, result)
     return result
 
 

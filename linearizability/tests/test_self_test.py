@@ -15,6 +15,7 @@ from linearizability.checkers.lost_writes import LostWrites
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import IS_SEND, KEY, resolved
 from linearizability.self_test.lookup import stripped, with_outcomes
+from linearizability.self_test import runner
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS
 from linearizability.self_test.runner import run_self_test
@@ -94,3 +95,15 @@ def test_the_self_test_tells_a_false_alarm_and_a_missed_anomaly(
 
 def test_a_self_test_with_idle_judges_is_unknown() -> None:
     assert run_self_test([]).validity is Validity.UNKNOWN
+
+
+def test_the_self_test_says_the_same_from_several_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runner, "SEEDS_AT_ONCE", 6)
+    told: list[int] = []
+    by_two = run_self_test(range(12), told.append, processes=2)
+    assert told == [6, 12]
+    assert by_two == run_self_test(range(12))
+    assert by_two.seeds == 12
+    assert by_two.caught.total() > 50
