@@ -80,7 +80,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "producer_id": (pl.Int64, "from the batch header (raw reads)"),
     "producer_epoch": (pl.Int16, "from the batch header (raw reads)"),
     "sequence": (pl.Int32, "of the record (raw reads)"),
-    "leader_epoch": (pl.Int32, "of the batch, or of the leader that answered"),
+    "leader_epoch": (pl.Int32, "of the batch; without a record: of the leader that answered"),
     "error": (pl.String, "Kafka's error name, or the client's own with a leading underscore"),
     "t_invoke_ns": (pl.Int64, "monotonic"),
     "t_complete_ns": (pl.Int64, "monotonic; null if it never completed"),

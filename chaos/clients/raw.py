@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.clients import payload
-from chaos.clients.wire_link import EARLIEST, LATEST, Address, WireCluster, WireError, check
+from chaos.clients.wire_link import EARLIEST, LATEST, Leader, WireCluster, WireError, check
 from chaos.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
 from reference_impl.wire import (
     ApiKey,
@@ -37,6 +37,7 @@ class PartitionRead:
     topic: str
     partition: int
     records: list[Record] = field(default_factory=list)
+    leader_epoch: int | None = None
     log_start: int | None = None
     next_offset: int = 0
     high_watermark: int | None = None
@@ -49,6 +50,7 @@ class PartitionRead:
         """The statement about the whole partition, a READ_ALL row."""
         extra = {
             "f": "read_all",
+            "leader_epoch": self.leader_epoch,
             "log_start": self.log_start,
             "high_watermark": self.high_watermark,
             "last_stable_offset": self.last_stable_offset,
@@ -99,6 +101,7 @@ class RawClient:
         # From the start even after a failure: half of one leader's log and half of the next one's
         # is nobody's log.
         read.records.clear()
+        read.leader_epoch = leader.epoch
         read.log_start = read.next_offset = self._cluster.offset(
             leader, read.topic, read.partition, EARLIEST
         )
@@ -114,16 +117,17 @@ class RawClient:
             read.last_stable_offset = answer.last_stable_offset
             read.complete = read.next_offset >= max(end, answer.high_watermark)
 
-    def _fetch(self, leader: Address, read: PartitionRead) -> Struct:
+    def _fetch(self, leader: Leader, read: PartitionRead) -> Struct:
         struct = request_definition(ApiKey.FETCH).struct
         partition = struct(
             "FetchPartition",
             partition=read.partition,
+            current_leader_epoch=leader.epoch,
             fetch_offset=read.next_offset,
             partition_max_bytes=FETCH_BYTES,
         )
         answer = self._cluster.ask(
-            leader,
+            leader.address,
             ApiKey.FETCH,
             replica_id=-1,
             max_wait_ms=100,

@@ -24,6 +24,7 @@ RETRY_S = 0.3
 class Reading:
     """One partition: what it must reach, and what came."""
 
+    leader_epoch: int
     log_start: int
     high_watermark: int
     records: list[Record] = field(default_factory=list)
@@ -69,6 +70,7 @@ def _bounds(operation: ReadAll, bootstrap: str) -> Readings:
         for topic, partition in operation.partitions:
             leader = cluster.leader(topic, partition)
             readings[topic, partition] = Reading(
+                leader.epoch,
                 cluster.offset(leader, topic, partition, EARLIEST),
                 cluster.offset(leader, topic, partition, LATEST),
             )
@@ -85,6 +87,7 @@ def _completion(operation: ReadAll, readings: Readings, problem: str | None) -> 
         records += reading.records if reading else []
         extra = {
             "f": "read_all",
+            "leader_epoch": reading.leader_epoch if reading else None,
             "log_start": reading.log_start if reading else None,
             "high_watermark": reading.high_watermark if reading else None,
             "detail": None if complete else problem,

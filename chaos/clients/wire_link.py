@@ -10,7 +10,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from reference_impl.wire import (
     ERRORS,
@@ -131,6 +131,13 @@ class View:
     partitions: dict[tuple[str, int], PartitionState]
 
 
+class Leader(NamedTuple):
+    """Whom to ask about a partition, and the epoch that it must still have."""
+
+    address: Address
+    epoch: int
+
+
 class WireCluster:
     """A cluster by its bootstrap addresses: metadata and one connection to each broker."""
 
@@ -184,20 +191,27 @@ class WireCluster:
             {(t.name, p.partition_index): _state(p) for t in good for p in t.partitions},
         )
 
-    def leader(self, topic: str, partition: int) -> Address:
-        """Where the leader of a partition listens."""
+    def leader(self, topic: str, partition: int) -> Leader:
+        """Where the leader of a partition listens, and its epoch."""
         view = self.view([topic])
         state = view.partitions.get((topic, partition))
         if state is None or state.leader not in view.brokers:
             raise WireError(f"{topic}-{partition} has no leader")
-        return view.brokers[state.leader]
+        return Leader(view.brokers[state.leader], state.leader_epoch)
 
-    def offset(self, leader: Address, topic: str, partition: int, timestamp: int) -> int:
-        """ListOffsets without isolation: EARLIEST is the log start, LATEST the high watermark."""
+    def offset(self, leader: Leader, topic: str, partition: int, timestamp: int) -> int:
+        """ListOffsets without isolation: EARLIEST is the log start, LATEST the high watermark.
+
+        Names the leader's epoch, so that it is this leader who answers or nobody (KIP-320)."""
         struct = request_definition(ApiKey.LIST_OFFSETS).struct
-        wanted = struct("ListOffsetsPartition", partition_index=partition, timestamp=timestamp)
+        wanted = struct(
+            "ListOffsetsPartition",
+            partition_index=partition,
+            current_leader_epoch=leader.epoch,
+            timestamp=timestamp,
+        )
         topics = [struct("ListOffsetsTopic", name=topic, partitions=[wanted])]
-        answer = self.ask(leader, ApiKey.LIST_OFFSETS, replica_id=-1, topics=topics)
+        answer = self.ask(leader.address, ApiKey.LIST_OFFSETS, replica_id=-1, topics=topics)
         found = answer.topics[0].partitions[0]
         check(found.error_code, f"ListOffsets {topic}-{partition}")
         return int(found.offset)

@@ -66,11 +66,23 @@ class Needs(Enum):
     GROUP_READS = "records read by subscribed members of a group"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
+    LEADER_ANSWERS = "high watermarks that leaders told, with their epochs"
 
     @property
     def rows(self) -> pl.Expr:
         return _ROWS_NEEDED[self]
 
+
+IS_LEADER_ANSWER = (
+    pl.col("topic").is_not_null()
+    & pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
+    & pl.col("offset").is_null()
+    & pl.col("replica").is_null()
+    & pl.col("high_watermark").is_not_null()
+    & (pl.col("leader_epoch") >= 0)
+)
+"""What a leader said of its partition when it was asked; rows of records have their batch's epoch,
+which need not be the leader's."""
 
 _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.SENDS: IS_SEND,
@@ -89,6 +101,7 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.BATCH_HEADERS: HAS_RECORD
     & pl.col("producer_id").is_not_null()
     & (pl.col("leader_epoch") >= 0),
+    Needs.LEADER_ANSWERS: IS_LEADER_ANSWER,
 }
 
 

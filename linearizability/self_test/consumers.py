@@ -130,4 +130,25 @@ def _whole(partition: Partition, complete: bool) -> Row:
         return row | {"type": "info", "log_start": partition.start}
     return row | {
         "type": "ok", "log_start": partition.start, "high_watermark": partition.high_watermark,
+        "leader_epoch": partition.leader_epoch,
     }  # fmt: skip
+
+
+def watcher(world: World) -> Actor:
+    """Asks leaders now and then how far their partitions are, and takes no records."""
+    rng = world.rng
+    process = next(world.processes)
+    while True:
+        for _ in range(rng.randint(1, 20)):
+            yield
+        partition = rng.choice(world.partitions)
+        operation = world.invoke(process)
+        yield
+        answer = {
+            "f": F.POLL.value, "type": "ok", "client": RAW, "topic": TOPIC, "topic_id": "id",
+            "partition": partition.number, "leader_epoch": partition.leader_epoch,
+            "high_watermark": partition.high_watermark, "log_start": partition.start,
+            "last_stable_offset": partition.last_stable_offset,
+        }  # fmt: skip
+        yield
+        world.write(operation, [answer])

@@ -72,6 +72,26 @@ def end_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     return [changed_row(row, victim, marker) for row in rows]
 
 
+def lower_a_watermark(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A leader names a lower high watermark, or last stable offset, than before in its epoch."""
+    said = [
+        row for row in rows
+        if row.get("offset") is None and row.get("high_watermark") is not None
+        and row.get("leader_epoch") is not None
+    ]  # fmt: skip
+    victims = [
+        (a, b, column) for a in said for b in said
+        for column in ("high_watermark", "last_stable_offset")
+        if (a["partition"], a["leader_epoch"]) == (b["partition"], b["leader_epoch"])
+        and a["t_complete_ns"] < b["t_invoke_ns"]
+        and a.get(column) and b.get(column) is not None
+    ]  # fmt: skip
+    if not victims:
+        return None
+    before, victim, column = rng.choice(victims)
+    return [changed_row(row, victim, {column: rng.randrange(before[column])}) for row in rows]
+
+
 def _raw(rows: list[Row]) -> list[Row]:
     """The records of raw reads, in the order of reading."""
     return [

@@ -1,8 +1,8 @@
 """Valid histories: what clients of a correct Kafka may see, one history per seed.
 
-A few producers (plain and transactional) and consumers take turns at random over one to three
-replicated partitions whose leaders change; then a final phase reads everything, or some of it, or
-nothing. Whatever comes out must be judged valid: the model breaks no guarantee.
+A few producers (plain and transactional), consumers and a watcher take turns at random over one to
+three replicated partitions whose leaders change; then a final phase reads everything, or some of
+it, or nothing. Whatever comes out must be judged valid: the model breaks no guarantee.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from collections.abc import Iterable
 import polars as pl
 
 from linearizability.history import frame
-from linearizability.self_test.consumers import COMMITTED, UNCOMMITTED, consumer, read_everything
+from linearizability.self_test.consumers import (
+    COMMITTED,
+    UNCOMMITTED,
+    consumer,
+    read_everything,
+    watcher,
+)
 from linearizability.self_test.producers import plain_producer, transactional_producer
 from linearizability.self_test.world import Row, World
 
@@ -28,6 +34,7 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
     world.actors += [plain_producer(world) for _ in range(rng.randint(0, 2))]
     world.actors += [transactional_producer(world) for _ in range(rng.randint(0, 2))]
     world.actors += [consumer(world) for _ in range(rng.randint(1, 3))]
+    world.actors += [watcher(world)]
     world.actors += [world.replication() for _ in range(2)]
     world.run(rng.randint(turns // 3, turns))
     if rng.random() < 0.7:

@@ -15,6 +15,7 @@ from linearizability.history import F
 from linearizability.self_test.log_mutators import (
     end_too_early,
     leave_a_hole,
+    lower_a_watermark,
     skip_a_sequence,
     write_though_fenced,
 )
@@ -259,7 +260,7 @@ def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     """A record was written in an older leader epoch than the one before it."""
-    raw = [row for row in rows if row.get("leader_epoch") is not None]
+    raw = [row for row in rows if row.get("producer_id") is not None]
     pairs = [
         (a, b) for a, b in pairwise(raw)
         if a["partition"] == b["partition"] and a["leader_epoch"] > 0
@@ -292,6 +293,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "fencing": (write_though_fenced,),
     "idempotence": (skip_a_sequence,),
     "late_markers": (end_too_early,),
+    "high_watermark": (lower_a_watermark,),
 }
 """Checker -> what it must catch."""
 

@@ -117,9 +117,45 @@ def late_markers(rows: list[Row]) -> Found:
     return found
 
 
+def high_watermark(rows: list[Row]) -> Found:
+    said: list[dict[str, Any]] = []
+    for row in rows:
+        answers = row["f"] in ("poll", "read_all") and row["topic"] is not None
+        named = row["high_watermark"] is not None and (row["leader_epoch"] or 0) >= 0
+        if not answers or not named or row["leader_epoch"] is None or row["offset"] is not None:
+            continue
+        if row["replica"] is not None or row["t_complete_ns"] is None:
+            continue
+        given = [
+            r["offset"] + 1 for read in raw_reads(rows) for r in read
+            if (r["place"], r["op_id"], r["replica"]) == (row["place"], row["op_id"], None)
+        ]  # fmt: skip
+        given += [] if row["last_stable_offset"] is None else [row["last_stable_offset"]]
+        said.append(row | {"reach": max(given, default=None)})
+    kinds = {
+        "high-watermark-goes-back": ("high_watermark", "high_watermark"),
+        "last-stable-offset-goes-back": ("last_stable_offset", "last_stable_offset"),
+        "log-start-goes-back": ("log_start", "log_start"),
+        "beyond-the-high-watermark": ("reach", "high_watermark"),
+    }
+    found: Found = set()
+    for row in said:
+        for kind, (earlier, later) in kinds.items():
+            before = [
+                (-r[earlier], r["t_complete_ns"], r["op_id"]) for r in said
+                if (r["place"], r["leader_epoch"]) == (row["place"], row["leader_epoch"])
+                and r["t_complete_ns"] < row["t_invoke_ns"] and r[earlier] is not None
+            ]  # fmt: skip
+            if before and row[later] is not None and row[later] < -min(before)[0]:
+                numbers = tuple(sorted({min(before)[2], row["op_id"]}))
+                found.add((kind, numbers, row["place"]))
+    return found
+
+
 ORACLES_OF_LOGS: Mapping[str, Callable[[list[Row]], Found]] = {
     "offset_gaps": offset_gaps,
     "idempotence": idempotence,
     "fencing": fencing,
     "late_markers": late_markers,
+    "high_watermark": high_watermark,
 }

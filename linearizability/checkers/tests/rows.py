@@ -48,6 +48,12 @@ def WHOLE(high_watermark: int | None, **more: Any) -> Row:
     return PLACE | own | {"isolation": "read_uncommitted", "client": "raw"} | more
 
 
+def SAYS(high_watermark: int, **more: Any) -> Row:
+    """The leader of epoch 0 says how far its partition is."""
+    own = {"f": F.POLL.value, "high_watermark": high_watermark, "leader_epoch": 0, "client": "raw"}
+    return PLACE | own | more
+
+
 def judged(name: str, rows: list[Row]) -> CheckerVerdict:
     """What one checker says of the history."""
     (opinion,) = local.run(frame(rows).lazy(), [name])

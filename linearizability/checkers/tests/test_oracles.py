@@ -108,11 +108,14 @@ def others() -> st.SearchStrategy[Row]:
     )
     whole = st.fixed_dictionaries(
         place() | {
-            "f": st.just("read_all"), "type": OUTCOME, "isolation": ISOLATION,
+            "f": st.sampled_from(["read_all", "read_all", "poll"]), "type": OUTCOME,
+            "isolation": ISOLATION,
             "log_start": st.sampled_from([None, 0, 1]),
             "high_watermark": st.one_of(st.none(), st.integers(0, 6)),
             "last_stable_offset": st.one_of(st.none(), st.integers(0, 6)),
             "client": st.sampled_from([None, "raw"]),
+            "leader_epoch": st.sampled_from([None, 0, 0, 1]),
+            "replica": st.sampled_from([None] * 4 + [1]),
         }
     )  # fmt: skip
     return st.one_of(ends, whole)
