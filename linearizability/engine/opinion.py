@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
+from linearizability.cycles.evidence import run_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
 from linearizability.transaction_evidence import transaction_evidence
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
@@ -44,7 +45,8 @@ def frame_of(events: pl.DataFrame, scope: Scope) -> pl.LazyFrame:
 
     Lazy: a copy of the rows for each scope would double the memory that a judgement takes."""
     rows = events.lazy().filter(scope.rows)
-    return transaction_evidence(rows).collect().lazy() if scope is Scope.TRANSACTION else rows
+    tells = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}.get(scope)
+    return rows if tells is None else tells(rows).collect().lazy()
 
 
 def judge(

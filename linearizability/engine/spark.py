@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 from linearizability import ingest
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
+from linearizability.cycles.evidence import COLUMNS as RUN_COLUMNS
+from linearizability.cycles.evidence import END_COLUMNS, ends, reads_between
 from linearizability.engine.opinion import ROWS, judge, opinions
 from linearizability.engine.session import LOCAL, spark_session
 from linearizability.history import PARTITION, SCHEMA, F, history_file
@@ -78,6 +80,7 @@ def run(
                     checkers,
                     buckets,
                 ),
+                judged_whole(events, outcomes, checkers, buckets),
             ]
         finally:
             outcomes.unpersist()
@@ -175,6 +178,33 @@ def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: in
     output = {column: _SPARK_TYPES[dtype] for column, dtype in ROWS.items()}
     answer = apply(rows, scope.columns, buckets, kernel, output).toArrow()
     return pl.DataFrame(pl.from_arrow(answer)).cast(ROWS)
+
+
+def judged_whole(
+    events: DataFrame, outcomes: DataFrame, checkers: Sequence[str], buckets: int
+) -> pl.DataFrame:
+    """The rows of `opinion.judge` of Scope.RUN: the evidence is found here and judged on the
+    driver, as it is small (at most one row per pair of transactions and partition)."""
+    from pyspark.sql import functions as sql
+
+    output = {column: _SPARK_TYPES[dtype] for column, dtype in RUN_COLUMNS.items()}
+    is_read = (sql.col("f") == F.POLL.value) & sql.col("txn").isNotNull()
+    rows = with_outcomes(events.where((sql.col("f") == F.SEND.value) | is_read), outcomes)
+    reads = apply(rows, Scope.PARTITION.columns, buckets, _reads, output)
+    is_end = (sql.col("f") == F.COMMIT.value) & sql.col("txn").isNotNull()
+    ended = apply(events.where(is_end).select(*END_COLUMNS), ["txn"], buckets, _ends, output)
+    found = pl.DataFrame(pl.from_arrow(reads.unionByName(ended).toArrow())).cast(
+        pl.Schema(RUN_COLUMNS)
+    )
+    return judge(found.lazy(), Scope.RUN, checkers)
+
+
+def _reads(piece: pl.DataFrame) -> pl.DataFrame:
+    return reads_between(ingest.with_places(piece).lazy()).collect()
+
+
+def _ends(piece: pl.DataFrame) -> pl.DataFrame:
+    return ends(piece.lazy()).collect()
 
 
 def evidence(events: DataFrame, buckets: int) -> DataFrame:

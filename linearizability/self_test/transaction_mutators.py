@@ -7,6 +7,8 @@ from random import Random
 
 from linearizability.history import F
 from linearizability.self_test.lookup import (
+    NOT_OURS,
+    another_read,
     between_others,
     changed_row,
     data_rows,
@@ -56,6 +58,31 @@ def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     victim, _ = rng.choice(pairs)
     return [changed_row(row, victim, {"control": "abort"}) for row in rows]
+
+
+def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Two transactions are given each other's records before either asks for its commit."""
+    once = sent_once(rows)
+    sends = [row for row in once.values() if is_acked(row) and row["txn"] is not None]
+    pairs = [(a, b) for a in sends for b in sends if a["txn"] < b["txn"]]
+    if not pairs:
+        return None
+    one, other = rng.choice(pairs)
+    template = next((row for row in data_rows(rows) if row["isolation"] == COMMITTED), None)
+    if template is None:
+        return None
+    record = ("topic", "topic_id", "partition", "offset", "value")
+    return [
+        *rows,
+        *(
+            another_read(
+                template, **{column: sent[column] for column in record}, txn=reader["txn"],
+                op_id=NOT_OURS - number, process=reader["process"], type="ok",
+                t_invoke_ns=reader["t_invoke_ns"], t_complete_ns=reader["t_invoke_ns"],
+            )
+            for number, (sent, reader) in enumerate([(one, other), (other, one)])
+        ),
+    ]  # fmt: skip
 
 
 def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:

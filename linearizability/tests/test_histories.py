@@ -45,6 +45,7 @@ INVALID: dict[str, Expected] = {
     "duplicate.edn": {"duplicates": ("duplicate", (1, 3))},
     "inconsistent-offset.jsonl": {"inconsistent_offsets": ("inconsistent-offset", (1, 7))},
     "poll-skip.edn": {"poll_skips": ("poll-skip", (5, 9, 11))},
+    "transactions-read-each-other.jsonl": {"write_cycles": ("read-cycle", (2, 3))},
     "poll-goes-back.jsonl": {"poll_order": ("poll-goes-back", (7, 9))},
 }
 VALID = (
