@@ -65,6 +65,29 @@ class Poll(Operation):
 
 
 @dataclass(frozen=True)
+class Subscribe(Operation):
+    """Become a new member of the group of the settings; read what it assigns, from where the group
+    has committed (from the start, where it has not)."""
+
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommitOffsets(Operation):
+    """Commit the group's positions behind what was polled, and wait for the answer."""
+
+
+@dataclass(frozen=True)
+class Leave(Operation):
+    """Close the member, which tells the group."""
+
+
+@dataclass(frozen=True)
+class Crash(Operation):
+    """The member is gone without a word: the group learns of it by silence."""
+
+
+@dataclass(frozen=True)
 class Begin(Operation):
     """Open a transaction."""
 
@@ -119,9 +142,31 @@ class Completion:
     error: str | None = None
     detail: str | None = None
     broken: bool = False
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """More history columns, the same for all rows (member_id, generation)."""
+    rebalanced: bool = False
+    """The group has set the positions anew: what was polled belongs to a new session."""
 
 
 # --- roles ----------------------------------------------------------------------------------------
+
+
+class GroupProtocol(StrEnum):
+    """As the configuration `group.protocol` of consumers has it."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """The group of a process, for Subscribe; the assignor is the members' (classic) or the
+    coordinator's (consumer)."""
+
+    name: str
+    protocol: GroupProtocol
+    assignor: str
+    auto_commit: bool
 
 
 @dataclass(frozen=True)
@@ -136,6 +181,7 @@ class ClientSettings:
     delivery_timeout_ms: int = 10_000
     transactional_id: str | None = None
     """Set by the runner, and the same for every client of a process: the next fences the last."""
+    group: GroupSettings | None = None
 
 
 class Client(Protocol):
@@ -165,6 +211,8 @@ class Workload(Protocol):
     name: str
     judged_by: tuple[str, ...]
     processes: int
+    config: Mapping[str, str]
+    """What the brokers must be configured with; the scenario's own configuration goes first."""
 
     def topics(self) -> Sequence[TopicSpec]: ...
 

@@ -17,7 +17,10 @@ from chaos.protocols import (
     Assign,
     Begin,
     Commit,
+    CommitOffsets,
     Completion,
+    Crash,
+    Leave,
     Operation,
     Outcome,
     Performed,
@@ -25,6 +28,7 @@ from chaos.protocols import (
     ReadAll,
     Record,
     Send,
+    Subscribe,
 )
 from linearizability.history import COLUMNS, SCHEMA_VERSION, F, arrow_schema
 
@@ -246,6 +250,13 @@ def _assign(operation: Assign, completion: Completion | None) -> tuple[int, Colu
     return _per_partition(F.ASSIGN, operation.partitions, completion)
 
 
+def _commit_offsets(operation: CommitOffsets, completion: Completion | None) -> tuple[int, Columns]:
+    records = completion.records if completion else ()
+    if not records:  # there was nothing to commit, or it was not heard of again
+        return 1, {"f": F.COMMIT_OFFSETS.value} | _how_it_ended(completion)
+    return len(records), {"f": F.COMMIT_OFFSETS.value} | _delivered(records)
+
+
 def _per_partition(
     f: F, partitions: Sequence[tuple[str, int]], completion: Completion | None
 ) -> tuple[int, Columns]:
@@ -306,4 +317,8 @@ _MAKERS: dict[type[Operation], Callable[[Any, Completion | None], tuple[int, Col
     Begin: _one_row(F.BEGIN),
     Commit: _one_row(F.COMMIT),
     Abort: _one_row(F.ABORT),
+    Subscribe: _one_row(F.SUBSCRIBE),
+    CommitOffsets: _commit_offsets,
+    Leave: _one_row(F.LEAVE),
+    Crash: _one_row(F.CRASH),
 }

@@ -25,7 +25,7 @@ from chaos import run_directory
 from chaos.clients import payload
 from chaos.clients.admin import Admin
 from chaos.clients.confluent import ConfluentFactory
-from chaos.clients.factories import CONFLUENT, clients_named
+from chaos.clients.factories import CONFLUENT, check_groups, clients_named
 from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
 from chaos.faults import Heal
@@ -128,6 +128,7 @@ def run(
     workload = workload_named(workload) if isinstance(workload, str) else workload
     nemesis = nemesis_named(nemesis) if isinstance(nemesis, str) else nemesis
     check_able(target, nemesis, nodes)
+    check_groups(client, workload)
     if seconds <= 0 or rate <= 0 or nodes < 1:
         raise RunError("seconds, rate and nodes must be above zero; choose others")
     scenario = Scenario(
@@ -236,7 +237,10 @@ class _Run:
     def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
         self.cluster = self.target.start(
-            self.scratch, self.scenario.nodes, self.scenario.config, proxied=True
+            self.scratch,
+            self.scenario.nodes,
+            {**self.workload.config, **self.scenario.config},
+            proxied=True,
         )
         self.cluster.rng = Random(f"{self.scenario.seed}:roles")
         self.shared.bootstrap = self.cluster.bootstrap

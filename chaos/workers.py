@@ -20,7 +20,10 @@ from chaos.protocols import (
     ClientSettings,
     Cluster,
     Commit,
+    CommitOffsets,
     Completion,
+    Crash,
+    Leave,
     Nemesis,
     Operation,
     Outcome,
@@ -29,6 +32,7 @@ from chaos.protocols import (
     ReadAll,
     Recorder,
     Send,
+    Subscribe,
     TargetError,
     Workload,
 )
@@ -38,6 +42,7 @@ PAUSE_AFTER_BROKEN_S = 0.3
 SETTLE_TIMEOUT_S = 40.0
 BACK_TIMEOUT_S = 30.0
 BACK_POLL_S = 0.2
+_OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
 class Throttle:
@@ -118,7 +123,7 @@ class Actor:
         recorder = self.shared.recorder
         if self._client is None:
             self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
-        if isinstance(operation, Assign):
+        if isinstance(operation, Assign | Subscribe):
             self._session += 1
         if isinstance(operation, Begin):
             self.txn = next(self.shared.txns)
@@ -132,6 +137,8 @@ class Actor:
             problem = f"client {self._client.name}: {type(error).__name__}: {error}"
             self.shared.problem(problem)
             completion = Completion(Outcome.INFO, (), "_CLIENT_RAISED", problem, broken=True)
+        self._session += completion.rebalanced
+        context |= {"session": self._session, **completion.columns}
         recorder.record(
             op_id, self.process, operation, completion, invoked, time.monotonic_ns(), context
         )
@@ -147,6 +154,8 @@ class Actor:
                 self.txn = None
         elif isinstance(operation, Commit | Abort) and done:
             self.txn = None
+        if isinstance(operation, Poll) and not done and self.settings.group is not None:
+            self._session += 1  # without an Assign that would begin it
         if completion.broken:
             self.unsettled = self.unsettled or self.settings.transactional
             self.txn = None
@@ -168,6 +177,8 @@ class Actor:
         if isinstance(operation, Send | Begin | Commit | Abort) and self.settings.transactional:
             context["txn"] = self.txn
             context["transactional_id"] = self.settings.transactional_id
+        if isinstance(operation, _OF_MEMBERS) and self.settings.group is not None:
+            context["group"] = self.settings.group.name
         return context
 
     def settle(self) -> None:

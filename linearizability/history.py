@@ -31,6 +31,10 @@ class F(StrEnum):
     ABORT = "abort"  # the end of transaction `txn`, asked to abort
     ASSIGN = "assign"  # positions were set: a new `session` of this process begins
     READ_ALL = "read_all"  # this process read partition from log_start to high_watermark, whole
+    SUBSCRIBE = "subscribe"  # a new member of `group` is about to join: a new `session` begins
+    COMMIT_OFFSETS = "commit_offsets"  # the group's next `offset` of a partition, by a member
+    LEAVE = "leave"  # the member was closed
+    CRASH = "crash"  # the member is gone without a word
     NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)
 
 

@@ -22,6 +22,7 @@ from chaos.clients.confluent_config import (
     consumer_config,
     name_of,
 )
+from chaos.clients.confluent_member import ConfluentMember
 from chaos.clients.confluent_reader import read_all, record_of
 from chaos.clients.whole_partitions import together
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
@@ -31,13 +32,17 @@ from chaos.protocols import (
     Begin,
     ClientSettings,
     Commit,
+    CommitOffsets,
     Completion,
+    Crash,
+    Leave,
     Operation,
     Outcome,
     Poll,
     ReadAll,
     Record,
     Send,
+    Subscribe,
 )
 
 GRACE_S = 5.0
@@ -71,6 +76,17 @@ class ConfluentClient:
             Poll: self._poll,
             ReadAll: self._read_all,
         }
+        self._member: ConfluentMember | None = None
+        if settings.group is not None:
+            member = ConfluentMember(bootstrap, settings, settings.group, nonce)
+            self._member = member
+            self._performers |= {
+                Subscribe: member.subscribe,
+                Poll: member.poll,
+                CommitOffsets: member.commit,
+                Leave: member.leave,
+                Crash: member.crash,
+            }
 
     def perform(self, operation: Operation) -> Completion:
         return self._performers[type(operation)](operation)
@@ -251,6 +267,8 @@ class ConfluentClient:
         with suppress(KafkaException, RuntimeError):
             if self._consumer is not None:
                 self._consumer.close()
+        if self._member is not None:
+            self._member.leave(Leave())
         self._producer = self._consumer = None
 
 

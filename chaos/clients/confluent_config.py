@@ -11,6 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 
 from chaos.clients.wire_link import kafka_name
+from chaos.protocols import GroupProtocol, GroupSettings
 
 _SILENT = logging.getLogger("touchstone.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
@@ -43,6 +44,26 @@ def consumer_config(bootstrap: str, isolation: str, nonce: bytes) -> dict[str, A
         "isolation.level": isolation,
         "fetch.wait.max.ms": 100,
         "check.crcs": True,
+    }
+
+
+def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[str, Any]:
+    """A member of a group whose crash is noticed after six seconds, the least that is allowed."""
+    config = consumer_config(bootstrap, isolation, b"") | {
+        "group.id": group.name,
+        "group.protocol": group.protocol.value,
+        "enable.auto.commit": group.auto_commit,
+        "auto.commit.interval.ms": 1_000,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "earliest",
+        "max.poll.interval.ms": 20_000,
+    }
+    if group.protocol is GroupProtocol.CONSUMER:  # which has its times from the broker
+        return config | {"group.remote.assignor": group.assignor}
+    return config | {
+        "partition.assignment.strategy": group.assignor,
+        "session.timeout.ms": 6_000,
+        "heartbeat.interval.ms": 1_000,
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.reference import ReferenceFactory
-from chaos.protocols import ClientFactory, TargetError
+from chaos.protocols import ClientFactory, TargetError, Workload
 
 CONFLUENT = "confluent"
 
@@ -25,3 +25,13 @@ def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
     nearest = difflib.get_close_matches(name, CLIENTS, n=1, cutoff=0.4)
     hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
     raise TargetError(f"unknown client {name!r}{hint}; use one of {', '.join(CLIENTS)}")
+
+
+def check_groups(client: str, workload: Workload) -> None:
+    """Refuse a workload with members of groups where the client performs none."""
+    settings = map(workload.settings, range(workload.processes))
+    if client != CONFLUENT and any(one.group is not None for one in settings):
+        raise TargetError(
+            f"--client {client} joins no groups here, which workload {workload.name} needs;"
+            f" use --client {CONFLUENT}"
+        )

@@ -2,8 +2,16 @@
 
 from chaos.protocols import Workload
 from chaos.workloads.appends import Appends
+from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups
 from chaos.workloads.transactions import Transactions
 
 WORKLOADS: dict[str, Workload] = {
-    workload.name: workload for workload in (Appends(), Transactions())
+    workload.name: workload
+    for workload in (
+        Appends(),
+        Transactions(),
+        ClassicGroups(),
+        CooperativeGroups(),
+        ConsumerGroups(),
+    )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
@@ -31,6 +31,7 @@ class Transactions:
     """
 
     name = "transactions"
+    config: Mapping[str, str] = {}
     judged_by: tuple[str, ...] = (
         "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
         "poll_skips", "append_order", "aborted_reads",

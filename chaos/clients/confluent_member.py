@@ -1,0 +1,195 @@
+"""Members of consumer groups by confluent-kafka: subscribe, poll, commit, leave, crash.
+
+librdkafka changes the assignment while it is polled. A poll ends there, so that each of its records
+belongs to one session, with one member id and one generation (or member epoch, KIP-848).
+
+A position is stored when its record is taken, by us: librdkafka would store it as soon as a record
+leaves its queue, also where an error then keeps the record from the history.
+Sources: librdkafka INTRODUCTION.md (consumer groups, at-least-once); KIP-429, KIP-848.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from chaos.clients.confluent_config import member_config, name_of
+from chaos.clients.confluent_reader import record_of
+from chaos.clients.whole_partitions import together
+from chaos.outcomes import read_outcome
+from chaos.protocols import (
+    ClientSettings,
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupSettings,
+    Leave,
+    Outcome,
+    Poll,
+    Record,
+    Subscribe,
+)
+
+MORE_RECORDS_S = 0.05
+_METADATA_MAGIC = b"CGMDv2:"
+_GENERATION = struct.Struct("=i")  # rd_kafka_consumer_group_metadata_write: the host's byte order
+
+
+class ConfluentMember:
+    """One membership after the other of one process, in one group."""
+
+    def __init__(
+        self, bootstrap: str, settings: ClientSettings, group: GroupSettings, nonce: bytes
+    ) -> None:
+        self._config = member_config(bootstrap, settings.isolation.value, group)
+        self._nonce = nonce
+        self._consumer: Consumer | None = None
+        self._rebalanced = False
+        self._held: Message | None = None
+        """Came together with a new assignment, when records of the old one were not told yet."""
+        self._positions: dict[tuple[str, int], int] = {}
+        """Behind the last record taken, of partitions that are ours."""
+
+    # --- operations -----------------------------------------------------------------------------
+
+    def subscribe(self, subscribe: Subscribe) -> Completion:
+        self.crash(Crash())  # nobody is two members at once
+        self._consumer = Consumer(self._config)
+        self._consumer.subscribe(
+            list(subscribe.topics),
+            on_assign=self._on_assigned, on_revoke=self._on_revoked, on_lost=self._on_revoked,
+        )  # fmt: skip
+        return Completion(Outcome.OK)
+
+    def poll(self, poll: Poll) -> Completion:
+        """Records of one assignment; `rebalanced`: of another than the last poll's."""
+        if self._consumer is None:
+            return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
+        consumer, deadline = self._consumer, time.monotonic() + poll.timeout_s
+        rebalanced, self._rebalanced = self._rebalanced, False
+        identity = _identity(consumer)
+        records: list[Record] = []
+        message, self._held = self._held, None
+        while True:
+            if message is not None and message.error() is not None:
+                if not records:
+                    return self._failed_poll(consumer, message.error(), rebalanced)
+                self._held = message  # after the records that came before it
+                break
+            if message is not None:
+                records.append(self._taken(consumer, message))
+            left_s = MORE_RECORDS_S if records else deadline - time.monotonic()
+            if left_s <= 0 or len(records) >= poll.max_records:
+                break
+            message = consumer.poll(left_s)
+            if self._rebalanced and records:
+                self._held = message
+                return _polled(records, identity, rebalanced)  # as the member was before
+            rebalanced, self._rebalanced = rebalanced or self._rebalanced, False
+            if message is None and (records or time.monotonic() >= deadline):
+                break
+        return _polled(records, _identity(consumer), rebalanced)
+
+    def _failed_poll(
+        self, consumer: Consumer, error: KafkaError | None, rebalanced: bool
+    ) -> Completion:
+        assert error is not None
+        name = name_of(error)
+        return Completion(
+            read_outcome(name), (), name, error.str(), error.fatal(),
+            columns=_identity(consumer), rebalanced=rebalanced,
+        )  # fmt: skip
+
+    def _taken(self, consumer: Consumer, message: Message) -> Record:
+        record = record_of(message, self._nonce)
+        assert record.offset is not None
+        self._positions[record.topic, record.partition] = record.offset + 1
+        with suppress(KafkaException):  # no longer ours: then somebody else is given it again
+            consumer.store_offsets(message=message)
+        return record
+
+    def commit(self, _: CommitOffsets) -> Completion:
+        """Commit the positions and wait; an error says nothing of an earlier attempt (INFO)."""
+        consumer, positions = self._consumer, self._positions
+        if consumer is None or not positions:
+            return Completion(Outcome.OK)
+        self._positions = {}
+        identity = _identity(consumer)
+        asked = [TopicPartition(t, p, offset) for (t, p), offset in positions.items()]
+        try:
+            answers = consumer.commit(offsets=asked, asynchronous=False) or []
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            name = name_of(error)
+            records = [_committed(each, name) for each in asked]
+            return Completion(
+                Outcome.INFO, records, name, error.str(), error.fatal(), columns=identity
+            )
+        records = [
+            _committed(each, name_of(each.error) if each.error else None) for each in answers
+        ]
+        failed = next((record.error for record in records if record.error), None)
+        return Completion(together(records), records, failed, columns=identity)
+
+    def leave(self, _: Leave) -> Completion:
+        """Close the consumer, which commits (where commits are automatic) and says good-bye."""
+        consumer, self._consumer = self._consumer, None
+        self._forget()
+        if consumer is None:
+            return Completion(Outcome.OK)
+        identity = _identity(consumer)
+        try:
+            consumer.close()
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            return Completion(Outcome.INFO, (), name_of(error), error.str(), columns=identity)
+        return Completion(Outcome.OK, columns=identity)
+
+    def crash(self, _: Crash) -> Completion:
+        """Be gone without a word: the group learns of it when the session times out.
+
+        A consumer which was not closed is destroyed with RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
+        when its last reference goes: no commit, no LeaveGroup.
+        """
+        self._forget()
+        self._consumer = None
+        return Completion(Outcome.OK)
+
+    def _forget(self) -> None:
+        self._held = None
+        self._rebalanced = False
+        self._positions = {}
+
+    # --- what librdkafka says while it is polled ------------------------------------------------
+
+    def _on_assigned(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        self._rebalanced = True
+
+    def _on_revoked(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        self._rebalanced = True
+        for each in partitions:
+            self._positions.pop((each.topic, each.partition), None)
+
+
+def _polled(records: list[Record], identity: dict[str, Any], rebalanced: bool) -> Completion:
+    return Completion(Outcome.OK, records, columns=identity, rebalanced=rebalanced)
+
+
+def _committed(position: TopicPartition, error: str | None) -> Record:
+    outcome = Outcome.OK if error is None else Outcome.INFO
+    return Record(position.topic, position.partition, None, position.offset, outcome, error)
+
+
+def _identity(consumer: Consumer) -> dict[str, Any]:
+    """The columns member_id and generation; null before the member has joined."""
+    columns: dict[str, Any] = {"member_id": consumer.memberid() or None}
+    metadata = consumer.consumer_group_metadata()
+    if isinstance(metadata, bytes) and metadata.startswith(_METADATA_MAGIC):
+        (generation,) = _GENERATION.unpack_from(metadata, len(_METADATA_MAGIC))
+        columns["generation"] = generation if generation >= 0 else None
+    return columns

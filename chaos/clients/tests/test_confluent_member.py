@@ -1,0 +1,144 @@
+"""Members of groups against a real broker process: the reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.clients import payload
+from chaos.clients.admin import Admin
+from chaos.clients.confluent import ConfluentClient
+from chaos.protocols import (
+    ClientSettings,
+    Cluster,
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupProtocol,
+    GroupSettings,
+    Leave,
+    Outcome,
+    Poll,
+    Send,
+    Subscribe,
+    TopicSpec,
+)
+from chaos.runner import run
+from chaos.targets import parse_target
+from chaos.workloads import WORKLOADS
+from chaos.workloads.groups import ConsumerGroups
+from linearizability.check import check
+from linearizability.verdict import Validity
+
+NONCE = payload.nonce_of("test")
+TOPIC = "members"
+FIRST = {1, 2, 3, 4, 5, 6}
+KINDS = [("classic", "range"), ("classic", "cooperative-sticky"), ("consumer", "uniform")]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    config = {**ConsumerGroups.config, "group.initial.rebalance.delay.ms": "0"}
+    started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"), 1, config)
+    try:
+        admin = Admin(started.bootstrap)
+        admin.create_topics([TopicSpec(TOPIC, 2)], 1, timeout_s=30.0)
+        admin.close()
+        sender = ConfluentClient(started.bootstrap, ClientSettings(), NONCE)
+        for partition, values in ((0, (1, 2, 3)), (1, (4, 5, 6))):
+            assert sender.perform(Send(TOPIC, partition, values)).outcome is Outcome.OK
+        sender.close()
+        yield started
+    finally:
+        started.stop()
+
+
+def member(
+    cluster: Cluster, group: str, kind: tuple[str, str], auto_commit: bool = False
+) -> ConfluentClient:
+    settings = GroupSettings(group, GroupProtocol(kind[0]), kind[1], auto_commit)
+    client = ConfluentClient(cluster.bootstrap, ClientSettings(group=settings), NONCE)
+    assert client.perform(Subscribe((TOPIC,))).outcome is Outcome.OK
+    return client
+
+
+def poll_until(
+    client: ConfluentClient, done: Callable[[list[Completion]], bool]
+) -> list[Completion]:
+    """Polls until enough is seen, within a bound."""
+    polls: list[Completion] = []
+    deadline = time.monotonic() + 60
+    while not done(polls):
+        assert time.monotonic() < deadline, polls
+        polls.append(client.perform(Poll()))
+    return polls
+
+
+def values(polls: list[Completion]) -> list[int]:
+    return sorted(r.value for poll in polls for r in poll.records if r.value is not None)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind[1])
+def test_a_successor_goes_on_behind_what_was_committed(
+    cluster: Cluster, kind: tuple[str, str]
+) -> None:
+    first = member(cluster, f"g-{kind[1]}", kind)
+    end = 3 + KINDS.index(kind)  # each kind sends one value to partition 0
+    polls = poll_until(first, lambda polls: len(values(polls)) >= end + 3)
+    assert set(values(polls)) >= FIRST
+    assert any(poll.rebalanced for poll in polls)
+    read = next(poll for poll in polls if poll.records)
+    assert read.columns["member_id"] and read.columns["generation"] >= 1
+    committed = first.perform(CommitOffsets())
+    assert committed.outcome is Outcome.OK
+    assert {(r.partition, r.offset) for r in committed.records} == {(0, end), (1, 3)}
+    assert first.perform(CommitOffsets()).records == ()  # there is nothing new
+    assert first.perform(Leave()).outcome is Outcome.OK
+    first.close()
+
+    sender = ConfluentClient(cluster.bootstrap, ClientSettings(), NONCE)
+    assert sender.perform(Send(TOPIC, 0, (10 + end,))).records[0].offset == end
+    sender.close()
+    second = member(cluster, f"g-{kind[1]}", kind)
+    assert values(poll_until(second, lambda polls: len(values(polls)) > 0)) == [10 + end]
+    second.close()
+
+
+def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
+    cluster: Cluster,
+) -> None:
+    kind = ("consumer", "uniform")
+    crashing = member(cluster, "crashing", kind, auto_commit=True)
+    polls = poll_until(crashing, lambda polls: len(values(polls)) >= 1)
+    crashing.perform(Crash())
+    began = time.monotonic()
+    successor = member(cluster, "crashing", kind)
+    again = poll_until(successor, lambda polls: set(values(polls)) >= FIRST)
+    assert time.monotonic() - began > 3.0  # a member that leaves is gone at once
+    assert set(values(again)) >= set(values(polls))
+    successor.close()
+    crashing.close()
+
+
+def test_a_member_that_is_none_is_told(cluster: Cluster) -> None:
+    client = member(cluster, "none", ("classic", "range"))
+    assert client.perform(Leave()).outcome is Outcome.OK
+    nothing = client.perform(Poll())
+    assert (nothing.outcome, nothing.error) == (Outcome.FAIL, "_STATE")
+    assert client.perform(Leave()).outcome is Outcome.OK
+    client.close()
+
+
+@pytest.mark.needs("toxiproxy")
+def test_a_short_storm_over_groups_is_valid(tmp_path: Path) -> None:
+    result = run(
+        "reference", "groups-consumer", "kill",
+        nodes=1, seconds=8, seed=5, runs_directory=tmp_path, progress=False,
+    )  # fmt: skip
+    judged_by = WORKLOADS["groups-consumer"].judged_by
+    verdict = check(result.directory, engine="local", named_by_workload=judged_by)
+    assert (result.problems, result.recovered) == ((), True)
+    assert (verdict.validity, verdict.reason) == (Validity.VALID, None)

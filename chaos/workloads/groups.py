@@ -1,0 +1,134 @@
+"""Groups: members of one consumer group that join, leave and crash while records arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+
+from chaos.protocols import (
+    ClientSettings,
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupProtocol,
+    GroupSettings,
+    Isolation,
+    Leave,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Send,
+    Subscribe,
+    TopicSpec,
+)
+from chaos.workloads.values import values_of
+
+POLLS_PER_LIFE = 100
+"""Some ten seconds where records flow: in half a minute every member comes and goes."""
+
+
+class _Groups:
+    """What the three kinds of groups have in common.
+
+    Half of the members commit by themselves every second, half ask for it after polls. Between two
+    committed positions a group passes over no record, whoever comes and goes (docs, design,
+    "Message Delivery Semantics", at least once).
+    """
+
+    name: str
+    protocol: GroupProtocol
+    assignor: str
+    config: Mapping[str, str] = {}
+    judged_by: tuple[str, ...] = (
+        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
+        "poll_skips", "append_order", "group_delivery",
+    )  # fmt: skip
+    partitions = 6
+    producers = 3
+    members = 4
+    processes = producers + members
+    records_per_send_max = 4
+    commit_share = 0.5
+    crash_share = 0.4
+
+    def topics(self) -> Sequence[TopicSpec]:
+        return (TopicSpec(self.name, self.partitions),)
+
+    def settings(self, process: int) -> ClientSettings:
+        if process < self.producers:
+            return ClientSettings(acks=-1, idempotent=True)
+        auto_commit = not self._commits_itself(process)
+        return ClientSettings(
+            group=GroupSettings(f"group-of-{self.name}", self.protocol, self.assignor, auto_commit)
+        )
+
+    def _commits_itself(self, process: int) -> bool:
+        return process % 2 == 0
+
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """The first processes send, the others are members."""
+        if process < self.producers:
+            return self._send_for_ever(process, rng)
+        return self._be_members(self._commits_itself(process), rng)
+
+    def _send_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        values = values_of(process)
+        while True:
+            batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
+            yield Send(self.name, rng.randrange(self.partitions), batch)
+
+    def _be_members(
+        self, commits_itself: bool, rng: Random
+    ) -> Generator[Operation, Completion, None]:
+        """One member after the other; each leaves or crashes."""
+        while True:
+            polls = rng.randint(POLLS_PER_LIFE // 2, POLLS_PER_LIFE * 3 // 2)
+            crashes = rng.random() < self.crash_share
+            completion = yield Subscribe((self.name,))
+            while polls > 0 and not completion.broken:
+                polls -= 1
+                completion = yield Poll()
+                has_read = completion.outcome is Outcome.OK and completion.records
+                if commits_itself and has_read and rng.random() < self.commit_share:
+                    completion = yield CommitOffsets()
+            if not completion.broken:
+                yield Crash() if crashes else Leave()
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+        """The batches as they lie on the replicas, then what a consumer is given."""
+        everything = tuple((self.name, partition) for partition in range(self.partitions))
+        yield ClientSettings(), ReadAll(everything, raw=True)
+        yield ClientSettings(), ReadAll(everything, Isolation.READ_UNCOMMITTED)
+
+
+class ClassicGroups(_Groups):
+    """Members of a classic group come and go; a rebalance takes all partitions from all."""
+
+    name = "groups"
+    protocol = GroupProtocol.CLASSIC
+    assignor = "range"
+
+
+class CooperativeGroups(_Groups):
+    """The same with incremental rebalances: what a member keeps it goes on reading (KIP-429)."""
+
+    name = "groups-cooperative"
+    protocol = GroupProtocol.CLASSIC
+    assignor = "cooperative-sticky"
+
+
+class ConsumerGroups(_Groups):
+    """The same by the group protocol of KIP-848: the coordinator assigns, by heartbeats."""
+
+    name = "groups-consumer"
+    protocol = GroupProtocol.CONSUMER
+    assignor = "uniform"
+    # By default a crashed member keeps its partitions for 45 seconds, longer than most runs.
+    config: Mapping[str, str] = {
+        "group.consumer.min.session.timeout.ms": "6000",
+        "group.consumer.session.timeout.ms": "6000",
+        "group.consumer.min.heartbeat.interval.ms": "1000",
+        "group.consumer.heartbeat.interval.ms": "1000",
+    }

@@ -1,0 +1,84 @@
+"""The workloads of groups: who sends, who is a member, and how a membership ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from chaos.clients.factories import check_groups
+from chaos.protocols import (
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupProtocol,
+    Leave,
+    Operation,
+    Outcome,
+    Poll,
+    Record,
+    Subscribe,
+    TargetError,
+)
+from chaos.workloads import WORKLOADS
+
+GROUPS = ("groups", "groups-cooperative", "groups-consumer")
+OK = Completion(Outcome.OK)
+READ = Completion(Outcome.OK, (Record("t", 0, 1, 0),))
+BROKEN = Completion(Outcome.FAIL, broken=True)
+AUTO, MANUAL = 3, 4
+
+
+def drive(process: int, completion: Completion, count: int = 4_000) -> list[Operation]:
+    operations = WORKLOADS["groups"].operations(process, Random(f"7:workload:{process}"))
+    return [next(operations), *(operations.send(completion) for _ in range(count))]
+
+
+@pytest.mark.parametrize("process", [AUTO, MANUAL])
+def test_a_member_subscribes_polls_and_then_leaves_or_crashes(process: int) -> None:
+    operations = [o for o in drive(process, READ) if not isinstance(o, CommitOffsets)]
+    assert isinstance(operations[0], Subscribe)
+    for before, after in pairwise(operations):
+        allowed = (Poll, Leave, Crash) if isinstance(before, Subscribe | Poll) else (Subscribe,)
+        assert isinstance(after, allowed)
+    ends = Counter(type(o) for o in operations if isinstance(o, Leave | Crash))
+    assert ends[Leave] > 5 and ends[Crash] > 5
+
+
+def test_half_of_the_members_ask_for_their_commits() -> None:
+    assert not any(isinstance(o, CommitOffsets) for o in drive(AUTO, READ))
+    assert sum(isinstance(o, CommitOffsets) for o in drive(MANUAL, READ)) > 500
+    settings = [WORKLOADS["groups"].settings(process).group for process in range(7)]
+    assert [group and group.auto_commit for group in settings] == [
+        None, None, None, True, False, True, False,
+    ]  # fmt: skip
+
+
+def test_nothing_is_committed_where_nothing_was_read() -> None:
+    assert not any(isinstance(o, CommitOffsets) for o in drive(MANUAL, OK))
+
+
+def test_a_broken_member_neither_leaves_nor_crashes() -> None:
+    operations = WORKLOADS["groups"].operations(AUTO, Random(1))
+    assert isinstance(next(operations), Subscribe)
+    assert isinstance(operations.send(OK), Poll)
+    assert isinstance(operations.send(BROKEN), Subscribe)
+
+
+def test_the_three_kinds_are_three_protocols_and_all_are_judged_as_groups() -> None:
+    groups = [WORKLOADS[name].settings(AUTO).group for name in GROUPS]
+    assert [(g.protocol, g.assignor) for g in groups if g] == [
+        (GroupProtocol.CLASSIC, "range"),
+        (GroupProtocol.CLASSIC, "cooperative-sticky"),
+        (GroupProtocol.CONSUMER, "uniform"),
+    ]
+    assert all("group_delivery" in WORKLOADS[name].judged_by for name in GROUPS)
+
+
+def test_a_client_without_groups_is_refused_in_one_sentence() -> None:
+    check_groups("confluent", WORKLOADS["groups"])
+    check_groups("reference", WORKLOADS["appends"])
+    with pytest.raises(TargetError, match=r"reference joins no groups.*--client confluent"):
+        check_groups("reference", WORKLOADS["groups"])
