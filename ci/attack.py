@@ -15,6 +15,7 @@ from typing import Any
 from chaos.recorder import PARTS, recover
 from linearizability.check import check, confirm_with_porcupine, write_verdict
 from linearizability.importers.formats import imported
+from linearizability.profiles import known_profile, under_profile
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 RATE = 400.0
@@ -66,26 +67,42 @@ def attack(
 
 
 def judge_foreign(
-    path: Path, *, history_format: str, engine: str = "auto", spark_master: str | None = None
+    path: Path,
+    *,
+    history_format: str,
+    engine: str = "auto",
+    spark_master: str | None = None,
+    profile: str = "touchstone",
 ) -> Judged:
     """Judge what others recorded (linearizability.importers); nothing is written beside it."""
+    known_profile(profile)
     with imported(path, history_format) as file:
         verdict = judge(file, engine=engine, spark_master=spark_master).verdict
-    return Judged(path, replace(verdict, engine=verdict.engine.partition(" ")[0]), {})
+        verdict = replace(verdict, engine=verdict.engine.partition(" ")[0])
+        return Judged(path, under_profile(verdict, file, profile), {})
 
 
-def judge(path: Path, *, engine: str = "auto", spark_master: str | None = None) -> Judged:
+def judge(
+    path: Path,
+    *,
+    engine: str = "auto",
+    spark_master: str | None = None,
+    profile: str = "touchstone",
+) -> Judged:
     """Judge a run directory (its verdict.json is written) or a lone history file.
 
+    profile: by whose rules (linearizability.profiles); what is written is by ours all the same.
     Of a run that was killed, what it had written by then is judged: INVALID or UNKNOWN.
     """
+    known_profile(profile)
     if (path / PARTS).is_dir():
         recover(path)
     run = run_facts(path)
     verdict = verdict_of(path, run, engine=engine, spark_master=spark_master)
     if path.is_dir():
         write_verdict(path, verdict)
-    return Judged(path, verdict, run)
+    named = tuple(run.get("judged_by", ()))
+    return Judged(path, under_profile(verdict, path, profile, named_by_workload=named), run)
 
 
 def verdict_of(

@@ -187,6 +187,9 @@ def check(
     history_format: Annotated[
         str, typer.Option("--format", help="touchstone, jepsen, or auto: by the suffix.")
     ] = "auto",
+    profile: Annotated[
+        str, typer.Option(help="By whose rules: touchstone, or jepsen (the rest is reported only).")
+    ] = "touchstone",
     as_json: JsonOption = False,
     self_test: Annotated[
         bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
@@ -203,10 +206,14 @@ def check(
 
     if chosen_format(path, history_format) == "jepsen":
         outcome = judge_foreign(
-            path, history_format="jepsen", engine=engine, spark_master=spark_master
+            path,
+            history_format="jepsen",
+            engine=engine,
+            spark_master=spark_master,
+            profile=profile,
         )
     else:
-        outcome = judge(path, engine=engine, spark_master=spark_master)
+        outcome = judge(path, engine=engine, spark_master=spark_master, profile=profile)
     print(outcome.verdict.to_json()) if as_json else print_verdict(outcome)
     raise typer.Exit(outcome.exit_status)
 

@@ -99,6 +99,20 @@ def test_check_judges_a_history_of_jepsen(tmp_path: Path) -> None:
     assert "line 1: 'process' is missing" in ended.stderr
 
 
+def test_check_judges_by_the_rules_of_jepsen() -> None:
+    """Jepsen allows that a later send lands at a lower offset."""
+    histories = Path(__file__).resolve().parents[2] / "linearizability" / "tests" / "histories"
+    command = ("check", str(histories / "later-send-at-lower-offset.jsonl"), "--engine", "local")
+    assert touchstone(*command).returncode == 1
+    allowed = touchstone(*command, "--profile", "jepsen")
+    assert allowed.returncode == 0, allowed.stderr
+    assert "append-order" in allowed.stdout
+    assert "reported only (Jepsen: G0-realtime, allowed)" in allowed.stdout
+    refused = touchstone(*command, "--profile", "elle")
+    assert refused.returncode == 2
+    assert "'elle' is not one of touchstone, jepsen" in refused.stderr
+
+
 def test_check_judges_the_judges() -> None:
     ended = touchstone("check", "--self-test", "--seeds", "5")
     assert ended.returncode in (0, 3), ended.stdout  # so few may leave a judge idle

@@ -1,0 +1,147 @@
+"""Judging as somebody else judges: what they call an error, allow, or do not look for.
+
+`jepsen`: the rules of jepsen/src/jepsen/tests/kafka.clj (`allowed-error-types`, and the definitions
+of `analysis`). What Jepsen allows, or has no check for, is still reported, but makes nothing
+invalid. Where we know only the first anomalies of many and those are allowed, the checker is
+unknown: nobody looked at the others.
+
+A profile decides by kinds of anomalies. It does not make our judges blind: where they prove one of
+Jepsen's kinds by evidence that Jepsen leaves out (a record of an unknown transaction that another
+one proves committed, an offset that an aborted record had), it stays an error.
+
+What is compared with is Jepsen's Kafka workload without `ww-deps`, the setting in which its cycles
+of reads are errors.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from linearizability import history
+from linearizability.checkers import CHECKERS
+from linearizability.confirm import NAME as PORCUPINE
+from linearizability.history import F, HistoryError, Type
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
+
+PROFILES = ("touchstone", "jepsen")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules ask of the history.
+
+    polls: op_id -> (process, type) of the polls that anomalies name. subscribes: some consumer
+    subscribed, so that partitions move between operations.
+    """
+
+    polls: Mapping[int, tuple[int, str]]
+    subscribes: bool
+
+    def spans_operations(self, anomaly: Anomaly) -> bool:
+        """Whether one process shows it over several polls, rather than inside one."""
+        by_process = Counter(self.polls[op][0] for op in anomaly.operations if op in self.polls)
+        return any(operations > 1 for operations in by_process.values())
+
+    def is_seen_by_ok_poll(self, anomaly: Anomaly) -> bool:
+        return any(
+            self.polls[op][1] == Type.OK.value for op in anomaly.operations if op in self.polls
+        )
+
+
+Rule = Callable[[Anomaly, Facts], bool]
+"""Whether an anomaly is an error."""
+
+
+def _always(_anomaly: Anomaly, _facts: Facts) -> bool:
+    return True
+
+
+def _never(_anomaly: Anomaly, _facts: Facts) -> bool:
+    return False
+
+
+def _unless_rebalanced(anomaly: Anomaly, facts: Facts) -> bool:
+    return not (facts.subscribes and facts.spans_operations(anomaly))
+
+
+def _to_an_ok_reader(anomaly: Anomaly, facts: Facts) -> bool:
+    return facts.is_seen_by_ok_poll(anomaly)
+
+
+JEPSEN: Mapping[str, tuple[str, Rule]] = {
+    "lost_writes": ("lost-write", _always),
+    "unseen_writes": ("unseen", _always),
+    "duplicates": ("duplicate", _always),
+    "inconsistent_offsets": ("inconsistent-offsets", _always),
+    "phantom_records": ("no-writer-of-value, by which its analysis ends", _always),
+    "append_order": ("G0-realtime, allowed", _never),
+    PORCUPINE: ("G0-realtime, allowed", _never),
+    "producer_order": ("nonmonotonic-send, int-nonmonotonic-send", _always),
+    "poll_order": ("nonmonotonic-poll, allowed where consumers subscribe", _unless_rebalanced),
+    "poll_skips": ("poll-skip, allowed where consumers subscribe", _unless_rebalanced),
+    "aborted_reads": ("G1a, of ok readers alone", _to_an_ok_reader),
+    "own_uncommitted_reads": ("precommitted-read", _always),
+    "write_cycles": ("G1c, G1c-realtime", _always),
+}
+"""Our checker -> Jepsen's name for it, and when it is an error there. Jepsen does not look for what
+is not in the table."""
+NOT_LOOKED_FOR = ("Jepsen does not look for it", _never)
+NAMED_POLLS = ("poll_order", "poll_skips", "aborted_reads")
+
+
+def known_profile(profile: str) -> str:
+    """The profile; HistoryError if there is none of this name."""
+    if profile not in PROFILES:
+        raise HistoryError(f"profile {profile!r} is not one of {', '.join(PROFILES)}")
+    return profile
+
+
+def under_profile(
+    verdict: Verdict, path: Path, profile: str, *, named_by_workload: Iterable[str] = ()
+) -> Verdict:
+    """The verdict on the history `path` by the rules of a profile.
+
+    Opinions that no checker gave (that a recording is incomplete, say) stand as they are.
+    """
+    if known_profile(profile) == "touchstone":
+        return verdict
+    facts = _facts(path, verdict)
+    names = {*CHECKERS, *JEPSEN}
+    opinions = [
+        _by_jepsen(opinion, facts) if name in names else opinion
+        for name, opinion in verdict.checkers.items()
+    ]
+    engine = f"{verdict.engine}, profile {profile}"
+    return merge(opinions, engine=engine, named_by_workload=named_by_workload)
+
+
+def _by_jepsen(opinion: CheckerVerdict, facts: Facts) -> CheckerVerdict:
+    if opinion.validity is not Validity.INVALID:
+        return opinion
+    name, is_error = JEPSEN.get(opinion.name, NOT_LOOKED_FOR)
+    if any(is_error(anomaly, facts) for anomaly in opinion.anomalies):
+        return replace(opinion, reason=f"Jepsen: {name}")
+    if is_error is not _never and opinion.anomaly_count > len(opinion.anomalies):
+        known = f"the first {len(opinion.anomalies)} of {opinion.anomaly_count} are allowed"
+        return replace(opinion, validity=Validity.UNKNOWN, reason=f"Jepsen: {name}; {known}")
+    return replace(opinion, validity=Validity.VALID, reason=f"reported only (Jepsen: {name})")
+
+
+def _facts(path: Path, verdict: Verdict) -> Facts:
+    named = {
+        op for name in NAMED_POLLS if name in verdict.checkers
+        for anomaly in verdict.checkers[name].anomalies for op in anomaly.operations
+    }  # fmt: skip
+    polls = history.scan(path).filter(pl.col("f") == F.POLL.value)
+    shown = polls.filter(pl.col("op_id").is_in(sorted(named))).select("op_id", "process", "type")
+    members = polls.select(pl.col("member_id").is_not_null().any())
+    found, subscribes = pl.collect_all([shown.unique(), members])
+    rows: Iterable[tuple[Any, ...]] = found.iter_rows()
+    by_operation = {op: (process, kind) for op, process, kind in rows}
+    return Facts(by_operation, bool(subscribes.item()))
