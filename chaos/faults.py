@@ -83,13 +83,43 @@ class DelayAnswers(Fault):
 
 
 @dataclass(frozen=True)
+class DiskStall(Fault):
+    """A node's disk hangs: writes and syncs wait, reads of what is cached go on. Heal ends it."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
+class DiskFull(Fault):
+    """A node's disk has no room left. Heal makes room, and starts the node if it gave up."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
+class PowerLoss(Fault):
+    """Nodes stop at once, and what they had not synced is gone. Heal starts them on what is left.
+
+    Unlike Kill, which leaves what the operating system had been given.
+    """
+
+    node: Node
+
+
+@dataclass(frozen=True)
 class Heal(Fault):
-    """Undo every fault: links open, processes continued, dead processes started again."""
+    """Undo every fault: links open, disks well, processes continued, dead ones started again."""
 
     WHOLE: ClassVar[bool] = True
 
 
 FAULTS: dict[str, type[Fault]] = {
     fault.__name__: fault
-    for fault in (Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, Heal)
-}
+    for fault in (
+        Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, DiskStall, DiskFull, PowerLoss,
+        Heal,
+    )
+}  # fmt: skip
+
+DISK_FAULTS: frozenset[type[Fault]] = frozenset({DiskStall, DiskFull, PowerLoss})
+"""They need nodes on disks of their own (chaos/disks.py)."""

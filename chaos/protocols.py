@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from chaos.faults import Fault
 
@@ -293,6 +293,15 @@ class Target(Protocol):
     ) -> Cluster:
         """Start and wait until ready. proxied: every link through toxiproxy, so that links can be
         cut. Raises TargetError (one sentence, what to do) when it cannot."""
+        ...
+
+
+@runtime_checkable
+class DiskTarget(Protocol):
+    """A target whose nodes can be put on disks of their own, for faults.DISK_FAULTS."""
+
+    def with_disks(self) -> Target:
+        """The same, on such disks. Its start raises TargetError where there can be none."""
         ...
 
 

@@ -28,13 +28,14 @@ from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.factories import CONFLUENT, check_groups, clients_named
 from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
-from chaos.faults import Heal
+from chaos.faults import DISK_FAULTS, Heal
 from chaos.interrupts import Interrupts
 from chaos.listing import nemesis_named, workload_named
 from chaos.progress import Progress
 from chaos.protocols import (
     ClientFactory,
     Cluster,
+    DiskTarget,
     Nemesis,
     Target,
     TargetError,
@@ -236,7 +237,10 @@ class _Run:
 
     def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
-        self.cluster = self.target.start(
+        target = self.target
+        if self.nemesis.faults & DISK_FAULTS and isinstance(target, DiskTarget):
+            target = target.with_disks()
+        self.cluster = target.start(
             self.scratch,
             self.scenario.nodes,
             {**self.workload.config, **self.scenario.config},

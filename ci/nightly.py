@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from chaos.disks import why_none
+from chaos.faults import DISK_FAULTS, PowerLoss
 from chaos.nemeses import NEMESES
 from chaos.protocols import TargetError
 from chaos.targets import parse_target
@@ -26,6 +28,7 @@ from reference_impl.tests.fuzz.run import fuzz
 from reference_impl.tests.kills.run import run_kills
 
 SECONDS = 40.0
+FLUSH_EACH = {"log.flush.interval.messages": "1"}
 FUZZ_SHARE, KILLS_A_MINUTE = 1 / 6, 2
 """Of the whole time: the share that fuzz takes, and the number of kills (a second or two each)."""
 
@@ -44,6 +47,11 @@ class Scenario:
     @property
     def expected(self) -> Validity:
         return Validity.INVALID if self.bug else Validity.VALID
+
+    @property
+    def config(self) -> Mapping[str, str]:
+        """A loss of power may take what was not flushed; what was flushed, it may not."""
+        return FLUSH_EACH if PowerLoss in NEMESES[self.nemesis].faults else {}
 
     def __str__(self) -> str:
         bug = f" --bug {self.bug}" if self.bug else ""
@@ -78,6 +86,8 @@ def can(target: str, workload: str, nemesis: str) -> bool:
     """Whether a target performs the nemesis's faults, and serves what the workload asks for."""
     faults = parse_target(target).faults
     if not NEMESES[nemesis].faults <= faults:
+        return False
+    if NEMESES[nemesis].faults & DISK_FAULTS and why_none():
         return False
     needs_peers = nemesis in ("partition-leader", "partition-link", "isolate-leader")
     if needs_peers and nodes_of(target) == 1:
@@ -120,7 +130,7 @@ def _one(scenario: Scenario, runs: Path) -> tuple[Judged | None, str]:
         judged = attack(
             target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
             nodes=scenario.nodes, seconds=SECONDS, seed=scenario.seed, bug=scenario.bug,
-            config={}, runs=runs, engine="auto", spark_master=None, progress=True,
+            config=scenario.config, runs=runs, engine="auto", spark_master=None, progress=True,
         )  # fmt: skip
     except TargetError as error:
         return None, f"not run: {error}"

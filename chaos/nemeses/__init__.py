@@ -1,6 +1,7 @@
 """The nemeses: when and what goes wrong, never how. One literal table."""
 
 from chaos.nemeses.calm import NoFaults
+from chaos.nemeses.disk import FillDisk, PowerLossAll, PowerLossOne, StallDisk
 from chaos.nemeses.kill import KillLeader, KillNode
 from chaos.nemeses.partition import (
     CutClientLinks,
@@ -22,5 +23,9 @@ NEMESES: dict[str, Nemesis] = {
         PartitionLink(),
         IsolateLeader(),
         CutClientLinks(),
+        StallDisk(),
+        FillDisk(),
+        PowerLossOne(),
+        PowerLossAll(),
     )
 }

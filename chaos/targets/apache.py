@@ -12,7 +12,9 @@ from pathlib import Path
 
 from chaos import leftovers
 from chaos.caches import cache_directory
+from chaos.disks import Disk
 from chaos.faults import (
+    DISK_FAULTS,
     CutClients,
     CutLink,
     DelayAnswers,
@@ -28,6 +30,7 @@ from chaos.protocols import Cluster, TargetError
 from chaos.targets import layout as layouts
 from chaos.targets import probe, roles
 from chaos.targets.cluster import LocalCluster, LocalNode
+from chaos.targets.disk_faults import disks_for
 from chaos.targets.java import find_java
 from chaos.targets.layout import Layout
 from chaos.targets.listeners import by_name, with_listeners
@@ -41,7 +44,7 @@ VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}
 NODES_ALLOWED = (1, 3)
 FORMAT_TIMEOUT_S = 120
 FAULTS: frozenset[type[Fault]] = frozenset(
-    {Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, Heal}
+    {Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, *DISK_FAULTS, Heal}
 )
 JVM_OPTIONS = (
     "-Xms256m",  # three nodes stay below 1 GiB together
@@ -92,13 +95,20 @@ class ApacheCluster(LocalCluster):
 class ApacheKafka:
     """A release of Apache Kafka."""
 
-    def __init__(self, version: str = DEFAULT_VERSION, full_speed: bool = False) -> None:
+    def __init__(
+        self, version: str = DEFAULT_VERSION, full_speed: bool = False, on_disks: bool = False
+    ) -> None:
         """full_speed: with the JVM's optimizing compiler, for benchmarks. Without it a node is up
         after half the CPU time, which counts where brokers are killed all the time."""
         self.version = version
         self.full_speed = full_speed
+        self.on_disks = on_disks
         self.name = f"apache:{version}"
         self.faults = FAULTS
+
+    def with_disks(self) -> ApacheKafka:
+        """The same, each node's data on a disk of its own."""
+        return ApacheKafka(self.version, self.full_speed, on_disks=True)
 
     def start(
         self,
@@ -110,11 +120,24 @@ class ApacheKafka:
         """Format, start, and wait until every broker knows every other."""
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
-        java, jars = find_java(), self.jars()
+        find_java()
+        self.jars()
         if proxied:
             _check_toxiproxy()
         directory = directory.resolve()  # nodes have working directories of their own
         leftovers.remove()
+        with disks_for(directory, nodes, self.on_disks) as disks:
+            return self._start(directory, nodes, config or {}, proxied, disks)
+
+    def _start(
+        self,
+        directory: Path,
+        nodes: int,
+        config: Mapping[str, str],
+        proxied: bool,
+        disks: Mapping[int, Disk],
+    ) -> Cluster:
+        java, jars = find_java(), self.jars()
         try:
             layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
         except NoFreePort as error:
@@ -125,8 +148,10 @@ class ApacheKafka:
                 links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
                 links.add(layout.links())
             launcher = self._launcher(java, jars, directory)
-            members, added = _write(directory, layout, config or {}, launcher)
+            members, added = _write(directory, layout, config, launcher)
             _format(directory, members, self._tool(java, jars))
+            for member in members:
+                member.disk = disks.get(member.number)
         except BaseException as error:
             if links is not None:
                 links.stop()
@@ -224,7 +249,7 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
         raise TargetError(f"Kafka refuses the configuration: {why}")
     for member in members[1:]:
         data = directory / "data" / str(member.number)
-        data.mkdir(parents=True)
+        data.mkdir(parents=True, exist_ok=True)  # or a link to a disk
         shutil.copy2(first / "bootstrap.checkpoint", data)
         lines = ("version=1", f"cluster.id={cluster_id}", f"node.id={member.number}",
                  f"directory.id={_kafka_uuid()}")  # fmt: skip

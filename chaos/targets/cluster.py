@@ -17,21 +17,26 @@ from random import Random
 from typing import Any
 
 from chaos import processes
+from chaos.disks import Disk, DiskError
 from chaos.faults import (
+    DISK_FAULTS,
     CutClients,
     CutLink,
     DelayAnswers,
+    DiskFull,
+    DiskStall,
     Fault,
     Heal,
     Isolate,
     Kill,
     Node,
     Pause,
+    PowerLoss,
 )
 from chaos.links import Address, LinkError, Links
 from chaos.processes import Child
 from chaos.protocols import Performed, TargetError
-from chaos.targets import probe, roles
+from chaos.targets import disk_faults, probe, roles
 from chaos.targets.layout import client_link, node_links
 from chaos.targets.probe import NoAnswer
 
@@ -53,6 +58,8 @@ class LocalNode:
     stop_timeout_s: float = 0.0
     """How long a SIGTERM may take; 0 is SIGKILL at once: its data is not needed any more."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    disk: Disk | None = None
+    """Where its data is, if faults of disks are wanted."""
     child: Child | None = field(default=None, repr=False)
 
     @property
@@ -126,6 +133,7 @@ class LocalCluster:
             for member in self._members.values():
                 member.start()
             self.wait_ready()
+            disk_faults.sync(self.members())
         except BaseException:  # Ctrl-C too
             self.stop()
             raise
@@ -209,12 +217,14 @@ class LocalCluster:
                     shutil.copy2(file, destination / file.name)
 
     def stop(self) -> None:
-        """End every process."""
+        """End every process, and remove the disks."""
         with self._lock:
             self._stopped = True
             try:
+                disk_faults.heal(self.members())
                 for member in self._members.values():
                     member.stop()
+                disk_faults.remove(self.members())
             finally:
                 if self.links is not None:
                     self.links.stop()
@@ -257,8 +267,10 @@ class LocalCluster:
             if self._stopped:
                 return Performed(fault, (), "the cluster is stopped")
             try:
+                if isinstance(fault, DiskStall | DiskFull | PowerLoss):
+                    return self._strike_disks(fault)
                 return performers[type(fault)](fault)
-            except LinkError as error:
+            except (LinkError, DiskError) as error:
                 message = f"target {self.target!r}: {fault.name} failed: {error}"
                 raise TargetError(message) from error
 
@@ -271,6 +283,11 @@ class LocalCluster:
             raise TargetError(
                 f"target {self.target!r} was started without proxies, so it cannot {fault.name};"
                 " start it proxied"
+            )
+        if type(fault) in DISK_FAULTS and not all(m.disk for m in self._members.values()):
+            raise TargetError(
+                f"target {self.target!r} was started without disks of its own, so it cannot"
+                f" {fault.name}; start it with_disks()"
             )
 
     def _resolve(self, node: Node) -> tuple[int, ...]:
@@ -333,8 +350,14 @@ class LocalCluster:
             self._open_links().delay_answers(name, fault.latency_ms, fault.jitter_ms)
         return _performed(fault, struck, "no such node")
 
+    def _strike_disks(self, fault: DiskStall | DiskFull | PowerLoss) -> Performed:
+        members = [self._members[number] for number in self._resolve(fault.node)]
+        struck = disk_faults.PERFORMERS[type(fault)](members)
+        return _performed(fault, struck, "no such node runs")
+
     def _heal(self, fault: Heal) -> Performed:
         """Does not wait until the nodes are back: `wait_ready` does."""
+        disk_faults.heal(self.members())
         if self.links is not None:
             self.links.heal()
         helped = []

@@ -9,15 +9,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from chaos import leftovers
-from chaos.faults import CutClients, DelayAnswers, Fault, Heal, Kill, Pause
+from chaos.disks import Disk
+from chaos.faults import DISK_FAULTS, CutClients, DelayAnswers, Fault, Heal, Kill, Pause
 from chaos.links import Address, Link, LinkError, Links, joined
 from chaos.ports import NoFreePort, free_ports
 from chaos.protocols import Cluster, TargetError
 from chaos.targets.cluster import LocalCluster, LocalNode
+from chaos.targets.disk_faults import disks_for
 from chaos.targets.layout import LOOPBACK, client_link
 from chaos.targets.listeners import with_listeners
 
-FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, CutClients, DelayAnswers, Heal})
+FAULTS: frozenset[type[Fault]] = DISK_FAULTS | {Kill, Pause, CutClients, DelayAnswers, Heal}
 STOP_TIMEOUT_S = 10.0
 _SOURCES = Path(__file__).resolve().parent.parent.parent
 
@@ -27,13 +29,18 @@ class Reference:
 
     name = "reference"
 
-    def __init__(self, bug: str | None = None) -> None:
+    def __init__(self, bug: str | None = None, on_disks: bool = False) -> None:
         self.bug = bug
+        self.on_disks = on_disks
         self.faults = FAULTS
 
     def with_bug(self, bug: str) -> Reference:
         """The same, with one planted bug (its name in reference_impl.bugs)."""
-        return Reference(bug)
+        return Reference(bug, self.on_disks)
+
+    def with_disks(self) -> Reference:
+        """The same, its data on a disk of its own."""
+        return Reference(self.bug, on_disks=True)
 
     def start(
         self,
@@ -50,6 +57,12 @@ class Reference:
             )
         directory = directory.resolve()  # the node has a working directory of its own
         leftovers.remove()
+        with disks_for(directory, nodes, self.on_disks) as disks:
+            return self._start(directory, config or {}, proxied, disks.get(1))
+
+    def _start(
+        self, directory: Path, config: Mapping[str, str], proxied: bool, disk: Disk | None
+    ) -> Cluster:
         try:
             port, proxy_port, api_port = free_ports(3)
         except NoFreePort as error:
@@ -62,8 +75,9 @@ class Reference:
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
             "group.initial.rebalance.delay.ms": "0",  # as on apache: 3 s for each new group else
         }
-        settings, added = with_listeners(own, config or {})
+        settings, added = with_listeners(own, config)
         member = self._node(directory, direct, settings)
+        member.disk = disk
         try:
             links = _links((LOOPBACK, api_port), direct, seen, directory) if proxied else None
         except (LinkError, OSError) as error:

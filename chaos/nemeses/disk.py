@@ -1,0 +1,86 @@
+"""Disks that hang, are full, or lose what was not synced. They need a target on its own disks.
+
+What a loss of power may take from an acknowledged record (guarantees of durability): of one node,
+nothing where others hold the record in sync; of all nodes, whatever was not flushed, which Kafka
+by default leaves to the operating system. These nemeses forgive neither: the judges' verdict stands
+although nodes come back without the end of their logs and leaders are elected among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from chaos.faults import DiskFull, DiskStall, Fault, Heal, PowerLoss
+
+
+class StallDisk:
+    """Freeze a node's disk, shorter or longer than a session, then let it go on.
+
+    A leader whose writes hang must not acknowledge them, nor be fenced and acknowledge them after
+    all when the disk wakes up (KIP-966; design#replication).
+    """
+
+    name = "disk-stall"
+    faults: frozenset[type[Fault]] = frozenset({DiskStall, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Stalls of 0.2 to 7 seconds; a session is 3 in the targets' chaos settings."""
+        while True:
+            yield rng.uniform(1.5, 4.5), DiskStall(rng.choice(("leader", "random")))
+            yield rng.choice((rng.uniform(0.2, 2.0), rng.uniform(4.0, 7.0))), Heal()
+
+
+class FillDisk:
+    """Fill a node's disk, then make room and bring back a node that gave up.
+
+    What does not fit is refused, and what was acknowledged before stays (KIP-112: a log directory
+    that fails takes its replicas offline).
+    """
+
+    name = "disk-full"
+    faults: frozenset[type[Fault]] = frozenset({DiskFull, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Full for 0.5 to 4 seconds."""
+        while True:
+            yield rng.uniform(1.5, 4.5), DiskFull(rng.choice(("leader", "random")))
+            yield rng.uniform(0.5, 4.0), Heal()
+
+
+class PowerLossOne:
+    """Pull the plug of one node: what it had not synced is gone, and others hold it.
+
+    A node which comes back without the end of its log must not lead before it has caught up
+    (KIP-966, eligible leader replicas). A lone node is a power loss of all.
+    """
+
+    name = "power-loss-one"
+    faults: frozenset[type[Fault]] = frozenset({PowerLoss, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """The node is without power for 0.1 to 2 seconds and the time it needs to start."""
+        while True:
+            yield rng.uniform(2.0, 5.0), PowerLoss(rng.choice(("leader", "random")))
+            yield rng.uniform(0.1, 2.0), Heal()
+
+
+class PowerLossAll:
+    """Pull the plug of all nodes at once: what no node had synced is gone for good.
+
+    Durability is judged all the same, so that with Kafka's default flushing acknowledged records
+    are lost writes (invalid), and with flush.messages=1 none may be (docs, design#replication).
+    """
+
+    name = "power-loss-all"
+    faults: frozenset[type[Fault]] = frozenset({PowerLoss, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """All nodes are without power for 0.1 to 1 second and the time they need to start."""
+        while True:
+            yield rng.uniform(3.0, 6.0), PowerLoss("all")
+            yield rng.uniform(0.1, 1.0), Heal()

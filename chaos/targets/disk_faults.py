@@ -1,0 +1,104 @@
+"""Faults of the disks that nodes have for themselves, and how they are undone.
+
+Order is everything. A process that hangs on a frozen disk takes no SIGKILL, so a thaw comes first;
+a disk is mounted again only when its process has ended; and the power of all struck disks is cut
+before the first process is killed, since a node that lives on would tell others what it has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.disks import Disk, DiskError
+from chaos.faults import DiskFull, DiskStall, Fault, PowerLoss
+from chaos.protocols import TargetError
+
+if TYPE_CHECKING:
+    from chaos.targets.cluster import LocalNode
+
+Members = Sequence["LocalNode"]
+
+
+@contextmanager
+def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, Disk]]:
+    """A disk for each node, where `directory`/data/NODE leads to it; or, unless wanted, none.
+
+    They are removed again if the block fails. A node's data lies one level below the root of its
+    file system, where lost+found is: Kafka takes every directory beside its own for a partition.
+    """
+    made: dict[int, Disk] = {}
+    try:
+        for number in range(1, nodes + 1) if wanted else ():
+            made[number] = disk = Disk.make(f"node-{number}")
+            data = disk.mount_point / "data"
+            data.mkdir()
+            link = directory / "data" / str(number)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if link.is_symlink():
+                link.unlink()  # of an earlier cluster, whose disks are gone
+            link.symlink_to(data)
+        yield made
+    except BaseException as error:
+        for disk in made.values():
+            disk.remove()
+        if isinstance(error, DiskError):
+            raise TargetError(str(error)) from error
+        raise
+
+
+def sync(members: Members) -> None:
+    """What a node wrote while it was set up is not what a loss of power is about."""
+    for disk in _disks(members):
+        disk.sync()
+
+
+def heal(members: Members) -> None:
+    """Thaw, and give the space back."""
+    for disk in _disks(members):
+        disk.thaw()
+        disk.make_room()
+
+
+def remove(members: Members) -> None:
+    """Delete the disks. The processes must have ended."""
+    for disk in _disks(members):
+        disk.remove()
+
+
+def _stall(members: Members) -> list[int]:
+    for disk in _disks(members):
+        disk.freeze()
+    return [member.number for member in members if member.running]
+
+
+def _fill(members: Members) -> list[int]:
+    for disk in _disks(members):
+        disk.fill()
+    return [member.number for member in members if member.running]
+
+
+def _cut_power(members: Members) -> list[int]:
+    struck = [member for member in members if member.running]
+    for disk in _disks(struck):
+        disk.cut_power()
+    for member in struck:
+        if member.child is not None:
+            member.child.kill()
+    for disk in _disks(struck):
+        disk.replug()
+    return [member.number for member in struck]
+
+
+def _disks(members: Members) -> list[Disk]:
+    return [member.disk for member in members if member.disk is not None]
+
+
+PERFORMERS: Mapping[type[Fault], Callable[[Members], list[int]]] = {
+    DiskStall: _stall,
+    DiskFull: _fill,
+    PowerLoss: _cut_power,
+}
+"""Fault -> what does it to the disks of these nodes, and says which nodes it struck."""
