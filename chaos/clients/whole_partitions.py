@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chaos.clients.wire_link import EARLIEST, LATEST, WireCluster, WireError
+from chaos.clients.wire_link import EARLIEST, LATEST, READ_COMMITTED, WireCluster, WireError
 from chaos.protocols import Completion, Outcome, ReadAll, Record
 
 READ_TIMEOUT_S = 60.0
@@ -27,6 +27,7 @@ class Reading:
     leader_epoch: int
     log_start: int
     high_watermark: int
+    last_stable_offset: int
     records: list[Record] = field(default_factory=list)
     position: int = -1
 
@@ -73,6 +74,7 @@ def _bounds(operation: ReadAll, bootstrap: str) -> Readings:
                 leader.epoch,
                 cluster.offset(leader, topic, partition, EARLIEST),
                 cluster.offset(leader, topic, partition, LATEST),
+                cluster.offset(leader, topic, partition, LATEST, READ_COMMITTED),
             )
         return readings
     finally:
@@ -90,6 +92,7 @@ def _completion(operation: ReadAll, readings: Readings, problem: str | None) -> 
             "leader_epoch": reading.leader_epoch if reading else None,
             "log_start": reading.log_start if reading else None,
             "high_watermark": reading.high_watermark if reading else None,
+            "last_stable_offset": reading.last_stable_offset if reading else None,
             "detail": None if complete else problem,
         }
         outcome = Outcome.OK if complete else Outcome.INFO

@@ -26,6 +26,7 @@ from reference_impl.wire import (
 Address = tuple[str, int]
 CLIENT_ID = "touchstone-raw"
 EARLIEST, LATEST = -2, -1  # ListOffsetsRequest.json, field Timestamp
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field IsolationLevel
 _READ_BYTES = 1 << 18
 _VERSION_MAX = {
     ApiKey.FETCH: 12,  # v13 names topics by id only, and not every target has ids
@@ -121,6 +122,11 @@ class PartitionState:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
 
+    @property
+    def followers(self) -> tuple[int, ...]:
+        """The replicas that do not lead."""
+        return tuple(replica for replica in self.replicas if replica != self.leader)
+
 
 @dataclass(frozen=True)
 class View:
@@ -199,8 +205,23 @@ class WireCluster:
             raise WireError(f"{topic}-{partition} has no leader")
         return Leader(view.brokers[state.leader], state.leader_epoch)
 
-    def offset(self, leader: Leader, topic: str, partition: int, timestamp: int) -> int:
-        """ListOffsets without isolation: EARLIEST is the log start, LATEST the high watermark.
+    def follower(self, leader: Leader, node: int) -> Leader:
+        """Where a follower listens, which must know of the same epoch."""
+        brokers = self.view([]).brokers
+        if node not in brokers:
+            raise WireError(f"node {node} is not registered")
+        return Leader(brokers[node], leader.epoch)
+
+    def offset(
+        self,
+        leader: Leader,
+        topic: str,
+        partition: int,
+        timestamp: int,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> int:
+        """ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
+        READ_COMMITTED the last stable offset.
 
         Names the leader's epoch, so that it is this leader who answers or nobody (KIP-320)."""
         struct = request_definition(ApiKey.LIST_OFFSETS).struct
@@ -211,7 +232,13 @@ class WireCluster:
             timestamp=timestamp,
         )
         topics = [struct("ListOffsetsTopic", name=topic, partitions=[wanted])]
-        answer = self.ask(leader.address, ApiKey.LIST_OFFSETS, replica_id=-1, topics=topics)
+        answer = self.ask(
+            leader.address,
+            ApiKey.LIST_OFFSETS,
+            replica_id=-1,
+            isolation_level=isolation_level,
+            topics=topics,
+        )
         found = answer.topics[0].partitions[0]
         check(found.error_code, f"ListOffsets {topic}-{partition}")
         return int(found.offset)

@@ -12,6 +12,7 @@ from linearizability.checkers.duplicates import Duplicates
 from linearizability.checkers.exactly_once import ExactlyOnce
 from linearizability.checkers.fencing import Fencing
 from linearizability.checkers.group_delivery import GroupDelivery
+from linearizability.checkers.hanging_transactions import HangingTransactions
 from linearizability.checkers.high_watermark import HighWatermark
 from linearizability.checkers.idempotence import Idempotence
 from linearizability.checkers.inconsistent_offsets import InconsistentOffsets
@@ -53,6 +54,7 @@ CHECKERS: Mapping[str, Checker] = {
         Idempotence(),
         LateMarkers(),
         HighWatermark(),
+        HangingTransactions(),
     )
 }
 

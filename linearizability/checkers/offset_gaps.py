@@ -9,7 +9,7 @@ import polars as pl
 from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.checkers.poll_skips import passed_over
 from linearizability.inferred_log import at_or_above_log_start
-from linearizability.ingest import IS_SEND, KEY
+from linearizability.ingest import HAS_RECORD, IS_SEND, KEY
 from linearizability.raw_reads import IS_RAW, compactable, raw_records
 from linearizability.readers import steps
 
@@ -40,7 +40,7 @@ class OffsetGaps(Checker):
         in_log = self._kept(in_raw_reads(events).filter(hole), events)
         seen = self._kept(in_plain_partitions(events).filter(hole), events)
         known = (
-            events.filter(pl.col("offset").is_not_null())
+            events.filter((IS_SEND | HAS_RECORD) & pl.col("offset").is_not_null())
             .join(seen, on=KEY, how="semi")
             .select(*KEY, "offset", "value", "op_id")
         )

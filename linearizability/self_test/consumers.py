@@ -131,6 +131,7 @@ def _whole(partition: Partition, complete: bool) -> Row:
     return row | {
         "type": "ok", "log_start": partition.start, "high_watermark": partition.high_watermark,
         "leader_epoch": partition.leader_epoch,
+        "last_stable_offset": partition.last_stable_offset,
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from random import Random
 
 from linearizability.history import F
-from linearizability.self_test.lookup import changed_row, log_start_of, sent_once
+from linearizability.self_test.lookup import NOT_OURS, changed_row, log_start_of, sent_once
 from linearizability.self_test.world import Row
 
 
@@ -90,6 +90,30 @@ def lower_a_watermark(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     before, victim, column = rng.choice(victims)
     return [changed_row(row, victim, {column: rng.randrange(before[column])}) for row in rows]
+
+
+def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
+    """The last stable offset stays at a record whose marker was read long ago."""
+    records = _raw(rows)
+    markers = [row for row in records if row["control"]]
+    victims = [
+        (record, marker) for record in records for marker in markers
+        if not record["control"] and record["offset"] < marker["offset"]
+        and (record["op_id"], record["partition"], record["producer_id"])
+        == (marker["op_id"], marker["partition"], marker["producer_id"])
+    ]  # fmt: skip
+    if not victims:
+        return None
+    record, marker = rng.choice(victims)
+    later = max(row["t_complete_ns"] or 0 for row in rows) + 1
+    answer = {
+        "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS, "process": NOT_OURS, "session": 0,
+        "record_index": 0, "topic": record["topic"], "topic_id": record["topic_id"],
+        "partition": record["partition"], "leader_epoch": 0, "final": True,
+        "high_watermark": marker["offset"] + 1, "last_stable_offset": record["offset"],
+        "t_invoke_ns": later, "t_complete_ns": later,
+    }  # fmt: skip
+    return [*rows, answer]
 
 
 def _raw(rows: list[Row]) -> list[Row]:

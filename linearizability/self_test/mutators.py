@@ -14,6 +14,7 @@ from random import Random
 from linearizability.history import F
 from linearizability.self_test.log_mutators import (
     end_too_early,
+    hang_on,
     leave_a_hole,
     lower_a_watermark,
     skip_a_sequence,
@@ -294,6 +295,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "idempotence": (skip_a_sequence,),
     "late_markers": (end_too_early,),
     "high_watermark": (lower_a_watermark,),
+    "hanging_transactions": (hang_on,),
 }
 """Checker -> what it must catch."""
 

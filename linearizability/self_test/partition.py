@@ -79,7 +79,16 @@ class Partition:
 
     def replicate(self, rng: Random) -> None:
         if self.high_watermark < len(self.log):
-            self.high_watermark = rng.choice(self._ends_of_batches()[1:])
+            self.advance(rng.choice(self._ends_of_batches()[1:]))
+
+    def advance(self, high_watermark: int) -> None:
+        """Everything below is replicated: markers there take effect at once."""
+        self.high_watermark = high_watermark
+        for producer_id, first in list(self.open.items()):
+            for entry in self.log[first:high_watermark]:
+                if entry.control is not None and entry.producer_id == producer_id:
+                    self.end_transaction(producer_id, entry.control)
+                    break
 
     def _ends_of_batches(self) -> list[int]:
         """Batches are whole everywhere: where a follower's log may end, from the high watermark."""

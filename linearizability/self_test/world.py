@@ -74,10 +74,10 @@ class World:
             self.write(operation, rows, completed=False)
 
     def settle(self) -> None:
-        """The final phase: everything is replicated, and outstanding markers are written."""
+        """The final phase: everything is replicated."""
         self.final = True
         for partition in self.partitions:
-            partition.high_watermark = len(partition.log)
+            partition.advance(len(partition.log))
 
     # --- rows -----------------------------------------------------------------------------------
 

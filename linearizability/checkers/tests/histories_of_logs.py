@@ -10,6 +10,10 @@ NEWER = {"producer_epoch": 1}
 LED = {"leader_epoch": 0}
 MARKER = LED | {"control": "abort", "sequence": -1}
 
+QUARTER = 15 * 60 * 1_000_000_000
+ENDED = [S(1, 0, **TXN), RAW(1, 0), RAW(None, 1, **MARKER)]
+"""A transaction of one record, and its marker."""
+
 VALID: dict[str, dict[str, list[Row]]] = {
     "offset_gaps": {
         "whole": [RAW(1, 0), RAW(None, 1, control="commit"), RAW(2, 2)],
@@ -75,6 +79,21 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "the same answer shows more": [SAYS(1, last_stable_offset=2), SAYS(2)],
         "a follower's": [SAYS(2), SAYS(1, replica=2)],
     },
+    "hanging_transactions": {
+        "it went on": [*ENDED, SAYS(2, last_stable_offset=2)],
+        "open": [S(1, 0, **TXN), RAW(1, 0), SAYS(1, last_stable_offset=0)],
+        "asked before the read": [SAYS(2, last_stable_offset=0, t_invoke_ns=0), *ENDED],
+        "a new leader knows nothing of the marker": [*ENDED, SAYS(1, last_stable_offset=0)],
+        "the next of the same producer": [*ENDED, RAW(3, 2), SAYS(3, last_stable_offset=2)],
+        "for a quarter of an hour": [
+            S(1, 0, **TXN),
+            SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=QUARTER, t_complete_ns=QUARTER),
+        ],
+        "its coordinator may be away": [
+            S(1, 0, **TXN),
+            SAYS(1, last_stable_offset=0, t_invoke_ns=2 * QUARTER, t_complete_ns=2 * QUARTER),
+        ],
+    },
 }  # fmt: skip
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
@@ -138,6 +157,22 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
                 SAYS(3, op_id=1),
             ],
             [("beyond-the-high-watermark", (0, 1))],
+        ),
+    },
+    "hanging_transactions": {
+        "ended": (
+            [*ENDED, SAYS(2, last_stable_offset=0, op_id=1001)],
+            [("ended-but-open", (1000, 1001))],
+        ),
+        "for longer than any": (
+            [
+                S(1, 0, **TXN),
+                SAYS(
+                    1, last_stable_offset=0, final=True, t_invoke_ns=2 * QUARTER,
+                    t_complete_ns=2 * QUARTER,
+                ),
+            ],
+            [("open-for-too-long", (0, 1))],
         ),
     },
 }  # fmt: skip

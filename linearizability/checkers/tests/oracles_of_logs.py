@@ -9,6 +9,7 @@ from typing import Any
 from linearizability.checkers.tests.oracles import (
     Found,
     Row,
+    is_acked,
     is_proof,
     is_read,
     log_start,
@@ -43,7 +44,7 @@ def offset_gaps(rows: list[Row]) -> Found:
     ours = [r for r in rows if r["client"] not in (None, "jepsen") and r["control"] is None]
     for before, row in steps(ours):
         known = any(
-            r["place"] == row["place"] and r["offset"] is not None
+            r["place"] == row["place"] and r["f"] in ("send", "poll") and r["offset"] is not None
             and before["offset"] < r["offset"] < row["offset"]
             for r in rows
         )  # fmt: skip
@@ -117,14 +118,17 @@ def late_markers(rows: list[Row]) -> Found:
     return found
 
 
+def _is_leader_answer(row: Row) -> bool:
+    asked = row["f"] in ("poll", "read_all") and row["topic"] is not None
+    named = row["high_watermark"] is not None and row["leader_epoch"] is not None
+    of_leader = row["offset"] is None and row["replica"] is None
+    return asked and of_leader and named and row["leader_epoch"] >= 0
+
+
 def high_watermark(rows: list[Row]) -> Found:
     said: list[dict[str, Any]] = []
     for row in rows:
-        answers = row["f"] in ("poll", "read_all") and row["topic"] is not None
-        named = row["high_watermark"] is not None and (row["leader_epoch"] or 0) >= 0
-        if not answers or not named or row["leader_epoch"] is None or row["offset"] is not None:
-            continue
-        if row["replica"] is not None or row["t_complete_ns"] is None:
+        if not _is_leader_answer(row) or row["t_complete_ns"] is None:
             continue
         given = [
             r["offset"] + 1 for read in raw_reads(rows) for r in read
@@ -152,10 +156,40 @@ def high_watermark(rows: list[Row]) -> Found:
     return found
 
 
+def hanging_transactions(rows: list[Row]) -> Found:
+    found: Found = set()
+    for row in filter(_is_leader_answer, rows):
+        stable, end = row["last_stable_offset"], row["high_watermark"]
+        if stable is None or stable >= end:
+            continue
+        ended = [
+            own[0]["op_id"] for read in raw_reads(rows) for own in _of_producers(read)
+            if own[0]["replica"] is None and own[0]["place"] == row["place"]
+            and own[0]["t_complete_ns"] < row["t_invoke_ns"]
+            and any(r["offset"] == stable and r["control"] is None for r in own)
+            and stable < min(
+                [r["offset"] for r in own if r["control"] and r["offset"] > stable], default=-1
+            ) < end
+        ]  # fmt: skip
+        if ended:
+            numbers = tuple(sorted({min(ended), row["op_id"]}))
+            found.add(("ended-but-open", numbers, row["place"]))
+        old = [
+            r["op_id"] for r in rows
+            if is_acked(r) and r["txn"] is not None and r["place"] == row["place"]
+            and r["offset"] == stable and row["t_invoke_ns"] - r["t_complete_ns"] > 970 * 10**9
+        ]  # fmt: skip
+        if old and row["final"]:
+            numbers = tuple(sorted({min(old), row["op_id"]}))
+            found.add(("open-for-too-long", numbers, row["place"]))
+    return found
+
+
 ORACLES_OF_LOGS: Mapping[str, Callable[[list[Row]], Found]] = {
     "offset_gaps": offset_gaps,
     "idempotence": idempotence,
     "fencing": fencing,
     "late_markers": late_markers,
     "high_watermark": high_watermark,
+    "hanging_transactions": hanging_transactions,
 }

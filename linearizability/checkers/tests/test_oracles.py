@@ -115,7 +115,8 @@ def others() -> st.SearchStrategy[Row]:
             "last_stable_offset": st.one_of(st.none(), st.integers(0, 6)),
             "client": st.sampled_from([None, "raw"]),
             "leader_epoch": st.sampled_from([None, 0, 0, 1]),
-            "replica": st.sampled_from([None] * 4 + [1]),
+            "replica": st.sampled_from([None] * 4 + [1]), "final": st.booleans(),
+            "t_complete_ns": st.sampled_from([None, 10**13]),
         }
     )  # fmt: skip
     return st.one_of(ends, whole)
