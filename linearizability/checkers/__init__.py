@@ -27,6 +27,7 @@ from linearizability.checkers.poll_skips import PollSkips
 from linearizability.checkers.producer_order import ProducerOrder
 from linearizability.checkers.torn_transactions import TornTransactions
 from linearizability.checkers.unseen_writes import UnseenWrites
+from linearizability.checkers.write_cycles import WriteCycles
 
 __all__ = ["CHECKERS", "Checker", "Needs", "Scope", "markdown_table"]
 
@@ -49,6 +50,7 @@ CHECKERS: Mapping[str, Checker] = {
         ExactlyOnce(),
         LeaderEpochs(),
         TornTransactions(),
+        WriteCycles(),
         OffsetGaps(),
         Fencing(),
         Idempotence(),

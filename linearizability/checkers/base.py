@@ -40,6 +40,9 @@ class Scope(Enum):
     TRANSACTION = ("txn",)
     """Its rows are not events but what the partitions tell of transactions
     (`transaction_evidence`)."""
+    RUN = ()
+    """The whole run at once. Its rows are what the partitions tell of who read whom, and how
+    transactions ended (`cycles.evidence`)."""
 
     @property
     def columns(self) -> list[str]:
@@ -50,6 +53,8 @@ class Scope(Enum):
         """The rows of a history that belong to some scope of this kind, or decide about it."""
         if self is Scope.VALUE:
             return IS_SEND | HAS_RECORD
+        if self is Scope.RUN:
+            return pl.lit(True)
         return pl.col("topic").is_not_null()
 
 

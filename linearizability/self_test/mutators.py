@@ -39,7 +39,7 @@ from linearizability.self_test.lookup import (
     with_places_changed,
     without_reads_of,
 )
-from linearizability.self_test.transaction_mutators import abort_half, deliver_half
+from linearizability.self_test.transaction_mutators import abort_half, deliver_half, read_each_other
 from linearizability.self_test.world import Row
 
 Mutator = Callable[[list[Row], Random], list[Row] | None]
@@ -290,6 +290,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "exactly_once": (consume_twice,),
     "leader_epochs": (lower_an_epoch,),
     "torn_transactions": (deliver_half, abort_half),
+    "write_cycles": (read_each_other,),
     "offset_gaps": (leave_a_hole,),
     "fencing": (write_though_fenced,),
     "idempotence": (skip_a_sequence,),
