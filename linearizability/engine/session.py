@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linearizability.engine.java import find_java, java_environment
+from linearizability.engine.probe import complaint, lacking
 from linearizability.history import HistoryError
 
 if TYPE_CHECKING:
@@ -73,13 +74,13 @@ def _start(master: str) -> SparkSession:
     if find_java() is None:
         raise SparkError("Spark needs Java 17 or newer; install it, run `make setup`, or use "
                          "--engine local")  # fmt: skip
-    if not master.startswith(("local", "spark://")):
-        raise SparkError(f"Spark master {master!r} is not local[…] or spark://host:port")
+    _check_master(master)
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    _environment(scratch)
+    on_loopback = _is_on_loopback(master)
+    _environment(scratch, on_loopback)
     builder = SparkSession.builder.master(master).appName("touchstone")
-    for name, value in _settings(scratch).items():
+    for name, value in _settings(scratch, on_loopback).items():
         builder = builder.config(name, value)
     try:
         with _WithoutChatter(scratch):
@@ -89,25 +90,55 @@ def _start(master: str) -> SparkSession:
         raise SparkError(f"Spark did not start on {master} ({why}); try --engine local") from error
     session.sparkContext.setLogLevel("OFF")
     if not master.startswith("local"):
-        session.sparkContext.addPyFile(str(_shipped_kernels(scratch)))
+        _send_kernels(session, scratch)
     return session
 
 
-def _environment(scratch: Path) -> None:
+def _check_master(master: str) -> None:
+    if master.startswith("sc://"):
+        raise SparkError(
+            f"Spark Connect ({master}) is not supported, for the kernels are sent to the executors "
+            "through a Spark context, which it has not; give the cluster's own spark://host:port"
+        )
+    if not master.startswith(("local", "spark://")):
+        raise SparkError(f"Spark master {master!r} is not local[…] or spark://host:port")
+
+
+def _is_on_loopback(master: str) -> bool:
+    """Whether nothing outside this machine takes part."""
+    host = master.removeprefix("spark://").rpartition(":")[0]
+    return master.startswith("local") or host == "localhost" or host.startswith("127.")
+
+
+def _send_kernels(session: SparkSession, scratch: Path) -> None:
+    """To the executors of a cluster; raises SparkError for one that could not run them."""
+    context = session.sparkContext
+    context.addPyFile(str(_shipped_kernels(scratch)))
+    tasks = max(2, context.defaultParallelism)
+    problem = complaint(context.parallelize(range(tasks), tasks).mapPartitions(lacking).collect())
+    if problem is not None:
+        session.stop()
+        raise SparkError(problem)
+
+
+def _environment(scratch: Path, on_loopback: bool) -> None:
     os.environ.update(java_environment())
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # The node's own name may lead anywhere: stay on the loopback address (and off the network).
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if on_loopback:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        # The node's own name may lead anywhere: stay on the loopback address (and off the network).
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # other machines may have another
     os.environ.setdefault("POLARS_MAX_THREADS", str(os.cpu_count() or 1))
     (scratch / "log4j2.properties").write_text(QUIET_LOGS)
 
 
-def _settings(scratch: Path) -> dict[str, str]:
+def _settings(scratch: Path, on_loopback: bool) -> dict[str, str]:
     logs = f"-Dlog4j2.configurationFile=file:{scratch / 'log4j2.properties'}"
-    return {
+    own = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    return (own if on_loopback else {}) | {
         "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         # The work is done in Python: the second compiler costs more than it saves (measured: a
         # third less CPU on a small history, no more on a large one).
         "spark.driver.extraJavaOptions": (

@@ -23,6 +23,7 @@ from linearizability.checkers.base import COLUMNS_READ
 from linearizability.cycles.evidence import COLUMNS as RUN_COLUMNS
 from linearizability.cycles.evidence import END_COLUMNS, ends, reads_between
 from linearizability.engine.opinion import ROWS, judge, opinions
+from linearizability.engine.progress import progress_shown
 from linearizability.engine.session import LOCAL, spark_session
 from linearizability.history import PARTITION, SCHEMA, F, history_file
 from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
@@ -68,25 +69,31 @@ def run(
     file = history_file(path)
     buckets = tuned(session, file)
     try:
-        events = with_topic_ids(read(session, file))
-        outcomes = outcomes_of_transactions(events, buckets)
-        try:
-            pieces = [
-                judged(with_outcomes(events, outcomes), Scope.PARTITION, checkers, buckets),
-                judged(events.select(*VALUE_COLUMNS), Scope.VALUE, checkers, buckets),
-                judged(
-                    evidence(with_outcomes(events, outcomes), buckets),
-                    Scope.TRANSACTION,
-                    checkers,
-                    buckets,
-                ),
-                judged_whole(events, outcomes, checkers, buckets),
-            ]
-        finally:
-            outcomes.unpersist()
+        with progress_shown(session.sparkContext):
+            pieces = _pieces(read(session, file), checkers, buckets)
     except Exception as error:  # py4j, Arrow, the workers: the reason goes into the verdict
         return opinions(pl.DataFrame(schema=ROWS), checkers, f"Spark: {_first_cause(error)}")
     return opinions(pl.concat(pieces), checkers)
+
+
+def _pieces(rows: DataFrame, checkers: Sequence[str], buckets: int) -> list[pl.DataFrame]:
+    """The rows of `opinion.judge`, scope by scope."""
+    events = with_topic_ids(rows)
+    outcomes = outcomes_of_transactions(events, buckets)
+    try:
+        return [
+            judged(with_outcomes(events, outcomes), Scope.PARTITION, checkers, buckets),
+            judged(events.select(*VALUE_COLUMNS), Scope.VALUE, checkers, buckets),
+            judged(
+                evidence(with_outcomes(events, outcomes), buckets),
+                Scope.TRANSACTION,
+                checkers,
+                buckets,
+            ),
+            judged_whole(events, outcomes, checkers, buckets),
+        ]
+    finally:
+        outcomes.unpersist()
 
 
 def tuned(session: SparkSession, file: Path) -> int:

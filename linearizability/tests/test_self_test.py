@@ -14,8 +14,8 @@ from linearizability.checkers.base import describe
 from linearizability.checkers.lost_writes import LostWrites
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import IS_SEND, KEY, resolved
-from linearizability.self_test.lookup import stripped, with_outcomes
 from linearizability.self_test import runner
+from linearizability.self_test.lookup import stripped, with_outcomes
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS
 from linearizability.self_test.runner import run_self_test

@@ -1,0 +1,70 @@
+"""A standalone Spark cluster gives the verdict that polars gives, with kernels sent to it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from linearizability import history
+from linearizability.check import check
+from linearizability.engine import progress
+from linearizability.engine.probe import complaint, lacking
+from linearizability.engine.session import SparkError, spark_session, stop_spark
+from linearizability.self_test.lookup import stripped
+from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.mutators import MUTATORS, broken
+from linearizability.tests.standalone import standalone_cluster
+
+
+@pytest.mark.nightly  # four JVMs
+@pytest.mark.needs("spark")
+def test_a_standalone_cluster_finds_what_polars_finds(tmp_path: Path) -> None:
+    histories = [valid_rows(seed) for seed in range(4)]
+    for name in list(MUTATORS)[:8]:
+        attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 120))
+        histories.append(stripped(next(rows for rows in attempts if rows is not None)))
+    file = tmp_path / "history.parquet"
+    history.write(file, joined(histories))
+    by_polars = check(file, engine="local")
+    assert len(by_polars.anomalies) >= 8
+    with standalone_cluster(tmp_path) as master:
+        try:
+            by_spark = check(file, spark_master=master)
+        finally:
+            stop_spark()
+    assert by_spark.engine == f"spark {master}"
+    assert by_spark.checkers == by_polars.checkers
+
+
+@pytest.mark.needs("spark")
+def test_spark_connect_is_refused_with_the_reason() -> None:
+    with pytest.raises(SparkError, match=r"Spark Connect \(sc://host:15002\) is not supported"):
+        spark_session("sc://host:15002")
+
+
+def test_an_executor_without_polars_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    (here,) = lacking([1, 2])
+    assert here[2] == ()
+    assert complaint([here, here]) is None
+    monkeypatch.setitem(sys.modules, "polars", None)
+    (without,) = lacking([1, 2])
+    problem = complaint([here, without])
+    assert problem is not None
+    assert problem.startswith(f"the Spark executor on {here[0]} (Python {here[1]}) lacks polars;")
+
+
+def test_the_progress_of_stages_is_one_line() -> None:
+    stages: dict[int, Any] = {
+        7: SimpleNamespace(stageId=7, numCompletedTasks=3, numTasks=20),
+        8: None,  # it ended between two questions
+    }
+    tracker = SimpleNamespace(getActiveStageIds=lambda: [8, 7], getStageInfo=stages.get)
+    context: Any = SimpleNamespace(statusTracker=lambda: tracker)
+    assert progress.line(context) == "spark: stage 7: 3/20 tasks"
+    stages.clear()
+    assert progress.line(context) == "spark: planning"
