@@ -1,12 +1,14 @@
-"""The raw reader: batches as the leader has them, with headers and control records.
+"""The raw reader: batches as the leader has them, with headers and control records; and then as
+each follower has them, so that replicas can be compared.
 
-Sources: FetchRequest.json, FetchResponse.json, ListOffsetsRequest.json; KIP-98 (control records).
+Sources: FetchRequest.json, FetchResponse.json, ListOffsetsRequest.json; KIP-98 (control records);
+KIP-392 (a follower answers a consumer, up to the high watermark that it knows).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +38,8 @@ class PartitionRead:
 
     topic: str
     partition: int
+    replica: int | None = None
+    """The follower to read from; None: the leader."""
     records: list[Record] = field(default_factory=list)
     leader_epoch: int | None = None
     log_start: int | None = None
@@ -50,7 +54,8 @@ class PartitionRead:
         """The statement about the whole partition, a READ_ALL row."""
         extra = {
             "f": "read_all",
-            "leader_epoch": self.leader_epoch,
+            "replica": self.replica,
+            "leader_epoch": self.leader_epoch if self.replica is None else None,
             "log_start": self.log_start,
             "high_watermark": self.high_watermark,
             "last_stable_offset": self.last_stable_offset,
@@ -58,6 +63,12 @@ class PartitionRead:
         }
         outcome = Outcome.OK if self.complete else Outcome.INFO
         return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
+
+    @property
+    def name(self) -> str:
+        """For sentences."""
+        whose = "" if self.replica is None else f" on node {self.replica}"
+        return f"{self.topic}-{self.partition}{whose}"
 
 
 class RawClient:
@@ -73,22 +84,44 @@ class RawClient:
     def perform(self, operation: Operation) -> Completion:
         if not isinstance(operation, ReadAll):
             raise TypeError(f"the raw client reads whole partitions only, not {operation}")
-        deadline = time.monotonic() + self._timeout_s
         reads = [PartitionRead(topic, partition) for topic, partition in operation.partitions]
-        for read in reads:
-            self._read_until(read, deadline)
+        self._read_all(reads)
+        followers = self._of_followers(reads)
+        self._read_all(followers)
+        reads += followers
         records = [record for read in reads for record in (*read.records, read.summary())]
-        unread = [f"{read.topic}-{read.partition}" for read in reads if not read.complete]
+        unread = [read for read in reads if not read.complete]
         if unread:
-            detail = f"not read to the end: {', '.join(unread)}"
-            return Completion(Outcome.INFO, records, reads[-1].error, detail)
+            detail = f"not read to the end: {', '.join(read.name for read in unread)}"
+            return Completion(Outcome.INFO, records, unread[-1].error, detail)
         return Completion(Outcome.OK, records)
 
+    def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
+        """What is to be read from the other replicas of partitions that the leader has shown."""
+        followers = []
+        whole = [read for read in reads if read.complete]
+        try:
+            view = self._cluster.view(sorted({read.topic for read in whole}))
+            for read in whole:
+                state = view.state(read.topic, read.partition)
+                followers += [PartitionRead(read.topic, read.partition, n) for n in state.followers]
+        except WireError as error:
+            # Of no partition can it be said then that all its replicas were read.
+            for read in whole:
+                read.complete, read.error, read.detail = False, type(error).__name__, str(error)
+        return followers
+
+    def _read_all(self, reads: Sequence[PartitionRead]) -> None:
+        deadline = time.monotonic() + self._timeout_s
+        for read in reads:
+            self._read_until(read, deadline)
+
     def _read_until(self, read: PartitionRead, deadline: float) -> None:
-        """Read one partition, starting over wherever the leader is lost, until the time is up."""
+        """Read one partition, starting over wherever the leader is lost, or a follower has not
+        heard yet of the whole high watermark, until the time is up."""
         while not read.complete:
             try:
-                self._read_from_leader(read, deadline)
+                self._read_once(read, deadline)
             except (WireError, Malformed) as error:
                 read.error, read.detail = type(error).__name__, str(error)
                 if time.monotonic() > deadline:
@@ -96,8 +129,9 @@ class RawClient:
                 time.sleep(RETRY_S)
         read.error = read.detail = None
 
-    def _read_from_leader(self, read: PartitionRead, deadline: float) -> None:
+    def _read_once(self, read: PartitionRead, deadline: float) -> None:
         leader = self._cluster.leader(read.topic, read.partition)
+        asked = leader if read.replica is None else self._cluster.follower(leader, read.replica)
         # From the start even after a failure: half of one leader's log and half of the next one's
         # is nobody's log.
         read.records.clear()
@@ -110,24 +144,24 @@ class RawClient:
         end = self._cluster.offset(leader, read.topic, read.partition, LATEST)
         while not read.complete:
             if time.monotonic() > deadline:
-                raise WireError(f"{read.topic}-{read.partition}: not read to the end in time")
-            answer = self._fetch(leader, read)
+                raise WireError(f"{read.name}: not read to the end in time")
+            answer = self._fetch(asked, read)
             self._take(read, answer)
             read.high_watermark = answer.high_watermark
             read.last_stable_offset = answer.last_stable_offset
             read.complete = read.next_offset >= max(end, answer.high_watermark)
 
-    def _fetch(self, leader: Leader, read: PartitionRead) -> Struct:
+    def _fetch(self, asked: Leader, read: PartitionRead) -> Struct:
         struct = request_definition(ApiKey.FETCH).struct
         partition = struct(
             "FetchPartition",
             partition=read.partition,
-            current_leader_epoch=leader.epoch,
+            current_leader_epoch=asked.epoch,
             fetch_offset=read.next_offset,
             partition_max_bytes=FETCH_BYTES,
         )
         answer = self._cluster.ask(
-            leader.address,
+            asked.address,
             ApiKey.FETCH,
             replica_id=-1,
             max_wait_ms=100,
@@ -135,16 +169,16 @@ class RawClient:
             max_bytes=FETCH_BYTES,
             topics=[struct("FetchTopic", topic=read.topic, partitions=[partition])],
         )
-        check(answer.error_code, f"Fetch {read.topic}-{read.partition}")
+        check(answer.error_code, f"Fetch {read.name}")
         found = answer.responses[0].partitions[0]
-        check(found.error_code, f"Fetch {read.topic}-{read.partition}")
+        check(found.error_code, f"Fetch {read.name}")
         return found  # type: ignore[no-any-return]
 
     def _take(self, read: PartitionRead, answer: Struct) -> None:
         data = bytes(answer.records or b"")
         for header, start, end in batches(data):
             batch, _ = RecordBatch.decode(data[start:end])
-            for record in self._rows(read, batch):
+            for record in self._rows(read, batch, answer.high_watermark):
                 if record.offset is not None and record.offset >= read.next_offset:
                     read.records.append(record)
             # By the header, not the last record: a compacted batch keeps its last offset.
@@ -152,7 +186,12 @@ class RawClient:
                 read.next_offset, header.base_offset + header.last_offset_delta + 1
             )
 
-    def _rows(self, read: PartitionRead, batch: RecordBatch) -> Iterator[Record]:
+    def _rows(
+        self, read: PartitionRead, batch: RecordBatch, high_watermark: int
+    ) -> Iterator[Record]:
+        whose: dict[str, Any] = {}
+        if read.replica is not None:
+            whose = {"replica": read.replica, "high_watermark": high_watermark}
         for offset, record in batch.offsets():
             extra: dict[str, Any] = {
                 "batch_base_offset": batch.base_offset,
@@ -168,7 +207,7 @@ class RawClient:
             else:
                 value, problem = payload.decode(record.value, self._nonce)
             yield Record(
-                read.topic, read.partition, value, offset, extra=extra | {"detail": problem}
+                read.topic, read.partition, value, offset, extra=extra | whose | {"detail": problem}
             )
 
     def close(self) -> None:

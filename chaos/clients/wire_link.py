@@ -136,6 +136,13 @@ class View:
     topic_ids: dict[str, str]
     partitions: dict[tuple[str, int], PartitionState]
 
+    def state(self, topic: str, partition: int) -> PartitionState:
+        """Of one partition; WireError if it is led by nobody who can be reached."""
+        state = self.partitions.get((topic, partition))
+        if state is None or state.leader not in self.brokers:
+            raise WireError(f"{topic}-{partition} has no leader")
+        return state
+
 
 class Leader(NamedTuple):
     """Whom to ask about a partition, and the epoch that it must still have."""
@@ -200,9 +207,7 @@ class WireCluster:
     def leader(self, topic: str, partition: int) -> Leader:
         """Where the leader of a partition listens, and its epoch."""
         view = self.view([topic])
-        state = view.partitions.get((topic, partition))
-        if state is None or state.leader not in view.brokers:
-            raise WireError(f"{topic}-{partition} has no leader")
+        state = view.state(topic, partition)
         return Leader(view.brokers[state.leader], state.leader_epoch)
 
     def follower(self, leader: Leader, node: int) -> Leader:

@@ -1,0 +1,123 @@
+"""The raw reader against replicas in memory: what it says of leaders, and what of followers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from chaos.clients import payload, raw
+from chaos.clients.raw import RawClient
+from chaos.clients.wire_link import EARLIEST, Leader, PartitionState, View, WireError
+from chaos.protocols import Completion, Outcome, ReadAll, Record
+from reference_impl.wire import Record as WireRecord
+from reference_impl.wire import RecordBatch
+
+NONCE = payload.nonce_of("test")
+READ = ReadAll((("t", 0),), raw=True)
+ADDRESSES = {node: ("127.0.0.1", node) for node in (1, 2, 3)}
+
+
+def batch(base_offset: int, values: Sequence[int]) -> bytes:
+    records = tuple(
+        WireRecord(offset_delta=delta, value=payload.encode(value, NONCE))
+        for delta, value in enumerate(values)
+    )
+    return RecordBatch(base_offset=base_offset, records=records, producer_id=7).encode()
+
+
+class Replicas:
+    """Node 1 leads; each node has a log and a high watermark."""
+
+    def __init__(self, logs: dict[int, list[int]], high_watermarks: dict[int, list[int]]) -> None:
+        self.logs = logs
+        self.high_watermarks = high_watermarks
+        """What it says fetch by fetch; the last for ever."""
+        self.registered = dict(ADDRESSES)
+        self.epochs_asked: set[int] = set()
+
+    def view(self, topics: Sequence[str]) -> View:
+        state = PartitionState(1, 5, tuple(ADDRESSES), tuple(ADDRESSES))
+        return View(self.registered, {}, dict.fromkeys(((t, 0) for t in topics), state))
+
+    def leader(self, topic: str, partition: int) -> Leader:
+        return Leader(ADDRESSES[1], 5)
+
+    def follower(self, leader: Leader, node: int) -> Leader:
+        if node not in self.registered:
+            raise WireError(f"node {node} is not registered")
+        return Leader(ADDRESSES[node], leader.epoch)
+
+    def offset(self, leader: Leader, topic: str, partition: int, timestamp: int) -> int:
+        return 0 if timestamp == EARLIEST else self.high_watermarks[1][-1]
+
+    def ask(self, address: tuple[str, int], api: int, **fields: Any) -> SimpleNamespace:
+        wanted = fields["topics"][0].partitions[0]
+        self.epochs_asked.add(wanted.current_leader_epoch)
+        node = address[1]
+        said = self.high_watermarks[node]
+        high_watermark = said.pop(0) if len(said) > 1 else said[0]
+        values = self.logs[node][wanted.fetch_offset : high_watermark]
+        found = SimpleNamespace(
+            error_code=0,
+            records=batch(wanted.fetch_offset, values) if values else None,
+            high_watermark=high_watermark,
+            last_stable_offset=high_watermark,
+        )
+        return SimpleNamespace(error_code=0, responses=[SimpleNamespace(partitions=[found])])
+
+    def close(self) -> None:
+        pass
+
+
+def read(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> Completion:
+    monkeypatch.setattr(raw, "WireCluster", lambda bootstrap: replicas)
+    return RawClient("nowhere:1", NONCE, timeout_s=1.0).perform(READ)
+
+
+def of(completion: Completion, replica: int | None) -> list[Record]:
+    return [record for record in completion.records if record.extra.get("replica") == replica]
+
+
+def test_every_replica_is_read_and_said_to_be_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas = Replicas({n: [10, 11, 12] for n in ADDRESSES}, {n: [3] for n in ADDRESSES})
+    completion = read(replicas, monkeypatch)
+    assert completion.outcome is Outcome.OK
+    for replica in (None, 2, 3):
+        *records, whole = of(completion, replica)
+        assert [(r.offset, r.value) for r in records] == [(0, 10), (1, 11), (2, 12)]
+        assert whole.extra["f"] == "read_all" and whole.extra["high_watermark"] == 3
+    assert replicas.epochs_asked == {5}
+
+
+def test_only_the_leader_speaks_for_its_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas = Replicas({n: [10] for n in ADDRESSES}, {n: [1] for n in ADDRESSES})
+    completion = read(replicas, monkeypatch)
+    assert of(completion, None)[-1].extra["leader_epoch"] == 5
+    assert of(completion, 2)[-1].extra["leader_epoch"] is None
+    assert of(completion, 2)[0].extra["high_watermark"] == 1
+
+
+def test_a_follower_that_lags_behind_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = {1: [3], 2: [3], 3: [0, 1, 3]}
+    completion = read(Replicas({n: [10, 11, 12] for n in ADDRESSES}, marks), monkeypatch)
+    assert completion.outcome is Outcome.OK
+    assert [r.value for r in of(completion, 3)] == [10, 11, 12, None]
+
+
+def test_a_log_that_differs_is_recorded_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = {1: [10, 11], 2: [10, 99], 3: [10, 11]}
+    completion = read(Replicas(logs, {n: [2] for n in ADDRESSES}), monkeypatch)
+    assert [r.value for r in of(completion, 2)] == [10, 99, None]
+
+
+def test_a_replica_that_is_away_is_an_incomplete_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas = Replicas({n: [10] for n in ADDRESSES}, {n: [1] for n in ADDRESSES})
+    del replicas.registered[3]
+    completion = read(replicas, monkeypatch)
+    assert completion.outcome is Outcome.INFO
+    assert completion.detail == "not read to the end: t-0 on node 3"
+    assert of(completion, 3)[-1].outcome is Outcome.INFO
+    assert of(completion, None)[-1].outcome is Outcome.OK
