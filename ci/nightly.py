@@ -62,7 +62,9 @@ def scenarios(targets: list[str], seed: int) -> Iterator[Scenario]:
     """The canaries, then round after round of the matrix, each round in an order of its own."""
     rng = Random(f"{seed}:nightly")
     for name, bug in BUGS.items():
-        yield Scenario("reference", 1, bug.workload, "kill", rng.randrange(1 << 30), name)
+        number = rng.randrange(1 << 30)
+        if can("reference", bug.workload, bug.nemesis):
+            yield Scenario("reference", 1, bug.workload, bug.nemesis, number, name)
     while True:
         matrix = [
             Scenario(target, nodes_of(target), workload, nemesis, rng.randrange(1 << 30))

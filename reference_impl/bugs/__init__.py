@@ -6,12 +6,14 @@ They are the proof that the judges work: each says what it breaks and what must 
 from __future__ import annotations
 
 from reference_impl.bugs.acknowledge_before_append import AcknowledgeBeforeAppend, LateNode
+from reference_impl.bugs.acknowledge_before_flush import AcknowledgeBeforeFlush
 from reference_impl.bugs.bug import Bug
 from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
 from reference_impl.bugs.hide_aborted_transactions import HideAbortedTransactions
 
 BUGS: dict[str, Bug] = {
     "acknowledge-before-append": Bug(AcknowledgeBeforeAppend, LateNode),
+    "acknowledge-before-flush": Bug(AcknowledgeBeforeFlush, nemesis="power-loss-all"),
     "forget-producer-state-on-restart": Bug(ForgetProducerStateOnRestart),
     "hide-aborted-transactions": Bug(HideAbortedTransactions, workload="transactions"),
 }

@@ -15,7 +15,8 @@ class Bug:
     rules: type[Rules]
     node: type[Node] = Node
     workload: str = "appends"
-    """Under which it shows, with nemesis `kill`."""
+    nemesis: str = "kill"
+    """Under which it shows."""
 
     def parts(self) -> tuple[type[Node], Rules]:
         """What to build a broken broker from."""

@@ -87,7 +87,9 @@ class Rules:
             raise Refused(ErrorCode.INVALID_TXN_STATE)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> Appended:
-        """What is acknowledged is in the log: the append happens before the answer is made."""
+        """What is acknowledged is in the log, and synced where `flush.messages` asks for it: the
+        append happens before the answer is made.
+        """
         return partition.append(batch, now_ms)
 
     def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:

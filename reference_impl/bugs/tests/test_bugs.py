@@ -10,6 +10,7 @@ import pytest
 import reference_impl.bugs as package
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.acknowledge_before_append import DELAY_MS
+from reference_impl.core.rules import Rules
 from reference_impl.core.tests.transactional import (
     Producer,
     read_committed,
@@ -62,6 +63,20 @@ def test_acknowledge_before_append_keeps_its_promises_at_a_clean_stop() -> None:
     world.produce("t", "a")
     world.restart()
     assert world.read_all("t") == ["a"]
+
+
+def test_acknowledge_before_flush_loses_at_a_loss_of_power_what_was_to_be_synced() -> None:
+    found = {}
+    for rules in (Rules, BUGS["acknowledge-before-flush"].rules):
+        world = World(rules=rules, config={"log.flush.interval.messages": "1"})
+        world.create_topic("t")
+        assert world.produce("t", "a").error_code == 0
+        world.kill()
+        assert world.read_all("t") == ["a"]  # the operating system has it
+        assert world.produce("t", "b").error_code == 0
+        world.lose_power()
+        found[rules] = world.read_all("t")
+    assert found == {Rules: ["a", "b"], BUGS["acknowledge-before-flush"].rules: []}
 
 
 def test_forget_producer_state_appends_a_retry_twice_after_a_restart() -> None:
