@@ -33,6 +33,8 @@ class F(StrEnum):
     READ_ALL = "read_all"  # this process read partition from log_start to high_watermark, whole
     SUBSCRIBE = "subscribe"  # a new member of `group` is about to join: a new `session` begins
     COMMIT_OFFSETS = "commit_offsets"  # the group's next `offset` of a partition, by a member
+    FETCH_OFFSETS = "fetch_offsets"  # the group's committed `offset`, null: none; only where every
+    # commit of the group is recorded
     LEAVE = "leave"  # the member was closed
     CRASH = "crash"  # the member is gone without a word
     NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)
@@ -178,23 +180,55 @@ def _check_columns(file: Path, found: pa.Schema) -> None:
         if name not in SCHEMA:
             continue
         given, wanted = found.field(name).type, plain.field(name).type
-        text = pa.types.is_string(wanted)
-        if text != (pa.types.is_string(given) or pa.types.is_large_string(given)) and not (
-            pa.types.is_null(given)
-        ):
+        if not pa.types.is_null(given) and _kind(given) != _kind(wanted):
             raise HistoryError(f"{file}: column {name!r} is {given}, must be {wanted}")
+
+
+def _kind(dtype: pa.DataType) -> str:
+    """Types of one kind are cast; a number that does not fit is refused as the rows are read."""
+    if pa.types.is_dictionary(dtype):
+        return _kind(dtype.value_type)
+    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or dtype == pa.string_view():
+        return "text"
+    return "integer" if pa.types.is_integer(dtype) else str(dtype)
+
+
+_HAS_RECORD = (pl.col("f") == F.SEND.value) | (
+    (pl.col("f") == F.POLL.value) & pl.col("offset").is_not_null()
+)
+_SAME_OPERATION = pl.col("op_id") == pl.col("op_id").shift()
+_BAD_ROWS: Mapping[str, pl.Expr] = {
+    f"column 'schema_version' is newer than {SCHEMA_VERSION}": (
+        pl.col("schema_version") > SCHEMA_VERSION
+    ),
+    f"column 'f' is not one of {', '.join(F)}": ~pl.col("f").is_in([f.value for f in F]),
+    "column 'type' is not ok, fail or info": ~pl.col("type").is_in([t.value for t in Type]),
+    "column 't_complete_ns' is before 't_invoke_ns': it completes before it was invoked": (
+        pl.col("t_complete_ns") < pl.col("t_invoke_ns")
+    ),
+    "column 'offset' is negative": pl.col("offset") < 0,
+    "column 'topic' or 'partition' is null, but it speaks of a record": (
+        _HAS_RECORD & (pl.col("topic").is_null() | pl.col("partition").is_null())
+    ),
+    "column 'op_id' is that of the row before, but the process is another: numbers of operations "
+    "must be unique": _SAME_OPERATION & (pl.col("process") != pl.col("process").shift()),
+    "columns 'op_id' and 'record_index' are those of the row before: a record sent must have one "
+    "row": (
+        _SAME_OPERATION
+        & (pl.col("record_index") == pl.col("record_index").shift())
+        & (pl.col("f") == F.SEND.value)
+        & (pl.col("f").shift() == F.SEND.value)
+    ),
+    "column 'run_id' names another run than the rows before: runs have clocks of their own, judge "
+    "them one by one": pl.col("run_id") != pl.col("run_id").drop_nulls().first(),
+}
+"""What would make a verdict meaningless."""
 
 
 def _check_rows(file: Path, lazy: pl.LazyFrame) -> None:
     """Refuse what would make a verdict meaningless; names the first offending row."""
-    bad = {
-        "a required column is null": pl.any_horizontal(pl.col(*REQUIRED).is_null()),
-        f"schema_version is newer than {SCHEMA_VERSION}": pl.col("schema_version") > SCHEMA_VERSION,
-        "f is not one of " + ", ".join(F): ~pl.col("f").is_in([f.value for f in F]),
-        "type is not ok, fail or info": ~pl.col("type").is_in([t.value for t in Type]),
-        "it completes before it was invoked": pl.col("t_complete_ns") < pl.col("t_invoke_ns"),
-        "an offset is negative": pl.col("offset") < 0,
-    }
+    absent = {f"column {name!r} is null": pl.col(name).is_null() for name in REQUIRED}
+    bad = {**absent, **_BAD_ROWS}
     try:
         firsts = lazy.with_row_index("row").select(
             pl.col("row").filter(condition).min().alias(problem)

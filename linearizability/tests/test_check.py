@@ -105,7 +105,7 @@ def test_bad_input_is_named_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="column 'op_id' is missing"):
         check(tmp_path, engine="local")
     frame(GOOD).with_columns(f=pl.lit("dance")).write_parquet(file)
-    with pytest.raises(HistoryError, match="row 0: f is not one of"):
+    with pytest.raises(HistoryError, match="row 0: column 'f' is not one of"):
         check(tmp_path, engine="local")
 
 

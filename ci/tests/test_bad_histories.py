@@ -1,0 +1,124 @@
+"""`touchstone check` on what is no sound history: file, row and column are named; exit status 2.
+
+A verdict on half a history would be worse than none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from ci.cli import app
+from linearizability import history
+
+ROWS = [
+    {"f": "send", "acks": -1, "topic": "t", "partition": 0, "value": number, "offset": number,
+     "run_id": "one"}
+    for number in range(4)
+]  # fmt: skip
+GOOD = history.frame(ROWS)
+IN_ROW_2 = pl.int_range(pl.len()) == 2
+
+
+def said_of(file: Path) -> str:
+    """What the command says on standard error of a file that it refuses."""
+    outcome = CliRunner().invoke(app, ["check", str(file)])
+    assert outcome.exit_code == 2, outcome.output
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr
+    assert file.name in outcome.stderr
+    return " ".join(outcome.stderr.split())
+
+
+def in_row_2(column: str, value: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Only that row has this value there."""
+    return lambda good: good.with_columns(
+        pl.when(IN_ROW_2).then(pl.lit(value, dtype=good.schema[column])).otherwise(column)
+        .alias(column)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda good: good.drop("f"), "column 'f' is missing"),
+        (lambda good: good.with_columns(offset=pl.lit("x")), "column 'offset' is "),
+        (lambda good: good.with_columns(offset=pl.lit(0.5)), "column 'offset' is double"),
+        (lambda good: good.with_columns(final=pl.lit(1)), "column 'final' is int32"),
+        (lambda good: good.with_columns(process=pl.lit(2**40)), "cannot be read to its end"),
+        (in_row_2("t_invoke_ns", None), "row 2: column 't_invoke_ns' is null"),
+        (in_row_2("op_id", None), "row 2: column 'op_id' is null"),
+        (in_row_2("t_complete_ns", 1), "row 2: column 't_complete_ns' is before 't_invoke_ns'"),
+        (in_row_2("type", "done"), "row 2: column 'type' is not ok, fail or info"),
+        (in_row_2("f", "sing"), "row 2: column 'f' is not one of send, poll"),
+        (in_row_2("offset", -7), "row 2: column 'offset' is negative"),
+        (in_row_2("partition", None), "row 2: column 'topic' or 'partition' is null"),
+        (in_row_2("schema_version", 99), "row 2: column 'schema_version' is newer than 1"),
+        (in_row_2("op_id", 1), "row 2: columns 'op_id' and 'record_index' are those of the row"),
+        (lambda good: in_row_2("process", 5)(in_row_2("op_id", 1)(good)),
+         "row 2: column 'op_id' is that of the row before, but the process is another"),
+        (in_row_2("run_id", "two"), "row 2: column 'run_id' names another run"),
+    ],
+)  # fmt: skip
+def test_a_bad_table_is_refused_with_row_and_column(
+    tmp_path: Path, spoil: Callable[[pl.DataFrame], pl.DataFrame], problem: str
+) -> None:
+    file = tmp_path / "history.parquet"
+    spoil(GOOD).write_parquet(file)
+    assert problem in said_of(file)
+
+
+def test_a_table_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    GOOD.write_parquet(file)
+    whole = file.read_bytes()
+    for size in (0, 3, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:size])
+        assert "not a complete Parquet file" in said_of(file)
+
+
+def test_the_table_that_is_spoilt_here_is_sound(tmp_path: Path) -> None:
+    GOOD.write_parquet(tmp_path / "history.parquet")
+    outcome = CliRunner().invoke(app, ["check", "--json", str(tmp_path / "history.parquet")])
+    assert json.loads(outcome.stdout)["checkers"]["append_order"]["validity"] == "valid"
+
+
+INVOKED = {"index": 0, "time": 5, "process": 0, "type": "invoke", "f": "send",
+           "value": [["send", 1, 42]]}  # fmt: skip
+ENDED = INVOKED | {"index": 1, "time": 6, "type": "ok", "value": [["send", 1, [0, 42]]]}
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        ([ENDED], "line 1: process 0 completes 'send' (type ok), but nothing was invoked"),
+        ([INVOKED, ENDED | {"index": 0}], "line 2: index 0 follows index 0"),
+        ([INVOKED | {"index": 9}, ENDED], "line 2: index 1 follows index 9"),
+        ([INVOKED, ENDED | {"time": 1}], "line 2: time 1 is before time 5 of line 1"),
+        ([INVOKED, {k: v for k, v in ENDED.items() if k != "time"}], "line 2: 'time' must be"),
+        ([INVOKED, {k: v for k, v in ENDED.items() if k != "process"}], "'process' is missing"),
+        ([INVOKED, ENDED | {"value": "all"}], "line 2: the value of 'send' must be a list"),
+        ([INVOKED | {"process": 1.5}], "line 1: 'process' must be an integer or a name"),
+    ],
+)
+def test_a_bad_history_of_jepsen_is_refused_with_its_line(
+    tmp_path: Path, events: list[dict[str, Any]], problem: str
+) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert problem in said_of(file)
+
+
+def test_a_history_of_jepsen_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_text(json.dumps(INVOKED) + "\n" + json.dumps(ENDED)[:-20])
+    assert "line 2: not a complete JSON object" in said_of(file)
+    edn = tmp_path / "history.edn"
+    edn.write_text("{:index 0 :type :invoke")
+    assert "line 1: '{' is not closed" in said_of(edn)
