@@ -14,7 +14,9 @@ from typing import Any
 
 from chaos.recorder import PARTS, recover
 from linearizability.check import check, confirm_with_porcupine, write_verdict
-from linearizability.importers.formats import imported
+from linearizability.explain.page import FILE as EXPLAINED
+from linearizability.explain.page import explain
+from linearizability.importers.formats import chosen_format, imported
 from linearizability.profiles import known_profile, under_profile
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
@@ -103,6 +105,16 @@ def judge(
         write_verdict(path, verdict)
     named = tuple(run.get("judged_by", ()))
     return Judged(path, under_profile(verdict, path, profile, named_by_workload=named), run)
+
+
+def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
+    """Write the fewest operations of each anomaly, into our run's directory (`touchstone report`
+    shows it there) or, of other histories, into the working directory; the file."""
+    path = judged.path
+    is_run = path.is_dir() and chosen_format(path, history_format) == "touchstone"
+    out = path / EXPLAINED if is_run else Path(f"{path.stem}.{EXPLAINED}")
+    with imported(path, history_format) as file:
+        return explain(file, judged.verdict, out)
 
 
 def verdict_of(

@@ -190,6 +190,9 @@ def check(
     profile: Annotated[
         str, typer.Option(help="By whose rules: touchstone, or jepsen (the rest is reported only).")
     ] = "touchstone",
+    explained: Annotated[
+        bool, typer.Option("--explain", help="Write why: the fewest operations of each anomaly.")
+    ] = False,
     as_json: JsonOption = False,
     self_test: Annotated[
         bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
@@ -201,7 +204,7 @@ def check(
         raise typer.Exit(_self_test(path, seeds))
     if path is None:
         raise UsageError("check: name a run directory or a history file, or ask for --self-test")
-    from ci.attack import judge, judge_foreign, print_verdict
+    from ci.attack import explain_verdict, judge, judge_foreign, print_verdict
     from linearizability.importers.formats import chosen_format
 
     if chosen_format(path, history_format) == "jepsen":
@@ -215,6 +218,8 @@ def check(
     else:
         outcome = judge(path, engine=engine, spark_master=spark_master, profile=profile)
     print(outcome.verdict.to_json()) if as_json else print_verdict(outcome)
+    if explained:
+        print(f"explained: {explain_verdict(outcome, history_format)}", file=sys.stderr)
     raise typer.Exit(outcome.exit_status)
 
 

@@ -208,6 +208,7 @@ class RunReport:
     anomalies: tuple[AnomalyReport, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     drawings_left_out: tuple[str, ...] = ()
+    explained: str = ""
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

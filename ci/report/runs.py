@@ -24,6 +24,7 @@ from ci.report.model import (
 )
 from ci.report.moment import moment
 from ci.report.recorded import Recorded
+from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.history import history_file
 from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
@@ -67,6 +68,7 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         anomalies=anomalies,
         drawings=drawings,
         drawings_left_out=left_out,
+        explained=_explained(run.directory),
         problems=tuple(_problems(run)),
         notes=(*map(str, run.facts.get("notes", ())), *([trouble] if trouble else [])),
     )
@@ -284,6 +286,12 @@ def _scope(anomaly: Anomaly) -> str:
         scope.pop("topic_id", None)
         scope = {"partition": f"{scope.pop('topic')}-{scope.pop('partition')}"} | scope
     return ", ".join(f"{key} {value}" for key, value in scope.items())
+
+
+def _explained(directory: Path) -> str:
+    """What `touchstone check RUN --explain` wrote, if it did."""
+    file = directory / EXPLAINED
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
 
 def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:

@@ -113,6 +113,17 @@ def test_check_judges_by_the_rules_of_jepsen() -> None:
     assert "'elle' is not one of touchstone, jepsen" in refused.stderr
 
 
+def test_check_explains_what_it_found(tmp_path: Path) -> None:
+    histories = Path(__file__).resolve().parents[2] / "linearizability" / "tests" / "histories"
+    command = ("check", str(histories / "lost-write.jsonl"), "--engine", "local", "--explain")
+    ended = touchstone(*command, cwd=tmp_path)
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stderr.endswith("explained: lost-write.explained.html\n")
+    text = (tmp_path / "lost-write.explained.html").read_text()
+    assert "operations show it" in text
+    assert "<svg" in text
+
+
 def test_check_judges_the_judges() -> None:
     ended = touchstone("check", "--self-test", "--seeds", "5")
     assert ended.returncode in (0, 3), ended.stdout  # so few may leave a judge idle

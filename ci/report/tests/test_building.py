@@ -27,6 +27,8 @@ from ci.report.tests.runs import (
     write_run,
 )
 from linearizability import history
+from linearizability.explain.page import FILE as EXPLAINED
+from linearizability.explain.page import explain
 from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
@@ -218,6 +220,17 @@ def test_a_few_drawings_are_embedded_and_the_others_named(tmp_path: Path) -> Non
     assert len(told.drawings) == DRAWINGS_MAX
     assert len(told.drawings_left_out) == 2
     assert "huge.html" in report_run(run).read_text()
+
+
+def test_explanations_are_embedded_where_somebody_asked_for_them(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", invalid_rows())
+    summary = "The fewest operations that show each anomaly"
+    assert summary not in report_run(run).read_text()
+    verdict = load(run).verdict
+    assert verdict is not None
+    explain(run, verdict, run / EXPLAINED)
+    assert "operations show it" in run_report(load(run), "run-1").explained
+    assert summary in report_run(run).read_text()
 
 
 def test_figures_are_by_polars_where_spark_fails_and_the_report_says_so(

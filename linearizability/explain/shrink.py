@@ -1,0 +1,117 @@
+"""The fewest operations and records of a history that still show one anomaly.
+
+Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002:
+ddmin): pieces are left out as long as the checker that found the anomaly still tells the same of
+what is left: kind, place and sentence. So a smaller history cannot show another anomaly in its
+stead. It begins with the operations that the anomaly names; where they do not show it alone, with
+more of the history around them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import polars as pl
+
+from linearizability.checkers.base import COLUMNS_READ
+from linearizability.engine import local
+from linearizability.verdict import Anomaly
+
+ROWS_MAX = 200_000
+"""A larger part of a history is not searched."""
+SECONDS_MAX = 10.0
+
+Piece = TypeVar("Piece")
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """What is left. is_minimal: nothing more can be left out; otherwise time was up."""
+
+    anomaly: Anomaly
+    rows: pl.DataFrame
+    is_minimal: bool
+
+    @property
+    def operations(self) -> list[int]:
+        return self.rows["op_id"].unique().sort().to_list()
+
+
+def shrink(
+    history: pl.LazyFrame, checker: str, anomaly: Anomaly, *, seconds_max: float = SECONDS_MAX
+) -> Shrunk | None:
+    """The anomaly by as little as possible; None where no part of the history that is small enough
+    to be searched shows it."""
+    until = time.monotonic() + seconds_max
+    columns = history.select(COLUMNS_READ)
+
+    def shows(rows: pl.DataFrame) -> bool:
+        (opinion,) = local.run(rows.lazy(), [checker])
+        return any(is_same(found, anomaly) for found in opinion.anomalies)
+
+    for rows in _parts(columns, anomaly):
+        if rows.height <= ROWS_MAX and shows(rows):
+            break
+    else:
+        return None
+    operations = rows["op_id"].unique().sort().to_list()
+    kept, all_tried = ddmin(
+        operations, lambda some: shows(rows.filter(pl.col("op_id").is_in(some))), until
+    )
+    rows = rows.filter(pl.col("op_id").is_in(kept))
+    numbers, rows_tried = ddmin(range(rows.height), lambda some: shows(rows[list(some)]), until)
+    return Shrunk(anomaly, rows[list(numbers)], all_tried and rows_tried)
+
+
+def is_same(found: Anomaly, anomaly: Anomaly) -> bool:
+    """The same said of the same place; by which operations may differ."""
+    return (found.kind, found.message, dict(found.scope)) == (
+        anomaly.kind, anomaly.message, dict(anomaly.scope),
+    )  # fmt: skip
+
+
+def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
+    """Ever more of the history: the operations named, with their transactions, with all that names
+    their values or partition, the whole."""
+    named = pl.col("op_id").is_in(anomaly.operations)
+    first = history.filter(named).collect()
+    yield first
+    txns = first["txn"].drop_nulls().unique().to_list()
+    values = first["value"].drop_nulls().unique().to_list()
+    of_txns = history.filter(named | pl.col("txn").is_in(txns)).collect()
+    yield of_txns
+    of_values = history.filter(pl.col("value").is_in(values)).select("op_id", "txn").collect()
+    around = pl.col("op_id").is_in([*anomaly.operations, *of_values["op_id"].to_list()])
+    more = [*txns, *of_values["txn"].drop_nulls().to_list()]
+    yield history.filter(around | pl.col("txn").is_in(more)).head(ROWS_MAX + 1).collect()
+    if (topic := anomaly.scope.get("topic")) is not None:
+        here = pl.col("topic").is_null() | (
+            (pl.col("topic") == topic) & (pl.col("partition") == anomaly.scope.get("partition"))
+        )
+        yield history.filter(here | around).head(ROWS_MAX + 1).collect()
+    yield history.head(ROWS_MAX + 1).collect()
+
+
+def ddmin(
+    pieces: Sequence[Piece], shows: Callable[[Sequence[Piece]], bool], until: float
+) -> tuple[Sequence[Piece], bool]:
+    """A part of the pieces of which none can be left out, and True; what is left when the time
+    `until` has come, and False."""
+    parts = 2
+    while len(pieces) > 1:
+        size = -(-len(pieces) // parts)
+        for start in range(0, len(pieces), size):
+            if time.monotonic() > until:
+                return pieces, False
+            rest = [*pieces[:start], *pieces[start + size :]]
+            if rest and shows(rest):
+                pieces, parts = rest, max(parts - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(2 * parts, len(pieces))
+    return pieces, True

@@ -1,0 +1,112 @@
+"""What is planted into a history of the model is found again in a handful of operations."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+from xml.etree import ElementTree
+
+import pytest
+
+from linearizability.check import check
+from linearizability.checkers.tests.rows import END, P, Row, S
+from linearizability.engine import local
+from linearizability.explain.drawing import LINES_MAX, in_words, logs, operations_of, timeline
+from linearizability.explain.page import explain
+from linearizability.explain.shrink import ddmin, is_same, shrink
+from linearizability.history import frame, write
+from linearizability.self_test.lookup import stripped
+from linearizability.self_test.model import valid_rows
+from linearizability.self_test.mutators import MUTATORS, broken
+from linearizability.verdict import Anomaly
+
+HANDFUL = 12
+FOREVER = float("inf")
+
+
+def planted(name: str) -> list[Row]:
+    attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 140))
+    return stripped(next(rows for rows in attempts if rows is not None))
+
+
+@pytest.mark.parametrize("name", MUTATORS)
+def test_a_planted_anomaly_shrinks_to_a_handful_and_is_still_there(name: str) -> None:
+    events = frame(planted(name))
+    (opinion,) = local.run(events.lazy(), [name])
+    anomaly = opinion.anomalies[0]
+    shrunk = shrink(events.lazy(), name, anomaly, seconds_max=60)
+    assert shrunk is not None
+    assert shrunk.is_minimal
+    assert len(shrunk.operations) <= HANDFUL < events["op_id"].n_unique()
+    (again,) = local.run(shrunk.rows.lazy(), [name])
+    assert any(is_same(found, anomaly) for found in again.anomalies)
+
+
+def test_ddmin_finds_the_pieces_that_matter_and_no_other() -> None:
+    pieces, is_minimal = ddmin(range(100), lambda some: {3, 50, 51, 99} <= {*some}, FOREVER)
+    assert (list(pieces), is_minimal) == ([3, 50, 51, 99], True)
+    assert ddmin([1], lambda _: True, FOREVER) == ([1], True)
+    for wanted in ({0}, {1}, {0, 2}, {0, 1, 2}):
+        found, _ = ddmin(range(3), lambda some, w=wanted: w <= {*some}, FOREVER)  # type: ignore[misc]
+        assert {*found} == wanted
+
+
+def test_ddmin_ends_when_its_time_is_up() -> None:
+    assert ddmin([1, 2], lambda _: True, time.monotonic() - 1) == ([1, 2], False)
+
+
+def test_transactions_are_looked_up_where_operations_do_not_show_it_alone() -> None:
+    rows = [S(1, 0, txn=1), END("abort", 1), S(2, 5), P(2, 5), P(1, 0)]
+    events = frame(rows)
+    (opinion,) = local.run(events.lazy(), ["aborted_reads"])
+    (anomaly,) = opinion.anomalies
+    assert anomaly.operations == (0, 4)
+    shrunk = shrink(events.lazy(), "aborted_reads", anomaly)
+    assert shrunk is not None
+    assert shrunk.operations == [0, 1, 4]
+
+
+def test_an_anomaly_that_the_history_does_not_show_is_not_explained() -> None:
+    foreign = Anomaly("lost-write", (0,), "of another history", {"topic": "t", "partition": 0})
+    assert shrink(frame([S(1, 0)]).lazy(), "lost_writes", foreign) is None
+
+
+def test_operations_are_told_in_words() -> None:
+    (send,), (end,) = operations_of(frame([S(7, 3, txn=2), END("abort", 2, type="info")]))
+    assert in_words([send]) == "0: process 0 send t-0 7 at 3 in transaction 2: ok"
+    assert in_words([end]) == "1: process 0 abort in transaction 2: info"
+
+
+def test_drawings_have_a_line_per_operation_and_a_column_per_offset() -> None:
+    operations = operations_of(frame([S(1, 0), S(2, 0), S(3, t_complete_ns=None), P(None, None)]))
+    drawn = ElementTree.fromstring(timeline(operations))
+    tag = "{http://www.w3.org/2000/svg}"
+    assert len(drawn.findall(f"{tag}rect")) == 4
+    tops = [float(text.attrib["y"]) for text in drawn.findall(f"{tag}text")]
+    assert tops == sorted(set(tops))
+    text = logs(operations)
+    assert "Partition t-0" in text
+    assert text.count("#f3c6c0") == 2  # two values at one offset
+
+
+def test_long_histories_are_drawn_as_far_as_one_can_read() -> None:
+    operations = operations_of(frame([S(n, n) for n in range(LINES_MAX + 5)]))
+    assert timeline(operations).count("<rect") == LINES_MAX
+
+
+def test_the_page_tells_and_draws_each_anomaly(tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    write(file, frame([S(11, 0), S(2, 1), S(3, 2), P(2, 1), P(3, 2)]))
+    verdict = check(file, engine="local")
+    text = explain(file, verdict, tmp_path / "explained.html").read_text()
+    assert "11 was acknowledged at offset 0; reads went to offset 2 without it" in text
+    assert "2 operations show it" in text
+    assert text.count("<svg") == 2
+
+
+def test_a_page_without_anomalies_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    write(file, frame([S(1, 0), P(1, 0)]))
+    text = explain(file, check(file, engine="local"), tmp_path / "explained.html").read_text()
+    assert "There is no anomaly to explain" in text
