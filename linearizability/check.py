@@ -7,9 +7,10 @@ verdict.validity, verdict.exit_status, verdict.anomalies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "local", "spark")
 VERDICT_FILE = "verdict.json"
+ANOMALIES_FILE = "anomalies.parquet"
+ANOMALY_COLUMNS: Mapping[str, Any] = {
+    "checker": pl.String, "kind": pl.String, "message": pl.String,
+    "operations": pl.List(pl.Int64), "scope": pl.String, "blame": pl.String,
+}  # fmt: skip
 
 
 def check(
@@ -80,10 +86,19 @@ def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> s
 
 
 def write_verdict(directory: Path, verdict: Verdict) -> Path:
-    """Write verdict.json into a run directory."""
+    """Write verdict.json into a run directory, and beside it its anomalies as a table."""
     file = directory / VERDICT_FILE
     file.write_text(verdict.to_json() + "\n")
+    anomalies_of(verdict).write_parquet(directory / ANOMALIES_FILE)
     return file
+
+
+def anomalies_of(verdict: Verdict) -> pl.DataFrame:
+    """The anomalies as they are written: ANOMALY_COLUMNS; `scope` is JSON."""
+    rows = [{"checker": name, **anomaly.as_dict()} for name, anomaly in verdict.anomalies]
+    for row in rows:
+        row["scope"] = json.dumps(row["scope"])
+    return pl.DataFrame(rows, schema=ANOMALY_COLUMNS, orient="row")
 
 
 def to_pandas(verdict: Verdict) -> pd.DataFrame:
@@ -91,8 +106,7 @@ def to_pandas(verdict: Verdict) -> pd.DataFrame:
     import pandas as pd
 
     rows = [{"checker": name, **anomaly.as_dict()} for name, anomaly in verdict.anomalies]
-    columns = ["checker", "kind", "message", "operations", "scope", "blame"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=list(ANOMALY_COLUMNS))
 
 
 def checkers_to_pandas(verdict: Verdict) -> pd.DataFrame:

@@ -113,6 +113,13 @@ def test_a_verdict_is_written_and_read_again(tmp_path: Path) -> None:
     verdict = check(written(tmp_path, LOST), engine="local")
     file = write_verdict(tmp_path, verdict)
     assert Verdict.from_dict(json.loads(file.read_text())) == verdict
+    (lost,) = pl.read_parquet(tmp_path / "anomalies.parquet").rows(named=True)
+    assert (lost["checker"], lost["kind"], lost["operations"]) == (
+        "lost_writes", "lost-write", [0, 2],
+    )  # fmt: skip
+    assert json.loads(lost["scope"])["partition"] == 0
+    write_verdict(tmp_path, check_frame(frame(GOOD)))
+    assert pl.read_parquet(tmp_path / "anomalies.parquet").is_empty()
 
 
 def test_people_get_pandas_frames(tmp_path: Path) -> None:
