@@ -14,6 +14,6 @@ def remove() -> None:
     if ended or removed:
         print(
             f"removed what an earlier command, which was killed, had left behind:"
-            f" {len(ended)} processes, {len(removed)} disks",
+            f" {len(ended)} process(es), {len(removed)} disk(s)",
             file=sys.stderr,
         )

@@ -132,7 +132,7 @@ def test_the_next_command_removes_the_frozen_disk_of_a_killed_one_and_nobody_els
     owner.communicate(timeout=WAIT_S)
     assert is_mounted(left)
     leftovers.remove()
-    assert "1 disks" in capsys.readouterr().err
+    assert "1 disk(s)" in capsys.readouterr().err
     assert not is_mounted(left)
     assert not left.parent.exists()
     assert is_mounted(disk.mount_point)
