@@ -103,12 +103,13 @@ def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
     two of them a marker may have gone unread. (A producer id writes one transaction at a time, and
     the next may begin in this partition only when the marker of the one before is written.)
     """
+    reader = [*KEY, "op_id", "replica", "producer_id"]
+    # A marker at the record's own offset (one is a phantom) is not behind it: it goes first.
+    order = [*reader, "offset", pl.col("control").is_null()]
     return (
         events.filter(HAS_RECORD & (pl.col("producer_id") >= 0))
-        .sort(*KEY, "op_id", "replica", "producer_id", "offset")
-        .with_columns(
-            marker=pl.col("control").backward_fill().over(*KEY, "op_id", "replica", "producer_id")
-        )
+        .sort(order, maintain_order=True)
+        .with_columns(marker=pl.col("control").backward_fill().over(reader))
         .filter(pl.col("control").is_null() & pl.col("marker").is_not_null())
         .group_by(*KEY, "offset", "value")
         .agg(
