@@ -60,6 +60,9 @@ type Model struct {
 var All = []Model{
 	partitionLog,
 	register,
+	transaction,
+	committedOffset,
+	leaderEpoch,
 }
 
 // ByName finds a model or says which there are.

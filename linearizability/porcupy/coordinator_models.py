@@ -1,0 +1,120 @@
+"""What coordinators and controllers promise, as models: the executable has them too.
+
+Each state is a number that only grows (an epoch, a generation) and what goes with it. An operation
+that gives an older number is refused; one of unknown outcome did what it could, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from linearizability.porcupy.operations import UNKNOWN, Op
+from linearizability.porcupy.python_models import PythonModel
+
+State = tuple[int, int]
+FENCED: Final = 0
+"""Result (column c): the epoch or generation given is not the current one."""
+ACCEPTED: Final = 1
+BAD_STATE: Final = 2
+"""Result: the epoch is current, but the state does not allow it (INVALID_TXN_STATE)."""
+
+
+class TransactionKind:
+    """Kinds of `transaction`: a transactional id's epoch and its transaction's state.
+
+    The epoch stays when a transaction ends (transaction version 1; KIP-890 begins one with each).
+    """
+
+    INIT: Final = 0
+    """c: the epoch returned; it ends what is ongoing."""
+    SEND: Final = 1
+    """a: epoch, c: a result; so for the next two."""
+    COMMIT: Final = 2
+    ABORT: Final = 3
+
+
+class OffsetKind:
+    """Kinds of `committed_offset`: a group's generation and one partition's offset, -1 at first."""
+
+    GENERATION: Final = 0
+    """c: the generation that begins."""
+    COMMIT: Final = 1
+    """a: offset, b: generation, c: ACCEPTED or FENCED."""
+    FETCH: Final = 2
+    """c: the offset answered."""
+
+
+class EpochKind:
+    """Kinds of `leader_epoch`: a partition's epoch and leader, 0 and -1 at first."""
+
+    ELECT: Final = 0
+    """a: the leader elected, c: its epoch."""
+    READ: Final = 1
+    """a: leader, c: epoch, as answered."""
+    CHECK: Final = 2
+    """a: the epoch given, c: ACCEPTED or FENCED."""
+
+
+EMPTY, ONGOING, COMMITTED, ABORTED = range(4)
+AFTER: Final = {
+    (TransactionKind.SEND, EMPTY): ONGOING,
+    (TransactionKind.SEND, ONGOING): ONGOING,
+    (TransactionKind.SEND, COMMITTED): ONGOING,
+    (TransactionKind.SEND, ABORTED): ONGOING,
+    (TransactionKind.COMMIT, ONGOING): COMMITTED,
+    (TransactionKind.COMMIT, COMMITTED): COMMITTED,
+    (TransactionKind.ABORT, ONGOING): ABORTED,
+    (TransactionKind.ABORT, ABORTED): ABORTED,
+}
+"""(kind, state) -> the state after; an end may be asked for again, with the same result."""
+
+
+def _begin(number: int, op: Op, value: int) -> State | None:
+    if op.status == UNKNOWN:
+        return number + 1, value
+    return (op.c, value) if op.c > number else None
+
+
+def _step_transaction(state: State, op: Op) -> State | None:
+    epoch, phase = state
+    if op.kind == TransactionKind.INIT:
+        return _begin(epoch, op, EMPTY)
+    after = AFTER.get((op.kind, phase))
+    if op.a != epoch:
+        result, following = FENCED, state
+    elif after is None:
+        result, following = BAD_STATE, state
+    else:
+        result, following = ACCEPTED, (epoch, after)
+    return following if op.status == UNKNOWN or op.c == result else None
+
+
+def _step_committed_offset(state: State, op: Op) -> State | None:
+    generation, offset = state
+    if op.kind == OffsetKind.GENERATION:
+        return _begin(generation, op, offset)
+    if op.kind == OffsetKind.FETCH:
+        return state if op.status == UNKNOWN or op.c == offset else None
+    result, following = (ACCEPTED, (generation, op.a)) if op.b == generation else (FENCED, state)
+    return following if op.status == UNKNOWN or op.c == result else None
+
+
+def _step_leader_epoch(state: State, op: Op) -> State | None:
+    epoch, leader = state
+    if op.kind == EpochKind.ELECT:
+        return _begin(epoch, op, op.a)
+    if op.status == UNKNOWN:
+        return state
+    if op.kind == EpochKind.READ:
+        return state if (op.c, op.a) == (epoch, leader) else None
+    return state if (op.c == ACCEPTED) == (op.a == epoch) else None
+
+
+TRANSACTION = PythonModel((-1, EMPTY), _step_transaction, name="transaction")
+COMMITTED_OFFSET = PythonModel(
+    (0, -1), _step_committed_offset, lambda op: op.kind == OffsetKind.FETCH, "committed_offset"
+)
+LEADER_EPOCH = PythonModel(
+    (0, -1), _step_leader_epoch, lambda op: op.kind != EpochKind.ELECT, "leader_epoch"
+)
+COORDINATOR_MODELS = (TRANSACTION, COMMITTED_OFFSET, LEADER_EPOCH)
