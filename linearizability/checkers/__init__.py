@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from linearizability.checkers.aborted_reads import AbortedReads
 from linearizability.checkers.append_order import AppendOrder
 from linearizability.checkers.base import Checker, Needs, Scope
+from linearizability.checkers.committed_offsets import CommittedOffsets
 from linearizability.checkers.dirty_reads import DirtyReads
 from linearizability.checkers.duplicates import Duplicates
 from linearizability.checkers.exactly_once import ExactlyOnce
@@ -57,6 +58,7 @@ CHECKERS: Mapping[str, Checker] = {
         LateMarkers(),
         HighWatermark(),
         HangingTransactions(),
+        CommittedOffsets(),
     )
 }
 

@@ -71,6 +71,7 @@ class Needs(Enum):
     GROUP_READS = "records read by subscribed members of a group"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
+    FETCHED_OFFSETS = "committed offsets asked for"
     LEADER_ANSWERS = "high watermarks that leaders told, with their epochs"
 
     @property
@@ -106,6 +107,7 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.BATCH_HEADERS: HAS_RECORD
     & pl.col("producer_id").is_not_null()
     & (pl.col("leader_epoch") >= 0),
+    Needs.FETCHED_OFFSETS: (pl.col("f") == F.FETCH_OFFSETS.value) & IS_OK,
     Needs.LEADER_ANSWERS: IS_LEADER_ANSWER,
 }
 

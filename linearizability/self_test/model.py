@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from linearizability.history import frame
+from linearizability.self_test.committers import committer
 from linearizability.self_test.consumers import (
     COMMITTED,
     UNCOMMITTED,
@@ -35,6 +36,8 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
     world.actors += [transactional_producer(world) for _ in range(rng.randint(0, 2))]
     world.actors += [consumer(world) for _ in range(rng.randint(1, 3))]
     world.actors += [watcher(world)]
+    committed: dict[int, int] = {}
+    world.actors += [committer(world, committed) for _ in range(2)]
     world.actors += [world.replication() for _ in range(2)]
     world.run(rng.randint(turns // 3, turns))
     if rng.random() < 0.7:

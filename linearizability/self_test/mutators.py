@@ -259,6 +259,24 @@ def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
     return with_places_changed(rows, *rng.choice(pairs))
 
 
+def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A group is told a position that nobody committed, or none although one was acknowledged."""
+    asked = [row for row in rows if row["f"] == F.FETCH_OFFSETS.value]
+    committed = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]
+    victims += [
+        (row, None) for row in asked
+        if any(
+            r["partition"] == row["partition"] and r["t_complete_ns"] < row["t_invoke_ns"]
+            for r in committed
+        )
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim, offset = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": offset}) for row in rows]
+
+
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     """A record was written in an older leader epoch than the one before it."""
     raw = [row for row in rows if row.get("producer_id") is not None]
@@ -297,6 +315,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "late_markers": (end_too_early,),
     "high_watermark": (lower_a_watermark,),
     "hanging_transactions": (hang_on,),
+    "committed_offsets": (forget_a_commit,),
 }
 """Checker -> what it must catch."""
 

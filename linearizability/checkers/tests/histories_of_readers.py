@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import END, P, Row, S
+from linearizability.checkers.tests.rows import ASKS, COMMITS, END, P, Row, S
 
 RU = {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
@@ -60,6 +60,16 @@ VALID: dict[str, dict[str, list[Row]]] = {
             P(1, 0, **MEMBER, **TXN), P(1, 0, **MEMBER, **TXN), COMMIT,
         ],
     },
+    "committed_offsets": {
+        "the last": [ASKS(None), COMMITS(1), ASKS(1), COMMITS(2), ASKS(2)],
+        "two at a time": [COMMITS(1, t_complete_ns=50), COMMITS(2), ASKS(1, t_invoke_ns=60,
+                          t_complete_ns=65)],
+        "of unknown outcome, late": [COMMITS(1, type="info"), COMMITS(2), ASKS(2), ASKS(1)],
+        "while it commits": [COMMITS(1), ASKS(2, t_complete_ns=99), COMMITS(2)],
+        "another group": [COMMITS(1), ASKS(None, group="h")],
+        "in a transaction of unknown end": [COMMITS(1), COMMITS(2, **TXN), ASKS(1), ASKS(2)],
+        "behind a failed one": [COMMITS(1), COMMITS(2, type="fail"), ASKS(1)],
+    },
 }  # fmt: skip
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
@@ -85,5 +95,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)],
             [("consumed-twice", (0, 2))],
         ),
+    },
+    "committed_offsets": {
+        "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),
+        "replaced": (
+            [COMMITS(1), COMMITS(2), ASKS(1)], [("unexplained-offset", (1, 2))],
+        ),
+        "forgotten": ([COMMITS(1), ASKS(None)], [("unexplained-offset", (0, 1))]),
+        "refused": ([COMMITS(1, type="fail"), ASKS(1)], [("unexplained-offset", (1,))]),
+        "aborted": ([COMMITS(1, **TXN), ABORT, ASKS(1)], [("unexplained-offset", (2,))]),
     },
 }  # fmt: skip

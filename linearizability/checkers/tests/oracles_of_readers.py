@@ -90,8 +90,45 @@ def exactly_once(rows: list[Row]) -> Found:
     return found
 
 
+def committed_offsets(rows: list[Row]) -> Found:
+    found: Found = set()
+    for fetch in rows:
+        known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
+        if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
+            continue
+        commits = [
+            r for r in rows
+            if r["f"] == "commit_offsets" and r["type"] != "fail" and r["offset"] is not None
+            and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
+            and r["txn_outcome"] != "aborted"
+        ]  # fmt: skip
+        in_force = [
+            r
+            for r in commits
+            if r["type"] == "ok" and r["txn"] is None and r["t_complete_ns"] is not None
+        ]
+        before = [r for r in in_force if r["t_complete_ns"] < fetch["t_invoke_ns"]]
+        latest = max((r["t_invoke_ns"] for r in before), default=None)
+        last = [
+            min((r for r in before if r["t_invoke_ns"] == latest), key=_by_answer)
+        ] if before else []  # fmt: skip
+        explained = any(
+            r["offset"] == fetch["offset"] and r["t_invoke_ns"] <= fetch["t_complete_ns"]
+            and (r not in in_force or latest is None or r["t_complete_ns"] >= latest)
+            for r in commits
+        )  # fmt: skip
+        if not explained and (fetch["offset"] is not None or last):
+            found.add(("unexplained-offset", operations(fetch, *last), fetch["place"]))
+    return found
+
+
+def _by_answer(row: Row) -> tuple[int, int]:
+    return row["t_complete_ns"], row["op_id"]
+
+
 ORACLES_OF_READERS: Mapping[str, Callable[[list[Row]], Found]] = {
     "dirty_reads": dirty_reads,
     "group_delivery": group_delivery,
     "exactly_once": exactly_once,
+    "committed_offsets": committed_offsets,
 }

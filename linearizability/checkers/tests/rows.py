@@ -54,6 +54,16 @@ def SAYS(high_watermark: int, **more: Any) -> Row:
     return PLACE | own | more
 
 
+def COMMITS(offset: int, **more: Any) -> Row:
+    """Group g commits a position."""
+    return PLACE | {"f": F.COMMIT_OFFSETS.value, "group": "g", "offset": offset} | more
+
+
+def ASKS(offset: int | None, **more: Any) -> Row:
+    """Group g is told its position."""
+    return PLACE | {"f": F.FETCH_OFFSETS.value, "group": "g", "offset": offset} | more
+
+
 def judged(name: str, rows: list[Row]) -> CheckerVerdict:
     """What one checker says of the history."""
     (opinion,) = local.run(frame(rows).lazy(), [name])

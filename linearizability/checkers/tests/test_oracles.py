@@ -119,7 +119,15 @@ def others() -> st.SearchStrategy[Row]:
             "t_complete_ns": st.sampled_from([None, 10**13]),
         }
     )  # fmt: skip
-    return st.one_of(ends, whole)
+    offsets = st.fixed_dictionaries(
+        place() | {
+            "f": st.sampled_from(["commit_offsets", "fetch_offsets"]), "type": OUTCOME,
+            "offset": st.one_of(st.integers(0, 2), st.none()),
+            "group": st.sampled_from(["g", "g", None]), "txn": st.sampled_from([None, None, 1]),
+            "t_complete_ns": st.sampled_from([None, 120, 10**13]),
+        }
+    )  # fmt: skip
+    return st.one_of(ends, whole, offsets)
 
 
 def operations() -> st.SearchStrategy[list[Row]]:

@@ -1,0 +1,102 @@
+"""A group finds the position that it committed last."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.history import F, Type
+from linearizability.ingest import ABORTED, IS_OK, KEY
+
+FETCHED = (
+    (pl.col("f") == F.FETCH_OFFSETS.value)
+    & IS_OK
+    & pl.col("topic").is_not_null()
+    & pl.col("group").is_not_null()
+    & pl.col("t_complete_ns").is_not_null()
+)
+COMMITTED = (
+    (pl.col("f") == F.COMMIT_OFFSETS.value)
+    & (pl.col("type") != Type.FAIL.value)
+    & pl.col("offset").is_not_null()
+    & pl.col("group").is_not_null()
+    & (pl.col("txn_outcome") != ABORTED).fill_null(True)
+)
+IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
+"""Of commits: it holds from its answer on, if none comes after it."""
+OF_GROUP = [*KEY, "group"]
+
+
+class CommittedOffsets(Checker):
+    """An answer to OffsetFetch (with `require_stable`) names an offset that nobody committed
+    before, or one that a later commit had replaced; or it names none, although one was
+    acknowledged.
+
+    Commits that overlap may have come in any order. One of unknown outcome, and one of a
+    transaction that was not aborted, may take effect at any time. The history must name every
+    commit of the group, and neither deletions nor expiry (offsets.retention.minutes, a week) may
+    have come between: a recorder that cannot say so records no fetches. Source: KIP-447
+    (require_stable); OffsetFetchResponse.json, CommittedOffset. Counted: answers.
+    """
+
+    name: ClassVar[str] = "committed_offsets"
+    title: ClassVar[str] = "a group finds the position that it committed last"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.FETCHED_OFFSETS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        fetches = with_last_commit(events)
+        found = fetches.join(explained(fetches, events), on=[*OF_GROUP, "op_id"], how="anti")
+        found = found.filter(pl.col("offset").is_not_null() | pl.col("last_op").is_not_null())
+        message = pl.format(
+            "group {} was told offset {}, which no commit explains",
+            "group",
+            pl.col("offset").cast(pl.String).fill_null("none"),
+        )
+        return describe(found, KEY, "unexplained-offset", ["op_id", "last_op"], message, "broker")
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(events.filter(FETCHED))
+
+
+def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The answers, each with the commit that began last of those in force before it was asked."""
+    commits = (
+        events.filter(COMMITTED & IN_FORCE)
+        .select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
+        .sort("t_complete_ns", "op_id")
+    )
+    is_later = (pl.col("t_invoke_ns") > pl.col("last_ns").shift(1).over(OF_GROUP)).fill_null(True)
+    last = (
+        commits.with_columns(last_ns=pl.col("t_invoke_ns").cum_max().over(OF_GROUP))
+        .with_columns(last_op=pl.when(is_later).then(pl.col("op_id")))
+        .with_columns(pl.col("last_op").forward_fill().over(OF_GROUP))
+        .select(*OF_GROUP, "last_ns", "last_op", "t_complete_ns")
+    )
+    asked = events.filter(FETCHED).select(
+        *OF_GROUP, "op_id", "offset", "t_invoke_ns", answered_ns="t_complete_ns"
+    )
+    return asked.sort("t_invoke_ns").join_asof(
+        last, left_on="t_invoke_ns", right_on="t_complete_ns", by=OF_GROUP, strategy="backward",
+        allow_exact_matches=False, check_sortedness=False,
+    )  # fmt: skip
+
+
+def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Answers whose offset some commit may have left: begun before the answer, and not over
+    before the last commit in force began."""
+    over_ns = pl.when(IN_FORCE).then(pl.col("t_complete_ns"))
+    commits = events.filter(COMMITTED).select(
+        *OF_GROUP, "offset", begun_ns="t_invoke_ns", over_ns=over_ns
+    )
+    return (
+        fetches.join(commits, on=[*OF_GROUP, "offset"])
+        .filter(
+            (pl.col("begun_ns") <= pl.col("answered_ns"))
+            & (pl.col("over_ns") >= pl.col("last_ns")).fill_null(True)
+        )
+        .select(*OF_GROUP, "op_id")
+        .unique()
+    )
