@@ -37,6 +37,7 @@ PROGRAMS = ("mkfs.ext4", "mount", "umount", "sync")
 # linux/fs.h; linux/ext4.h (EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH)
 FIFREEZE, FITHAW, FS_IOC_SHUTDOWN = 0xC0045877, 0xC0045878, 0x8004587D
 WITHOUT_FLUSH = 2
+CAP_SYS_ADMIN = 1 << 21  # capabilities(7)
 
 _OWNED = re.compile(r"touchstone-disks-(\d+)-(\d+)-(\d+)")
 _lock = threading.RLock()
@@ -49,8 +50,13 @@ class DiskError(RuntimeError):
 
 def why_none() -> str | None:
     """Why this process cannot have such disks, or None."""
-    if os.geteuid() != 0:
-        return "disks of their own for nodes need root; run as root, see `touchstone doctor`"
+    status = Path("/proc/self/status").read_text("utf-8", "replace")
+    effective = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    if effective is None or not int(effective[1], 16) & CAP_SYS_ADMIN:
+        return (
+            "disks of their own for nodes need the right to mount (CAP_SYS_ADMIN); run as root,"
+            " see `touchstone doctor`"
+        )
     missing = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
     if missing:
         return f"there is no {' nor '.join(missing)}; apt-get install e2fsprogs mount"

@@ -32,6 +32,15 @@ signal.pause()
 """
 
 
+def test_who_may_not_mount_is_told_so() -> None:
+    program = "import os; os.setuid(65534); from chaos.disks import why_none; print(why_none())"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import chaos.disks; {program}"],
+        capture_output=True, text=True, timeout=WAIT_S, check=True,
+    )  # fmt: skip
+    assert "need the right to mount (CAP_SYS_ADMIN); run as root" in done.stdout
+
+
 @pytest.fixture
 def disk() -> Iterator[Disk]:
     made = Disk.make("probe", SIZE_BYTES)
