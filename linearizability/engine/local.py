@@ -23,7 +23,12 @@ def run(history: pl.LazyFrame, checkers: Sequence[str] = tuple(CHECKERS)) -> lis
         failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
         return opinions(judge(_nothing().lazy(), Scope.PARTITION, ()), checkers, failed)
     idle = idle_in(events, checkers)
-    pieces = [judge(frame_of(events, scope), scope, checkers, idle) for scope in Scope]
+    pieces = []
+    for scope in Scope:
+        rows = frame_of(events, scope)
+        if scope is Scope.RUN:  # the last; its frame is its own, and cycles take much memory
+            del events
+        pieces.append(judge(rows, scope, checkers, idle))
     return opinions(pl.concat(pieces), checkers)
 
 
