@@ -42,6 +42,7 @@ PAUSE_AFTER_BROKEN_S = 0.3
 SETTLE_TIMEOUT_S = 40.0
 BACK_TIMEOUT_S = 30.0
 BACK_POLL_S = 0.2
+_IN_TRANSACTIONS = (Send, Poll, Begin, Commit, Abort)
 _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
@@ -174,7 +175,7 @@ class Actor:
             context["idempotent"] = self.settings.idempotent or self.settings.transactional
         if isinstance(operation, Poll | Assign):
             context["isolation"] = self.settings.isolation.value
-        if isinstance(operation, Send | Begin | Commit | Abort) and self.settings.transactional:
+        if isinstance(operation, _IN_TRANSACTIONS) and self.settings.transactional:
             context["txn"] = self.txn
             context["transactional_id"] = self.settings.transactional_id
         if isinstance(operation, _OF_MEMBERS) and self.settings.group is not None:

@@ -17,6 +17,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from chaos.clients import payload
+from chaos.clients.bounded import within
 from chaos.clients.confluent_config import (
     common_config,
     consumer_config,
@@ -48,6 +49,7 @@ from chaos.protocols import (
 GRACE_S = 5.0
 """librdkafka settles every record within message.timeout.ms; this much later it has failed to."""
 INIT_TIMEOUT_S = 8.0
+OFFSETS_TIMEOUT_S = 8.0
 END_TIMEOUT_S = 20.0
 MORE_RECORDS_S = 0.05
 """After the first record of a poll: how long to gather more, so that polls are not tiny."""
@@ -70,8 +72,8 @@ class ConfluentClient:
         self._performers: dict[type[Operation], Callable[[Any], Completion]] = {
             Send: self._send,
             Begin: self._begin,
-            Commit: lambda _: self._end(lambda p, t: p.commit_transaction(t)),
-            Abort: lambda _: self._end(lambda p, t: p.abort_transaction(t)),
+            Commit: self._commit,
+            Abort: self._abort,
             Assign: self._assign,
             Poll: self._poll,
             ReadAll: self._read_all,
@@ -187,12 +189,40 @@ class ConfluentClient:
                 producer.init_transactions(INIT_TIMEOUT_S)
                 self._initialised = True
             producer.begin_transaction()
+            if self._member is not None:
+                self._member.begin()
         except KafkaException as raised:
             error: KafkaError = raised.args[0]
             name = name_of(error)
             broken = not error.retriable()
             return Completion(begin_outcome(name), (), name, error.str(), broken)
         return Completion(Outcome.OK)
+
+    def _commit(self, _: Commit) -> Completion:
+        if self._member is None:
+            return self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
+        member, producer = self._member, self._open_producer()
+        try:
+            refused = within(
+                OFFSETS_TIMEOUT_S + GRACE_S,
+                lambda: member.add_offsets_to(producer, OFFSETS_TIMEOUT_S),
+            )
+        except TimeoutError as late:
+            self._producer = None  # the call keeps it, perhaps for ever; the next one fences it
+            return Completion(Outcome.INFO, (), "_TIMED_OUT", str(late), broken=True)
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            name, broken = name_of(error), error.fatal()
+            return Completion(end_outcome(name), (), name, error.str(), broken)
+        if refused is not None:
+            return Completion(Outcome.FAIL, (), "_STATE", refused)
+        return self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
+
+    def _abort(self, _: Abort) -> Completion:
+        completion = self._end(lambda producer, timeout_s: producer.abort_transaction(timeout_s))
+        if self._member is not None:
+            self._member.rewind()
+        return completion
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
         """End the transaction; librdkafka resumes the same end when called again."""

@@ -16,7 +16,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from chaos.clients.confluent_config import member_config, name_of
 from chaos.clients.confluent_reader import record_of
@@ -54,6 +61,10 @@ class ConfluentMember:
         """Came together with a new assignment, when records of the old one were not told yet."""
         self._positions: dict[tuple[str, int], int] = {}
         """Behind the last record taken, of partitions that are ours."""
+        self._firsts: dict[tuple[str, int], int] = {}
+        """The first record taken in the transaction; for `rewind`."""
+        self._was_revoked = False
+        """What was taken in the transaction is another member's by now."""
 
     # --- operations -----------------------------------------------------------------------------
 
@@ -109,6 +120,7 @@ class ConfluentMember:
         record = record_of(message, self._nonce)
         assert record.offset is not None
         self._positions[record.topic, record.partition] = record.offset + 1
+        self._firsts.setdefault((record.topic, record.partition), record.offset)
         with suppress(KafkaException):  # no longer ours: then somebody else is given it again
             consumer.store_offsets(message=message)
         return record
@@ -135,6 +147,42 @@ class ConfluentMember:
         ]
         failed = next((record.error for record in records if record.error), None)
         return Completion(together(records), records, failed, columns=identity)
+
+    # --- within a transaction -------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """What is taken from here on belongs to a transaction."""
+        self._positions, self._firsts, self._was_revoked = {}, {}, False
+
+    def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
+        """Put the positions into the producer's transaction (KIP-447), or say why that must not be:
+        the offsets of a partition that was revoked would be committed over its new owner's.
+
+        Raises KafkaException, also where the coordinator finds that the member is none any more.
+        """
+        if self._was_revoked or self._consumer is None:
+            return "a partition was revoked during the transaction"
+        if self._positions:
+            offsets = [TopicPartition(t, p, offset) for (t, p), offset in self._positions.items()]
+            metadata = self._consumer.consumer_group_metadata()
+            producer.send_offsets_to_transaction(offsets, metadata, timeout_s)
+        return None
+
+    def rewind(self) -> None:
+        """The transaction was aborted: read its inputs once more, in a new session."""
+        message, self._held = self._held, None
+        if message is not None and message.error() is None:
+            first = record_of(message, self._nonce)
+            assert first.offset is not None
+            self._firsts.setdefault((first.topic, first.partition), first.offset)
+        for (topic, partition), offset in self._firsts.items():
+            if self._consumer is not None:
+                with suppress(KafkaException):  # not ours any more: its owner goes on from there
+                    self._consumer.seek(TopicPartition(topic, partition, offset))
+        self._rebalanced = self._rebalanced or bool(self._firsts)
+        self.begin()
+
+    # --- the end of a membership ----------------------------------------------------------------
 
     def leave(self, _: Leave) -> Completion:
         """Close the consumer, which commits (where commits are automatic) and says good-bye."""
@@ -163,7 +211,8 @@ class ConfluentMember:
     def _forget(self) -> None:
         self._held = None
         self._rebalanced = False
-        self._positions = {}
+        self._was_revoked = self._was_revoked or bool(self._positions)
+        self._positions, self._firsts = {}, {}
 
     # --- what librdkafka says while it is polled ------------------------------------------------
 
@@ -173,7 +222,9 @@ class ConfluentMember:
     def _on_revoked(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
         self._rebalanced = True
         for each in partitions:
-            self._positions.pop((each.topic, each.partition), None)
+            gone = self._positions.pop((each.topic, each.partition), None)
+            self._firsts.pop((each.topic, each.partition), None)
+            self._was_revoked = self._was_revoked or gone is not None
 
 
 def _polled(records: list[Record], identity: dict[str, Any], rebalanced: bool) -> Completion:

@@ -4,6 +4,7 @@ from chaos.protocols import Workload
 from chaos.workloads.appends import Appends
 from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups
 from chaos.workloads.transactions import Transactions
+from chaos.workloads.transform import Transform
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
@@ -13,5 +14,6 @@ WORKLOADS: dict[str, Workload] = {
         ClassicGroups(),
         CooperativeGroups(),
         ConsumerGroups(),
+        Transform(),
     )
 }

@@ -1,0 +1,37 @@
+"""Calls into a client library that may not keep to the time-out which they are given.
+
+librdkafka's send_offsets_to_transaction waits for ever where the group's coordinator goes away at
+the wrong moment (librdkafka issues 5456 and 5511, open in 2.16). A process of a run must not hang.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def within(timeout_s: float, call: Callable[[], T]) -> T:
+    """What the call returns or raises; TimeoutError if it has done neither in time.
+
+    The call then goes on in its thread, which keeps what it works on: touch none of it again.
+    """
+    returned: list[T] = []
+    raised: list[Exception] = []
+
+    def work() -> None:
+        try:
+            returned.append(call())
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work, name="bounded call", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    if raised:
+        raise raised[0]
+    if not returned:
+        raise TimeoutError(f"not done within {timeout_s:g} s")
+    return returned[0]

@@ -1,0 +1,121 @@
+"""Transform: consume, transform, produce, exactly once, by several workers of one group."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+
+from chaos.protocols import (
+    Abort,
+    Begin,
+    ClientSettings,
+    Commit,
+    Completion,
+    Crash,
+    GroupProtocol,
+    GroupSettings,
+    Isolation,
+    Leave,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Send,
+    Subscribe,
+    TopicSpec,
+)
+from chaos.workloads.values import values_of
+
+TRANSACTIONS_PER_LIFE = 60
+
+
+class Transform:
+    """Workers of one group read inputs, write outputs and commit both in one transaction (KIP-447).
+
+    One transaction in ten is aborted and its inputs are read again. Workers leave, or crash in the
+    middle of a transaction, and come back under their transactional id, which fences the zombie.
+    """
+
+    name = "transform"
+    config: Mapping[str, str] = {}
+    judged_by: tuple[str, ...] = (
+        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "append_order",
+        "poll_order", "poll_skips", "aborted_reads", "group_delivery", "exactly_once",
+    )  # fmt: skip
+    inputs, outputs = "transform-inputs", "transform-outputs"
+    partitions = 4
+    producers = 2
+    workers = 3
+    processes = producers + workers
+    records_per_send_max = 4
+    abort_share = 0.1
+    crash_share = 0.4
+
+    def topics(self) -> Sequence[TopicSpec]:
+        return (TopicSpec(self.inputs, self.partitions), TopicSpec(self.outputs, self.partitions))
+
+    def settings(self, process: int) -> ClientSettings:
+        if process < self.producers:
+            return ClientSettings(acks=-1, idempotent=True)
+        group = GroupSettings("transformers", GroupProtocol.CLASSIC, "range", auto_commit=False)
+        return ClientSettings(transactional=True, isolation=Isolation.READ_COMMITTED, group=group)
+
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """The first processes send inputs, the others are workers."""
+        if process < self.producers:
+            return self._send_for_ever(process, rng)
+        return self._work_for_ever(process, rng)
+
+    def _send_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        values = values_of(process)
+        while True:
+            batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
+            yield Send(self.inputs, rng.randrange(self.partitions), batch)
+
+    def _work_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        values = values_of(process)
+        while True:
+            left = rng.randint(TRANSACTIONS_PER_LIFE // 2, TRANSACTIONS_PER_LIFE * 3 // 2)
+            crashes = rng.random() < self.crash_share
+            completion = yield Subscribe((self.inputs,))
+            while left > 0 and not completion.broken:
+                left -= 1
+                completion = yield from self._transform(values, rng, crashes and left == 0)
+            if not completion.broken and not crashes:
+                yield Leave()
+
+    def _transform(
+        self, values: Iterator[int], rng: Random, crashes: bool
+    ) -> Generator[Operation, Completion, Completion]:
+        """One transaction; returns how it ended, or what broke the client."""
+        # Drawn before anything happens, so that a failure does not shift later choices.
+        aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
+        completion = yield Begin()
+        if completion.outcome is not Outcome.OK:
+            return completion
+        completion = yield Poll()
+        has_read = completion.outcome is Outcome.OK and len(completion.records) > 0
+        if has_read:
+            outputs = tuple(islice(values, len(completion.records)))
+            completion = yield Send(self.outputs, partition, outputs)
+        if crashes and not completion.broken:
+            yield Crash()
+        elif has_read and completion.outcome is Outcome.OK and not aborts:
+            completion = yield Commit()
+            if completion.outcome is Outcome.OK:
+                return completion
+        if completion.broken:
+            return completion
+        return (yield Abort())
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+        """The batches with their markers, then what a read_committed consumer is given."""
+        everything = tuple(
+            (topic.name, partition)
+            for topic in self.topics()
+            for partition in range(topic.partitions)
+        )
+        yield ClientSettings(), ReadAll(everything, raw=True)
+        committed = ClientSettings(isolation=Isolation.READ_COMMITTED)
+        yield committed, ReadAll(everything, Isolation.READ_COMMITTED)
