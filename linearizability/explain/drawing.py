@@ -93,8 +93,7 @@ def _log(place: tuple[str, int], operations: list[list[Row]]) -> str:
     width = max([len(_held(row)) for row in rows] + [len(str(at)) for at in offsets])
     column = {at: number for number, at in enumerate(offsets)}
     step = max(COLUMN_MIN, CHARACTER * width + 10)
-    names = [f"{o[0]['op_id']}: {o[0]['f']}" for o, some in zip(operations, shown, strict=True)
-             if some]  # fmt: skip
+    names = [f"{some[0]['op_id']}: {some[0]['f']}" for some in shown if some]
     left = CHARACTER * max(map(len, [*names, "offset"])) + 16
     parts = [_text(4, 15, "offset")]
     parts += [_text(left + step * column[at], 15, str(at)) for at in offsets]

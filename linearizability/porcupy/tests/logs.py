@@ -29,7 +29,7 @@ class ToyKafka:
 
     def record(self, row: Row, *, before: int, after: int | None) -> None:
         common = {
-            "op_id": self.op_id, "topic": "t", "process": self.rng.randrange(4),
+            "op_id": self.op_id, "topic": "t", "process": self.op_id % 4,
             "t_invoke_ns": self.now - before,
             "t_complete_ns": None if after is None else self.now + after,
         }  # fmt: skip
