@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reference_impl.host.tests.process import PATIENCE_S, RawClient
-from reference_impl.tests.fuzz.broker import Broker, Violation
+from reference_impl.tests.fuzz.broker import MAX_FRAME_BYTES, Broker, Violation
 from reference_impl.tests.fuzz.frames import Frame
 from reference_impl.wire import (
     API_NAMES,
     ApiKey,
+    FrameReader,
     Malformed,
     Struct,
     decode_request,
@@ -23,6 +24,7 @@ from reference_impl.wire import (
 MAY_WAIT = frozenset({ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.SHARE_FETCH})
 """Answered when something happens, which may be never: the client gives up."""
 WAITED_S = 0.1
+SHOWN_BYTES = 1000
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Judge:
     def why_closed(self, frame: bytes) -> str | None:
         """Why the broker must close instead of answering, or None."""
         try:
+            FrameReader(MAX_FRAME_BYTES).feed(len(frame).to_bytes(4, "big"))
             header, start = decode_request_header(frame)
             name = API_NAMES.get(header.api_key, str(header.api_key))
             if header.api_version in self.broker.served.get(header.api_key, ()):
@@ -73,7 +76,7 @@ class Judge:
                 client.socket.close()
                 break
             if why is not None:
-                raise Violation(f"answered instead of closed: {why}; {frame.data.hex()}")
+                raise Violation(f"answered instead of closed: {why}; {shown(frame.data)}")
             answers.append(self._read(frame, raw))
         return answers
 
@@ -95,7 +98,7 @@ class Judge:
         if frame.api_key not in MAY_WAIT:
             name = API_NAMES.get(frame.api_key, str(frame.api_key))
             raise Violation(f"{name} v{frame.version} has no answer after {PATIENCE_S} s:"
-                            f" {frame.data.hex()}")  # fmt: skip
+                            f" {shown(frame.data)}")  # fmt: skip
         self.counts["left waiting"] += 1
 
     def _check_reason(self, frame: Frame, why: str | None) -> None:
@@ -107,7 +110,7 @@ class Judge:
 
         if not self.broker.logged(is_there):
             wanted = why or "any reason"
-            raise Violation(f"closed, but the log does not say {wanted!r}: {frame.data.hex()}")
+            raise Violation(f"closed, but the log does not say {wanted!r}: {shown(frame.data)}")
         self.counts["closed"] += 1
         self.counts["closed as malformed"] += why is not None
 
@@ -125,7 +128,7 @@ class Judge:
         try:
             correlation_id, body = decode_response(raw, frame.api_key, version)
         except Malformed as error:
-            raise Violation(f"the answer to {frame.data.hex()} is unreadable: {error}") from None
+            raise Violation(f"the answer to {shown(frame.data)} is unreadable: {error}") from None
         if correlation_id != frame.correlation_id:
             raise Violation(
                 f"the answer to {frame.correlation_id} has correlation id {correlation_id}"
@@ -133,3 +136,9 @@ class Judge:
         self.counts["answers"] += 1
         self.answered[frame.api_key] += 1
         return body
+
+
+def shown(frame: bytes) -> str:
+    """What a person can still read of a frame; the command that sends it again has the rest."""
+    rest = len(frame) - SHOWN_BYTES
+    return frame[:SHOWN_BYTES].hex() + (f"… and {rest} bytes more" if rest > 0 else "")
