@@ -2,6 +2,7 @@
 
 from chaos.protocols import Workload
 from chaos.workloads.appends import Appends
+from chaos.workloads.fan_out import FanOut
 from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups
 from chaos.workloads.transactions import Transactions
 from chaos.workloads.transform import Transform
@@ -15,5 +16,6 @@ WORKLOADS: dict[str, Workload] = {
         CooperativeGroups(),
         ConsumerGroups(),
         Transform(),
+        FanOut(),
     )
 }

@@ -1,0 +1,12 @@
+"""Fan-out: appends to so many partitions that every node leads dozens of them."""
+
+from __future__ import annotations
+
+from chaos.workloads.appends import Appends
+
+
+class FanOut(Appends):
+    """Appends to a hundred partitions: one fault strikes dozens of leaders at once."""
+
+    name = topic = "fan-out"
+    partitions = 100
