@@ -152,6 +152,3 @@ def _report(demo: Demo, components: list[doctor.Component]) -> Path:
         components=components,
         lines=[(line.what, line.result, line.as_expected) for line in demo.lines],
     )
-
-
-

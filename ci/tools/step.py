@@ -39,9 +39,7 @@ class Step:
 
     def is_done(self) -> bool:
         return (
-            self.output.exists()
-            and self.stamp.is_file()
-            and self.stamp.read_text() == self.key()
+            self.output.exists() and self.stamp.is_file() and self.stamp.read_text() == self.key()
         )
 
     def perform(self) -> str:
