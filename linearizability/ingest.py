@@ -66,6 +66,27 @@ def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
     return history.with_columns(topic_id=pl.coalesce("topic_id", only_id, pl.lit(NO_TOPIC_ID)))
 
 
+IS_LOST_POLL = (
+    IS_POLL
+    & (pl.col("type") == Type.INFO.value)
+    & pl.col("topic").is_null()
+    & pl.col("group").is_not_null()
+)
+"""A member's poll of which nobody knows what it delivered, nor from where."""
+
+
+def groups_with_lost_polls(history: pl.LazyFrame) -> list[str]:
+    """The groups of which more may have been delivered, anywhere, than the history shows."""
+    return history.filter(IS_LOST_POLL).select("group").unique().collect()["group"].to_list()
+
+
+def with_lost_polls(history: pl.LazyFrame, groups: list[str]) -> pl.LazyFrame:
+    """Adds `lost_polls`: the row's group is one of these."""
+    return history.with_columns(
+        lost_polls=pl.col("group").is_in(groups).fill_null(False)
+    )
+
+
 def places(events: pl.LazyFrame) -> pl.DataFrame:
     """place, topic, topic_id, partition of every partition of a piece."""
     named = events.filter(pl.col("topic").is_not_null())
@@ -226,7 +247,8 @@ def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> p
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     """The three steps in one process, for a history that fits into memory."""
-    events = with_places(with_topic_ids(history, topic_ids(history)).collect())
+    known = with_lost_polls(history, groups_with_lost_polls(history))
+    events = with_places(with_topic_ids(known, topic_ids(history)).collect())
     lazy = events.lazy()
     outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))
     return with_record_outcomes(with_transaction_outcomes(events, outcomes))

@@ -21,6 +21,7 @@ UNKNOWN_DELIVERY = (
     & (
         (pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value))
         | (pl.col("offset").is_not_null() & pl.col("member_id").is_null())
+        | pl.col("lost_polls")
     )
 )
 """A poll that may have delivered anything; or one of a reader of the group whose positions were

@@ -25,7 +25,7 @@ from linearizability.cycles.evidence import END_COLUMNS, ends, reads_between
 from linearizability.engine.opinion import ROWS, judge, opinions
 from linearizability.engine.progress import progress_shown
 from linearizability.engine.session import LOCAL, spark_session
-from linearizability.history import PARTITION, SCHEMA, F, history_file
+from linearizability.history import PARTITION, SCHEMA, F, Type, history_file
 from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
 from linearizability.transaction_evidence import transaction_evidence
 from linearizability.verdict import CheckerVerdict
@@ -78,7 +78,7 @@ def run(
 
 def _pieces(rows: DataFrame, checkers: Sequence[str], buckets: int) -> list[pl.DataFrame]:
     """The rows of `opinion.judge`, scope by scope."""
-    events = with_topic_ids(rows)
+    events = with_lost_polls(with_topic_ids(rows))
     outcomes = outcomes_of_transactions(events, buckets)
     try:
         return [
@@ -134,6 +134,21 @@ def with_topic_ids(events: DataFrame) -> DataFrame:
     absent = sql.lit(ingest.NO_TOPIC_ID)
     only_id = sql.create_map(*map(sql.lit, pairs))[sql.col("topic")] if pairs else absent
     return events.withColumn("topic_id", sql.coalesce("topic_id", only_id, absent))
+
+
+def with_lost_polls(events: DataFrame) -> DataFrame:
+    """`ingest.with_lost_polls`: the few groups go through the driver."""
+    from pyspark.sql import functions as sql
+
+    lost = (
+        (sql.col("f") == F.POLL.value)
+        & (sql.col("type") == Type.INFO.value)
+        & sql.col("topic").isNull()
+        & sql.col("group").isNotNull()
+    )
+    groups = [row["group"] for row in events.where(lost).select("group").distinct().collect()]
+    found = sql.col("group").isin(groups) if groups else sql.lit(False)
+    return events.withColumn("lost_polls", sql.coalesce(found, sql.lit(False)))
 
 
 def outcomes_of_transactions(events: DataFrame, buckets: int) -> DataFrame:

@@ -62,7 +62,7 @@ def _final_phase(world: World) -> None:
 
 
 def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
-    """Many small histories as one large: each with a topic, processes and numbers of its own."""
+    """Many small histories as one large: each with topic, groups, processes, numbers of its own."""
     rows: list[Row] = []
     for number, history in enumerate(histories):
         shift = number * NUMBERS_APART
@@ -72,7 +72,8 @@ def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
                 if moved.get(column) is not None and moved[column] >= 0:
                     moved[column] += shift
             moved["process"] += number * 1000
-            if moved.get("topic") is not None:
-                moved["topic"] = f"{moved['topic']}-{number}"
+            for column in ("topic", "group"):
+                if moved.get(column) is not None:
+                    moved[column] = f"{moved[column]}-{number}"
             rows.append(moved)
     return frame(rows)

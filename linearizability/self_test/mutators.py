@@ -210,6 +210,14 @@ def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
         (row["partition"], row["offset"]) for row in rows
         if is_acked(row) and outcome_of(row) in ("plain", "committed")
     }  # fmt: skip
+    if any(
+        row["f"] == F.POLL.value
+        and row.get("group")
+        and not row.get("topic")
+        and row["type"] == "info"
+        for row in rows
+    ):
+        return None  # nobody knows what that poll delivered
     of_group = [row for row in data_rows(rows) if row.get("group") and row["type"] == "ok"]
     victims = [
         row for row in of_group

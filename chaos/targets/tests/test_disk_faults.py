@@ -19,6 +19,9 @@ WAIT_S = 120.0
 QUICK_S = 2.0
 TOPIC = "t"
 RECORDS = 20
+MORE_THAN_A_BLOCK = 100_000
+"""Bytes: what is left of the file's last block can be written on a full disk, too."""
+
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
 needs_disks = pytest.mark.needs("root", "loop")
 TARGETS = [
@@ -57,14 +60,14 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 class Sending:
     """One record on its way."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, size: int = 1000) -> None:
         self.ended: list[KafkaError | None] = []
         self._producer = Producer({
             "bootstrap.servers": cluster.bootstrap, "acks": "all",
             "message.timeout.ms": round(WAIT_S * 1000), "log_level": 0,
         })  # fmt: skip
         self._producer.produce(
-            TOPIC, b"x" * 1000, partition=0, on_delivery=lambda error, _: self.ended.append(error)
+            TOPIC, b"x" * size, partition=0, on_delivery=lambda error, _: self.ended.append(error)
         )
 
     def acknowledged_within(self, timeout_s: float) -> bool:
@@ -112,7 +115,7 @@ def test_each_fault_of_a_disk_is_felt_and_healed(flushing: Cluster) -> None:
     assert log_end(cluster) == 2  # all was synced
 
     assert cluster.perform(DiskFull("all")).nodes == (1,)
-    refused = Sending(cluster)
+    refused = Sending(cluster, MORE_THAN_A_BLOCK)
     assert not refused.acknowledged_within(QUICK_S)
     cluster.restart()
     assert refused.acknowledged_within(WAIT_S)

@@ -73,9 +73,7 @@ def test_links_between_nodes_it_has_none(reference: Cluster) -> None:
         reference.perform(CutLink(1, 2))
 
 
-@pytest.mark.parametrize(
-    ("config", "bug"), [({"num.partitons": "1"}, None), ({}, "no-such-bug")]
-)
+@pytest.mark.parametrize(("config", "bug"), [({"num.partitons": "1"}, None), ({}, "no-such-bug")])
 def test_what_the_broker_refuses_is_a_sentence_with_its_own_words(
     config: dict[str, str], bug: str | None, tmp_path: Path
 ) -> None:

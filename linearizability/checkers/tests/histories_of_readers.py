@@ -33,6 +33,10 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(None, None, **MEMBER, type="info"),
             P(3, 2, **MEMBER),
         ],
+        "maybe given to a poll that never told from where": [
+            S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER),
+            P(None, None, **MEMBER, type="info", topic=None, partition=None), P(3, 2, **MEMBER),
+        ],
         "aborted": [
             S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0, **MEMBER), P(3, 3, **MEMBER),
         ],

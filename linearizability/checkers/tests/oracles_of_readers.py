@@ -50,6 +50,8 @@ def _groups(rows: list[Row]) -> dict[Any, list[Row]]:
     for row in rows:
         if row["f"] == "poll" and row["group"] is not None:
             empty = row["offset"] is None
+            if row["topic"] is None and row["type"] == "info":
+                found = {key: reads for key, reads in found.items() if key[1] != row["group"]}
             if (empty and row["type"] == "info") or (not empty and row["member_id"] is None):
                 found.pop((row["place"], row["group"]), None)
     return found
