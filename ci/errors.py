@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 
@@ -21,6 +22,10 @@ def explain(error: BaseException) -> int:
     """Say what went wrong on stderr; the exit status that belongs to it."""
     if isinstance(error, KeyboardInterrupt):
         print("touchstone: interrupted; nothing was judged to the end", file=sys.stderr)
+        return 3
+    if isinstance(error, BrokenPipeError):
+        # Whoever read the output (`| head`) has gone; there is nobody to tell anything.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 3
     if isinstance(error, EXPECTED):
         print(f"touchstone: {error}", file=sys.stderr)

@@ -153,3 +153,15 @@ def test_a_table_names_the_bounds_that_are_broken() -> None:
     assert [ratio.value for ratio in table.broken] == [0.4]
     assert "0.40 (≥ 0.5, BROKEN)" in table.render()
     assert "0.70 (≥ 0.5)" in table.render()
+
+
+def test_a_reader_that_goes_away_is_no_defect() -> None:
+    listing = subprocess.Popen(
+        [sys.executable, "-m", "ci.cli", "conform", "list"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert listing.stdout is not None
+    listing.stdout.close()
+    _, said = listing.communicate(timeout=120)
+    assert "Traceback" not in said
+    assert listing.returncode == 3
