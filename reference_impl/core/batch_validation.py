@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reference_impl.core.config_keys import LONG_MAX
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.record_walk import BadRecords, Walk, timestamps_and_keys, walk_records
 from reference_impl.core.refused import RecordError, Refused
@@ -244,8 +245,11 @@ def _timestamp_problem(
         timestamp = header.max_timestamp  # what a reader of such a batch takes for each record
     if not config.uses_log_append_time and timestamp != NO_TIMESTAMP:
         age_ms = now_ms - timestamp
-        if age_ms > config.message_timestamp_before_max_ms or (
-            -age_ms > config.message_timestamp_after_max_ms
+        # A base timestamp and a delta may add up to more than a timestamp can be (Java wraps).
+        if timestamp > LONG_MAX or not (
+            -config.message_timestamp_after_max_ms
+            <= age_ms
+            <= config.message_timestamp_before_max_ms
         ):
             return (
                 f"Timestamp {timestamp} of message is out of range. The timestamp should be within"

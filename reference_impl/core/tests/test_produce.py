@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reference_impl.core.config_keys import LONG_MAX
 from reference_impl.core.partition import Partition
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.world import World
@@ -125,6 +126,16 @@ def test_log_append_time_replaces_the_timestamps() -> None:
     assert row.log_append_time_ms == world.now_ms
     batch, _ = RecordBatch.decode(world.fetch("t").records)  # the CRC is right, too
     assert (batch.is_log_append_time, batch.max_timestamp) == (True, world.now_ms)
+
+
+def test_a_timestamp_beyond_64_bits_is_refused() -> None:
+    """However far ahead the topic allows (found by fuzz: touchstone fuzz --seed 4)."""
+    world = World()
+    world.create_topic("t", message_timestamp_after_max_ms=str(LONG_MAX))
+    records = [Record(b"a", timestamp_delta=2)]
+    raw = RecordBatch(records, base_timestamp=LONG_MAX - 1, max_timestamp=LONG_MAX).encode()
+    assert world.produce("t", raw=raw).error_code == ErrorCode.INVALID_TIMESTAMP
+    assert world.produce("t", "b").base_offset == 0
 
 
 def test_timestamps_too_far_ahead_are_refused_by_record(world: World) -> None:
