@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from itertools import islice
 from random import Random
 
 from chaos.protocols import (
@@ -13,17 +12,15 @@ from chaos.protocols import (
     Crash,
     GroupProtocol,
     GroupSettings,
-    Isolation,
     Leave,
     Operation,
     Outcome,
     Poll,
-    ReadAll,
-    Send,
     Subscribe,
     TopicSpec,
 )
-from chaos.workloads.values import values_of
+from chaos.workloads.reading import final_reads
+from chaos.workloads.sending import send_for_ever
 
 POLLS_PER_LIFE = 100
 """Some ten seconds where records flow: in half a minute every member comes and goes."""
@@ -49,7 +46,6 @@ class _Groups:
     producers = 3
     members = 4
     processes = producers + members
-    records_per_send_max = 4
     commit_share = 0.5
     crash_share = 0.4
 
@@ -70,14 +66,8 @@ class _Groups:
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """The first processes send, the others are members."""
         if process < self.producers:
-            return self._send_for_ever(process, rng)
+            return send_for_ever(self.name, self.partitions, process, rng)
         return self._be_members(self._commits_itself(process), rng)
-
-    def _send_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        values = values_of(process)
-        while True:
-            batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
-            yield Send(self.name, rng.randrange(self.partitions), batch)
 
     def _be_members(
         self, commits_itself: bool, rng: Random
@@ -97,10 +87,7 @@ class _Groups:
                 yield Crash() if crashes else Leave()
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """The batches as they lie on the replicas, then what a consumer is given."""
-        everything = tuple((self.name, partition) for partition in range(self.partitions))
-        yield ClientSettings(), ReadAll(everything, raw=True)
-        yield ClientSettings(), ReadAll(everything, Isolation.READ_UNCOMMITTED)
+        return final_reads(self.topics())
 
 
 class ClassicGroups(_Groups):

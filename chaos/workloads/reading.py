@@ -1,14 +1,29 @@
-"""The reader that every workload shares: take some partitions, poll them, now and then others."""
+"""The readers that workloads share: while the run goes on, and when it is over."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from random import Random
 
-from chaos.protocols import Assign, Completion, Operation, Outcome, Poll
+from chaos.protocols import (
+    Assign,
+    ClientSettings,
+    Completion,
+    Isolation,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    TopicSpec,
+)
 
 POLLS_PER_SESSION = 250
 """Long enough to see order, short enough that a run has several sessions that start at offset 0."""
+
+
+def everything(topics: Sequence[TopicSpec]) -> tuple[tuple[str, int], ...]:
+    """All partitions of these topics."""
+    return tuple((topic.name, number) for topic in topics for number in range(topic.partitions))
 
 
 def poll_for_ever(
@@ -25,3 +40,11 @@ def poll_for_ever(
             completion = yield Poll()
             if completion.broken or completion.outcome is not Outcome.OK:
                 break
+
+
+def final_reads(
+    topics: Sequence[TopicSpec], isolation: Isolation = Isolation.READ_UNCOMMITTED
+) -> Iterator[tuple[ClientSettings, Operation]]:
+    """The batches as they lie on the replicas, then what a consumer is given."""
+    yield ClientSettings(), ReadAll(everything(topics), raw=True)
+    yield ClientSettings(isolation=isolation), ReadAll(everything(topics), isolation)

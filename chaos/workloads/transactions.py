@@ -15,11 +15,10 @@ from chaos.protocols import (
     Isolation,
     Operation,
     Outcome,
-    ReadAll,
     Send,
     TopicSpec,
 )
-from chaos.workloads.reading import poll_for_ever
+from chaos.workloads.reading import everything, final_reads, poll_for_ever
 from chaos.workloads.values import values_of
 
 
@@ -56,7 +55,7 @@ class Transactions:
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """The first processes run transactions, the others poll read_committed."""
         if process >= self.producers:
-            return poll_for_ever(self._everything(), rng)
+            return poll_for_ever(everything(self.topics()), rng)
         return self._transact_for_ever(process, rng)
 
     def _transact_for_ever(
@@ -84,10 +83,4 @@ class Transactions:
                 yield Abort()
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """The batches with their markers, then what a read_committed consumer is given."""
-        yield ClientSettings(), ReadAll(self._everything(), raw=True)
-        committed = ClientSettings(isolation=Isolation.READ_COMMITTED)
-        yield committed, ReadAll(self._everything(), Isolation.READ_COMMITTED)
-
-    def _everything(self) -> tuple[tuple[str, int], ...]:
-        return tuple((self.topic, partition) for partition in range(self.partitions))
+        return final_reads(self.topics(), Isolation.READ_COMMITTED)

@@ -20,11 +20,12 @@ from chaos.protocols import (
     Operation,
     Outcome,
     Poll,
-    ReadAll,
     Send,
     Subscribe,
     TopicSpec,
 )
+from chaos.workloads.reading import final_reads
+from chaos.workloads.sending import send_for_ever
 from chaos.workloads.values import values_of
 
 TRANSACTIONS_PER_LIFE = 60
@@ -48,7 +49,6 @@ class Transform:
     producers = 2
     workers = 3
     processes = producers + workers
-    records_per_send_max = 4
     abort_share = 0.1
     crash_share = 0.4
 
@@ -64,14 +64,8 @@ class Transform:
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """The first processes send inputs, the others are workers."""
         if process < self.producers:
-            return self._send_for_ever(process, rng)
+            return send_for_ever(self.inputs, self.partitions, process, rng)
         return self._work_for_ever(process, rng)
-
-    def _send_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        values = values_of(process)
-        while True:
-            batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
-            yield Send(self.inputs, rng.randrange(self.partitions), batch)
 
     def _work_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         values = values_of(process)
@@ -110,12 +104,4 @@ class Transform:
         return (yield Abort())
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """The batches with their markers, then what a read_committed consumer is given."""
-        everything = tuple(
-            (topic.name, partition)
-            for topic in self.topics()
-            for partition in range(topic.partitions)
-        )
-        yield ClientSettings(), ReadAll(everything, raw=True)
-        committed = ClientSettings(isolation=Isolation.READ_COMMITTED)
-        yield committed, ReadAll(everything, Isolation.READ_COMMITTED)
+        return final_reads(self.topics(), Isolation.READ_COMMITTED)

@@ -1,0 +1,22 @@
+"""The sender that workloads share: new values for ever, to random partitions of one topic."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import islice
+from random import Random
+
+from chaos.protocols import Completion, Operation, Send
+from chaos.workloads.values import values_of
+
+RECORDS_PER_SEND_MAX = 4
+
+
+def send_for_ever(
+    topic: str, partitions: int, process: int, rng: Random
+) -> Generator[Operation, Completion, None]:
+    """A value is sent once only, whatever becomes of it: the client alone may retry."""
+    values = values_of(process)
+    while True:
+        batch = tuple(islice(values, rng.randint(1, RECORDS_PER_SEND_MAX)))
+        yield Send(topic, rng.randrange(partitions), batch)
