@@ -4,6 +4,15 @@ One row per (operation, record): a send of three records is three rows with one 
 that returned nothing is one row without an offset. Completion `type`: **ok** happened, **fail**
 certainly did not, **info** nobody knows ("when in doubt, info"). Nemesis events are rows of the
 same file (f = "nemesis"). All times come from one monotonic clock per run.
+
+Topics whose records may legally go are told apart by their topic rows. `compaction` and `retention`
+judge those topics alone, and every other judge excuses what their settings allow to be removed:
+- compacted (cleanup.policy names compact): `key` stands on every send, poll and raw read of the
+  topic, `tombstone` where a value was null. A tombstone is numbered like any record: its `value` is
+  in a header. A send whose outcome is unknown has its key and tombstone too.
+- retained (cleanup.policy names delete, with a retention.ms or retention.bytes): every answer tells
+  its `log_start`; a send that sets a record's time has `timestamp_ms`.
+- a delete_records row is info where nobody knows whether it was done, fail only where it was not.
 """
 
 from __future__ import annotations
@@ -35,6 +44,9 @@ class F(StrEnum):
     COMMIT_OFFSETS = "commit_offsets"  # the group's next `offset` of a partition, by a member
     FETCH_OFFSETS = "fetch_offsets"  # the group's committed `offset`, null: none; only where every
     # commit of the group is recorded
+    TOPIC = "topic"  # the topic was made with, or changed to, `settings`: one row per partition
+    DELETE_RECORDS = "delete_records"  # DeleteRecords of all below `offset` (null: below the high
+    # watermark); its answer's low watermark: `log_start`
     LEAVE = "leave"  # the member was closed
     CRASH = "crash"  # the member is gone without a word
     NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)
@@ -80,19 +92,27 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "offset": (pl.Int64, "of the record"),
     "batch_base_offset": (pl.Int64, "of the record's batch (raw reads)"),
     "control": (pl.String, "commit or abort: a control record (raw reads)"),
-    "key": (pl.String, "recorded where the topic may be compacted, else null"),
-    "value": (pl.Int64, "unique number inside the payload; null if the payload is not ours"),
-    "timestamp_ms": (pl.Int64, "of the record"),
+    "key": (pl.String, "of the record; recorded on sends, polls and raw reads where the topic may "
+            "be compacted, else null"),
+    "value": (pl.Int64, "unique number inside the payload (of a tombstone: inside a header); null "
+              "if the payload is not ours"),
+    "tombstone": (pl.Boolean, "the record's value is null; recorded where key is"),
+    "timestamp_ms": (pl.Int64, "of the record, on polls, and on sends that set it themselves; on "
+                     "topic rows: the wall clock at t_invoke_ns"),
     "producer_id": (pl.Int64, "from the batch header (raw reads)"),
     "producer_epoch": (pl.Int16, "from the batch header (raw reads)"),
     "sequence": (pl.Int32, "of the record (raw reads)"),
-    "leader_epoch": (pl.Int32, "of the batch; without a record: of the leader that answered"),
+    "leader_epoch": (pl.Int32, "of the batch; without a record: of the leader that answered (on "
+                     "delete_records: that was asked)"),
     "error": (pl.String, "Kafka's error name, or the client's own with a leading underscore"),
     "t_invoke_ns": (pl.Int64, "monotonic"),
     "t_complete_ns": (pl.Int64, "monotonic; null if it never completed"),
     "high_watermark": (pl.Int64, "as the answer said (polls, read_all)"),
     "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
-    "log_start": (pl.Int64, "as the answer said (polls, read_all)"),
+    "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records)"),
+    "settings": (pl.String, "JSON object of a topic's settings, text to text, in Kafka's names "
+                 "(topic rows): cleanup.policy, retention.ms, retention.bytes, delete.retention.ms; "
+                 "and log.retention.check.interval.ms of its brokers, where it is not the default"),
     "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read"),
 }  # fmt: skip
 """Column -> (polars type, meaning). Every column but REQUIRED may be null."""
