@@ -43,6 +43,21 @@ def able(target: Target, nemesis: Nemesis) -> bool:
     return nemesis.faults <= target.faults
 
 
+def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
+    """Refuse a nemesis whose faults this target cannot perform, or would strike nothing."""
+    if missing := sorted(fault.__name__ for fault in nemesis.faults - target.faults):
+        able = ", ".join(sorted(f.__name__ for f in target.faults)) or "nothing"
+        raise TargetError(
+            f"target {target.name!r} cannot {', '.join(missing)} (needed by nemesis"
+            f" {nemesis.name}); it can: {able}; `touchstone chaos list` shows which target can what"
+        )
+    if nodes < nemesis.nodes_min:
+        raise TargetError(
+            f"nemesis {nemesis.name} needs {nemesis.nodes_min} nodes at least, not {nodes};"
+            f" say --nodes {max(3, nemesis.nodes_min)}"
+        )
+
+
 def list_markdown() -> str:
     """Three tables: workload and judges, nemesis and target, fault and target."""
     all_targets = targets()

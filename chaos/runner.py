@@ -29,8 +29,9 @@ from chaos.clients.factories import CONFLUENT, check_groups, clients_named
 from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
 from chaos.faults import DISK_FAULTS, Heal
+from chaos.final_phase import Physician, await_recovery, read_finally
 from chaos.interrupts import Interrupts
-from chaos.listing import nemesis_named, workload_named
+from chaos.listing import check_able, nemesis_named, workload_named
 from chaos.progress import Progress
 from chaos.protocols import (
     ClientFactory,
@@ -45,11 +46,10 @@ from chaos.protocols import (
 from chaos.recorder import HistoryRecorder, RecorderError
 from chaos.run_directory import RATE, RunDirectoryError, Scenario
 from chaos.targets import parse_target
-from chaos.workers import Shared, Storm, Throttle, act, read_finally
+from chaos.workers import Shared, Storm, Throttle, act
 
 TOPICS_TIMEOUT_S = 60.0
 WARM_UP_TIMEOUT_S = 30.0
-RECOVERY_TIMEOUT_S = 90.0
 JOIN_TIMEOUT_S = 60.0
 JOIN_INTERRUPTED_S = 15.0
 LOOK_EVERY_S = 0.2
@@ -76,7 +76,7 @@ class RunResult:
     reproduce: str
 
 
-class Administrator(Protocol):
+class Administrator(Physician, Protocol):
     """What the runner asks of a cluster itself (chaos.clients.admin; tests have their own)."""
 
     def brokers(self) -> int: ...
@@ -86,10 +86,6 @@ class Administrator(Protocol):
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]: ...
-
-    def why_not_well(
-        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
-    ) -> str | None: ...
 
     def close(self) -> None: ...
 
@@ -145,21 +141,6 @@ def run(
             return one.perform(argv, interrupts)
     except (RecorderError, RunDirectoryError) as error:
         raise RunError(str(error)) from error
-
-
-def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
-    """Refuse a nemesis whose faults this target cannot perform, or would strike nothing."""
-    if missing := sorted(fault.__name__ for fault in nemesis.faults - target.faults):
-        able = ", ".join(sorted(f.__name__ for f in target.faults)) or "nothing"
-        raise TargetError(
-            f"target {target.name!r} cannot {', '.join(missing)} (needed by nemesis"
-            f" {nemesis.name}); it can: {able}; `touchstone chaos list` shows which target can what"
-        )
-    if nodes < nemesis.nodes_min:
-        raise TargetError(
-            f"nemesis {nemesis.name} needs {nemesis.nodes_min} nodes at least, not {nodes};"
-            f" say --nodes {max(3, nemesis.nodes_min)}"
-        )
 
 
 class _Run:
@@ -254,8 +235,8 @@ class _Run:
         try:
             self.brokers = self.admin.brokers()
             self._check_transactions(self.admin)
-            replicas = min(REPLICAS_MAX, self.brokers)
-            specs = [_replicated(topic, replicas) for topic in topics]
+            replicas = replicas_of(self.scenario.config, self.brokers)
+            specs = [_replicated(topic, replicas, self.scenario.config) for topic in topics]
             ids = self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
         except WireError as error:
             raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
@@ -309,17 +290,9 @@ class _Run:
         """Wait until processes have settled and the cluster is well, each within a bound."""
         self._join(JOIN_TIMEOUT_S)
         assert self.admin is not None
-        deadline = time.monotonic() + RECOVERY_TIMEOUT_S
-        topics = self.workload.topics()
-        while (reason := self.admin.why_not_well(topics, self.brokers)) is not None:
-            if time.monotonic() > deadline:
-                self.shared.problem(
-                    f"the cluster was not well {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"
-                )
-                return
-            self.progress.update(f"waiting for the cluster: {reason}")
-            time.sleep(LOOK_EVERY_S)
-        self.recovered = True
+        self.recovered = await_recovery(
+            self.shared, self.admin, self.workload.topics(), self.brokers, self.progress.update
+        )
 
     def read(self) -> None:
         self.progress.phase("reading everything")
@@ -412,8 +385,23 @@ class _Run:
         )
 
 
-def _replicated(topic: TopicSpec, replicas: int) -> TopicSpec:
-    """With three replicas an acknowledged record is on two: one loss must not matter."""
-    if replicas < REPLICAS_MAX or "min.insync.replicas" in topic.config:
+def replicas_of(config: Mapping[str, str], brokers: int) -> int:
+    """As many copies as `default.replication.factor` says; otherwise three, where so many are."""
+    asked = config.get("default.replication.factor", str(REPLICAS_MAX))
+    if not asked.isdigit() or int(asked) < 1:
+        raise RunError(f"default.replication.factor={asked}: write a number of copies from 1 on")
+    return min(int(asked), brokers)
+
+
+def _replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> TopicSpec:
+    """With three replicas an acknowledged record is on two: one loss must not matter.
+
+    What the scenario says of min.insync.replicas is said of its topics, for the topics' own goes
+    before the brokers'.
+    """
+    if "min.insync.replicas" in topic.config:
         return topic
-    return TopicSpec(topic.name, topic.partitions, {**topic.config, "min.insync.replicas": "2"})
+    in_sync = config.get("min.insync.replicas", "2" if replicas >= REPLICAS_MAX else None)
+    if in_sync is None:
+        return topic
+    return TopicSpec(topic.name, topic.partitions, {**topic.config, "min.insync.replicas": in_sync})

@@ -29,7 +29,6 @@ from chaos.protocols import (
     Outcome,
     Performed,
     Poll,
-    ReadAll,
     Recorder,
     Send,
     Subscribe,
@@ -285,23 +284,3 @@ class Storm:
                 )
                 return
             self._shared.stop.wait(BACK_POLL_S)
-
-
-def read_finally(
-    shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
-) -> None:
-    """The final phase: every operation by a fresh process, none of which has a past."""
-    for number, (settings, operation) in enumerate(workload.final_operations()):
-        raw = isinstance(operation, ReadAll) and operation.raw
-        actor = Actor(
-            shared, workload.processes + number, settings, raw_factory if raw else factory, True
-        )
-        try:
-            completion = actor.perform(operation)
-        finally:
-            actor.close()
-        if completion.outcome is not Outcome.OK:
-            shared.problem(
-                f"the final read by {'raw' if raw else 'consumer'} did not finish: "
-                f"{completion.detail or completion.error}"
-            )

@@ -16,8 +16,9 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from chaos import recorder, runner
+from chaos import final_phase, recorder, runner
 from chaos.faults import Fault, Heal, Isolate, Kill
+from chaos.listing import check_able
 from chaos.nemeses import NEMESES
 from chaos.protocols import TargetError
 from chaos.runner import RunError, RunResult
@@ -135,7 +136,7 @@ def test_a_partition_of_one_node_is_refused(tmp_path: Path) -> None:
         faults = frozenset({Isolate, Heal})
 
     with pytest.raises(TargetError, match="needs 2 nodes at least, not 1"):
-        runner.check_able(Able(), NEMESES["partition-leader"], 1)
+        check_able(Able(), NEMESES["partition-leader"], 1)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_faults_which_strike_nothing_forbid_valid(tmp_path: Path) -> None:
 def test_a_cluster_that_does_not_get_well_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "RECOVERY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(final_phase, "RECOVERY_TIMEOUT_S", 0.3)
     target = FakeTarget()
     target.cluster.never_well = True
     result = make_run(tmp_path, target)

@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.recorder": ("chaos.protocols", "chaos.rows", "linearizability.history"),
     "chaos.run_directory": ("chaos.protocols", "linearizability.history"),
     "chaos.workers": ("chaos.faults", "chaos.protocols"),
+    "chaos.final_phase": ("chaos.protocols", "chaos.workers"),
     "chaos.clients": (
         "chaos.faults",
         "chaos.protocols",

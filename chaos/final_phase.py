@@ -1,0 +1,61 @@
+"""The end of a run, after the heal: wait until the cluster is well, then read everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from chaos.protocols import ClientFactory, Outcome, ReadAll, TopicSpec, Workload
+from chaos.workers import Actor, Shared
+
+RECOVERY_TIMEOUT_S = 90.0
+LOOK_EVERY_S = 0.2
+
+
+class Physician(Protocol):
+    """Who can tell why a cluster is not well (chaos.clients.admin)."""
+
+    def why_not_well(
+        self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
+    ) -> str | None: ...
+
+
+def await_recovery(
+    shared: Shared,
+    physician: Physician,
+    topics: Sequence[TopicSpec],
+    brokers: int,
+    tell: Callable[[str], None],
+) -> bool:
+    """Wait, within a bound, until all replicas are in sync; otherwise note the problem."""
+    deadline = time.monotonic() + RECOVERY_TIMEOUT_S
+    while (reason := physician.why_not_well(topics, brokers)) is not None:
+        if time.monotonic() > deadline:
+            shared.problem(
+                f"the cluster was not well {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"
+            )
+            return False
+        tell(f"waiting for the cluster: {reason}")
+        time.sleep(LOOK_EVERY_S)
+    return True
+
+
+def read_finally(
+    shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
+) -> None:
+    """Every final operation by a fresh process, none of which has a past."""
+    for number, (settings, operation) in enumerate(workload.final_operations()):
+        raw = isinstance(operation, ReadAll) and operation.raw
+        actor = Actor(
+            shared, workload.processes + number, settings, raw_factory if raw else factory, True
+        )
+        try:
+            completion = actor.perform(operation)
+        finally:
+            actor.close()
+        if completion.outcome is not Outcome.OK:
+            shared.problem(
+                f"the final read by {'raw' if raw else 'consumer'} did not finish: "
+                f"{completion.detail or completion.error}"
+            )
