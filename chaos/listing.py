@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from chaos.faults import FAULTS, Heal
 from chaos.nemeses import NEMESES
+from chaos.probes.frame import Backend, Proof
+from chaos.probes.run import proofs_table, registry_table
 from chaos.protocols import Nemesis, Target, TargetError, Workload
 from chaos.targets import TARGETS, parse_target
 from chaos.workloads import WORKLOADS
@@ -59,7 +61,7 @@ def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
 
 
 def list_markdown() -> str:
-    """Three tables: workload and judges, nemesis and target, fault and target."""
+    """Workload and judges, nemesis and target, fault and target, fault and backend."""
     all_targets = targets()
     workloads = [
         (f"`{w.name}`", _first_line(w), ", ".join(f"`{judge}`" for judge in w.judged_by))
@@ -79,8 +81,14 @@ def list_markdown() -> str:
             _table(("workload", "does", "judged by"), workloads),
             _table(("nemesis", "does", *all_targets), nemeses),
             _table(("fault", *all_targets), faults),
+            _table(("fault, and where a probe proves it", *Backend), registry_table()),
         )
     )
+
+
+def proofs_markdown(proofs: Sequence[Proof]) -> str:
+    """Fault and backend: what the probes saw, and how long each fault took."""
+    return _table(("fault", *Backend), proofs_table(proofs))
 
 
 def list_text() -> str:

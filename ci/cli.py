@@ -176,6 +176,22 @@ def chaos_list(
     print(list_markdown() if markdown else list_text())
 
 
+@chaos_app.command("probe")
+def chaos_probe(
+    fault: Annotated[str | None, typer.Option(help="Only this one, such as DiskStall.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="On Apache Kafka too (slow).")] = False,
+    markdown: Annotated[bool, typer.Option(help="At the end, a table of fault × backend.")] = False,
+) -> None:
+    """Prove that each fault takes effect here and heals, and measure how long both take."""
+    from chaos.listing import proofs_markdown
+    from chaos.probes import run
+
+    proofs = run.perform(run.chosen(fault, every), lambda proof: print(run.line(proof), flush=True))
+    if markdown:
+        print(f"\n{proofs_markdown(proofs)}")
+    raise typer.Exit(run.exit_status(proofs))
+
+
 @app.command()
 def check(
     path: Annotated[

@@ -29,7 +29,8 @@ EARLIEST, LATEST = -2, -1  # ListOffsetsRequest.json, field Timestamp
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field IsolationLevel
 _READ_BYTES = 1 << 18
 _VERSION_MAX = {
-    ApiKey.FETCH: 12,  # v13 names topics by id only, and not every target has ids
+    ApiKey.PRODUCE: 12,  # v13 names topics by id only, and not every target has ids
+    ApiKey.FETCH: 12,  # v13, too
     ApiKey.LIST_OFFSETS: 7,
     ApiKey.METADATA: 12,
     ApiKey.CREATE_TOPICS: 7,

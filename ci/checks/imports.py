@@ -78,6 +78,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.interrupts": (),
     "chaos.progress": (),
     "chaos.listing": ("chaos",),
+    "chaos.probes": ("chaos", "reference_impl.wire"),
     "chaos.scenarios": ("chaos", "linearizability"),
     "chaos.runner": ("chaos", "linearizability"),
     "conformance": ("reference_impl.wire", "chaos", "linearizability"),

@@ -1,0 +1,81 @@
+"""What a probe asks of a Kafka or of a socket: is it refused, is it silent, is a record there?"""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import closing
+
+from chaos.clients.wire_link import LATEST, Connection, WireCluster, WireError, check
+from chaos.links import Address, joined
+from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
+
+TOPIC_TIMEOUT_S = 60.0
+RETRY_S = 0.05
+
+
+def is_refused(address: Address) -> bool:
+    """Is a dial refused, or ended at once?"""
+    try:
+        with socket.create_connection(address, timeout=1) as connection:
+            connection.settimeout(1)
+            return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def is_silent(address: Address, quiet_s: float) -> bool:
+    """Is a dial accepted, and a request then left without an answer or an end?"""
+    try:
+        with closing(Connection(address, quiet_s)) as connection:
+            connection.ask(ApiKey.API_VERSIONS)
+    except WireError as error:
+        return isinstance(error.__cause__, TimeoutError)
+    return False
+
+
+def make_topic(address: Address, topic: str) -> None:
+    """One partition, one replica, led by somebody; it may be there already."""
+    cluster = WireCluster(joined(address))
+    struct = request_definition(ApiKey.CREATE_TOPICS).struct
+    wanted = struct("CreatableTopic", name=topic, num_partitions=1, replication_factor=1)
+    deadline = time.monotonic() + TOPIC_TIMEOUT_S
+    try:
+        cluster.ask_any(ApiKey.CREATE_TOPICS, topics=[wanted], timeout_ms=10_000)
+        while True:
+            try:
+                cluster.leader(topic, 0)
+                return
+            except WireError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(RETRY_S)
+    finally:
+        cluster.close()
+
+
+def append(address: Address, topic: str, timeout_s: float) -> int:
+    """Send one record with acks=all; its offset. Raises WireError, without an answer too."""
+    now_ms = time.time_ns() // 1_000_000
+    batch = RecordBatch([Record(b"probe")], base_timestamp=now_ms).encode()
+    struct = request_definition(ApiKey.PRODUCE).struct
+    partition = struct("PartitionProduceData", index=0, records=batch)
+    data = struct("TopicProduceData", name=topic, partition_data=[partition])
+    with closing(Connection(address, timeout_s)) as connection:
+        answer = connection.ask(
+            ApiKey.PRODUCE, acks=-1, timeout_ms=int(timeout_s * 1000), topic_data=[data]
+        )
+    found = answer.responses[0].partition_responses[0]
+    check(found.error_code, f"Produce {topic}-0")
+    return int(found.base_offset)
+
+
+def log_end(address: Address, topic: str) -> int:
+    """The high watermark of partition 0."""
+    cluster = WireCluster(joined(address))
+    try:
+        return cluster.offset(cluster.leader(topic, 0), topic, 0, LATEST)
+    finally:
+        cluster.close()

@@ -1,0 +1,63 @@
+"""Probes of faults of disks, on nodes that have disks of their own."""
+
+from __future__ import annotations
+
+import threading
+
+from chaos.clients.wire_link import WireError
+from chaos.faults import DiskFull, DiskStall, PowerLoss
+from chaos.probes.asking import append, log_end, make_topic
+from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
+from chaos.targets import disk_faults
+
+TOPIC = "probe"
+
+
+def a_write_hangs(site: Site) -> str:
+    """A write to a frozen disk has no answer until the thaw, and then it has."""
+    answered = threading.Event()
+    make_topic(site.cluster.direct(1), TOPIC)
+
+    def write() -> None:
+        append(site.cluster.direct(1), TOPIC, PATIENCE_S)
+        answered.set()
+
+    with site.struck(DiskStall(1)):
+        threading.Thread(target=write, daemon=True).start()
+        if answered.wait(QUIET_S):
+            raise ProbeFailed("a write was answered although the disk is frozen")
+    site.expect(answered.is_set, "the write is answered after the thaw")
+    return "a write hung, and was answered after the thaw"
+
+
+def there_is_no_room(site: Site) -> str:
+    """Writes are refused until there is room; the node may give up, and is started again."""
+    address = site.cluster.direct(1)
+    make_topic(address, TOPIC)
+    refused: list[str] = []
+
+    def is_refused() -> bool:
+        try:
+            append(address, TOPIC, PATIENCE_S)
+        except WireError as error:
+            refused.append(str(error))
+        return bool(refused)
+
+    with site.struck(DiskFull(1)):
+        site.expect(is_refused, "a write is refused for want of room")
+    return f"a write was refused: {refused[0]}"
+
+
+def what_was_not_synced_is_gone(site: Site) -> str:
+    """Records that were acknowledged and not flushed are lost with the power."""
+    address = site.cluster.direct(1)
+    make_topic(address, TOPIC)
+    disk_faults.sync(site.cluster.members())
+    before = log_end(address, TOPIC)
+    acknowledged = append(address, TOPIC, PATIENCE_S) + 1
+    with site.struck(PowerLoss(1)):
+        pass
+    left = log_end(address, TOPIC)
+    if not before <= left < acknowledged:
+        raise ProbeFailed(f"the log ended at {before}, {acknowledged}, and after the loss {left}")
+    return f"the log ended at {acknowledged}, and after the loss of power at {left}"

@@ -1,0 +1,152 @@
+"""What a probe is: a proof that one fault takes effect on one backend, and that it heals.
+
+A probe is a function over a `Site`, a cluster that runs on some `Ground`. It strikes inside
+`site.struck(fault)`, which measures how long the fault takes to apply and to heal, looks for the
+effect as a client or a node would feel it (a write hangs, a dial is refused, an answer is late),
+and leaves by raising ProbeFailed if there is none. After the block the effect must be gone.
+
+    def cut_clients(site: Site) -> str:
+        with site.struck(CutClients(1, how="refuse")):
+            site.expect(lambda: is_refused(site.client(1)), "a client's dial is refused")
+        site.expect(lambda: site.answers(1), "a client is answered again")
+        return "a dial was refused"
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from chaos.faults import Fault, Heal
+from chaos.links import Address
+from chaos.protocols import Performed
+from chaos.targets import probe
+from chaos.targets.cluster import LocalCluster
+
+PATIENCE_S = 60.0
+"""How long an effect or a recovery may take on a busy machine."""
+QUIET_S = 0.4
+"""How long silence must last to be believed; what answers does so within milliseconds."""
+LOOK_EVERY_S = 0.01
+
+
+class ProbeFailed(Exception):
+    """A fault had no effect, or did not heal: one sentence."""
+
+
+class Backend(StrEnum):
+    """By which means faults are performed; the columns of the table."""
+
+    PROCESS = "process"
+    """Child processes, signals, toxiproxy: no root is needed."""
+    ROOT = "process, root"
+    """The same with file systems (loop devices) and network namespaces of their own."""
+    DOCKER = "docker"
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a probe stands on: how to start it, and why it cannot be had here."""
+
+    name: str
+    backend: Backend
+    start: Callable[[Path], LocalCluster]
+    why_not: Callable[[], str | None]
+    nightly: bool = False
+    """It takes long to start, so it is used only where asked for."""
+
+
+class Site:
+    """A ground that runs. Times are of the last fault that was struck."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.cluster = cluster
+        self.apply_ms = 0.0
+        self.heal_ms = 0.0
+        self.back_ms = 0.0
+        """From the heal until every node answers again."""
+
+    @contextmanager
+    def struck(self, fault: Fault) -> Iterator[Performed]:
+        """Strike, look for the effect in the block, heal, and wait until all nodes are back."""
+        began = time.perf_counter()
+        performed = self.cluster.perform(fault)
+        self.apply_ms = _since_ms(began)
+        try:
+            if not performed.nodes:
+                raise ProbeFailed(f"it struck nobody: {performed.note}")
+            yield performed
+        finally:
+            began = time.perf_counter()
+            self.cluster.perform(Heal())
+            self.heal_ms = _since_ms(began)
+        self.expect(self.cluster.alive, "every node answers after the heal")
+        self.back_ms = _since_ms(began)
+
+    def expect(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until it is true. Raises ProbeFailed."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > deadline:
+                raise ProbeFailed(f"not within {PATIENCE_S:.0f} s: {what}")
+            time.sleep(LOOK_EVERY_S)
+
+    def client(self, node: int = 1) -> Address:
+        """Where clients find a node: before the proxies."""
+        where = self.cluster.bootstrap.split(",")[node - 1]
+        host, _, port = where.rpartition(":")
+        return host, int(port)
+
+    def answers(self, node: int = 1, timeout_s: float = PATIENCE_S) -> bool:
+        """Does a node answer a client in this time?"""
+        return probe.answers(self.client(node), timeout_s)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One line of the registry: this fault, on this ground, shown by this function.
+
+    `run` returns what was seen, in a few words. `apply_ms_max` is what applying may cost on a quiet
+    machine, where a bound is promised.
+    """
+
+    fault: type[Fault]
+    ground: Ground
+    run: Callable[[Site], str]
+    apply_ms_max: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.fault.__name__}: {self.run.__name__} on {self.ground.name}"
+
+
+class Outcome(StrEnum):
+    PROVED = "proved"
+    FAILED = "failed"
+    NOT_HERE = "not here"
+    """The machine, or the user's rights, do not have what the ground needs."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of one probe."""
+
+    probe: Probe
+    outcome: Outcome
+    detail: str
+    apply_ms: float = 0.0
+    heal_ms: float = 0.0
+    back_ms: float = 0.0
+
+    @property
+    def is_slow(self) -> bool:
+        """Did applying take longer than is promised of a quiet machine?"""
+        return self.probe.apply_ms_max is not None and self.apply_ms > self.probe.apply_ms_max
+
+
+def _since_ms(began: float) -> float:
+    return (time.perf_counter() - began) * 1000

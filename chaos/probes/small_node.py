@@ -1,0 +1,74 @@
+"""A node that is nothing but its connections: what links do to nodes is proved on three of these.
+
+`python small_node.py HOST:PORT …` listens at each address and answers lines:
+
+    PING                      PONG
+    DIAL HOST PORT SECONDS    dials there, says PING, and tells: answered, refused or silent
+    SEND HOST PORT SECONDS N  the same with N bytes first, and how many milliseconds it took
+
+It runs by itself, without the project: as fast as Python starts, and in any network namespace.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+
+PING, PONG = b"PING", b"PONG"
+
+
+def dial(host: str, port: int, seconds: float, filling: bytes = b"") -> str:
+    """What becomes of a PING sent there."""
+    began = time.monotonic()
+    try:
+        with socket.create_connection((host, port), timeout=seconds) as connection:
+            connection.sendall(filling + b"\n" + PING + b"\n")
+            reader = connection.makefile("rb")
+            for line in reader:
+                if line.strip() == PONG:
+                    return f"answered {(time.monotonic() - began) * 1000:.0f}"
+            return "refused"
+    except TimeoutError:
+        return "silent"
+    except OSError:
+        return "refused"
+
+
+def answer(line: bytes) -> bytes:
+    """The answer to one line; what is no command is filling, and has none."""
+    words = line.decode("ascii", "replace").split()
+    if words[:1] == ["PING"]:
+        return PONG + b"\n"
+    if words[:1] in (["DIAL"], ["SEND"]):
+        filling = b"x" * int(words[4]) if words[0] == "SEND" else b""
+        return dial(words[1], int(words[2]), float(words[3]), filling).encode() + b"\n"
+    return b""
+
+
+def serve(connection: socket.socket) -> None:
+    with connection:
+        try:
+            for line in connection.makefile("rb"):
+                connection.sendall(answer(line))
+        except OSError:
+            return
+
+
+def listen(listener: socket.socket) -> None:
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+
+def main(addresses: list[str]) -> None:
+    for text in addresses:
+        host, _, port = text.rpartition(":")
+        listener = socket.create_server((host, int(port)))
+        threading.Thread(target=listen, args=(listener,), daemon=True).start()
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
