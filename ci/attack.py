@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from chaos.recorder import PARTS, recover
-from linearizability.check import check, confirm_with_porcupine, write_verdict
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
 from linearizability.importers.formats import chosen_format, imported
+from linearizability.judging import check, confirm_with_porcupine, write_verdict
 from linearizability.profiles import known_profile, under_profile
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 

@@ -1,1 +1,38 @@
-"""The judges: histories in, verdicts out. A leaf: imports nothing of the rest of the project."""
+"""The judges of histories. Imports nothing else of the project.
+
+import linearizability
+verdict = linearizability.check("runs/…")      # a run directory or a history file
+linearizability.to_pandas(verdict)             # its anomalies, one row each
+linearizability.checkers_to_pandas(verdict)    # what each checker counted
+
+These names are found when they are first asked for: a Spark executor that lacks what they import
+must still be able to say so (`engine/probe.py`).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linearizability.history import HistoryError
+    from linearizability.judging import check, check_frame, checkers_to_pandas, to_pandas
+    from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
+
+__all__ = [
+    "Anomaly", "CheckerVerdict", "HistoryError", "Validity", "Verdict", "check", "check_frame",
+    "checkers_to_pandas", "to_pandas",
+]  # fmt: skip
+
+_MODULES = {
+    "HistoryError": "history", "Anomaly": "verdict", "CheckerVerdict": "verdict",
+    "Validity": "verdict", "Verdict": "verdict",
+}  # fmt: skip
+"""Where a name is defined, if not in `judging`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_MODULES.get(name, 'judging')}")
+    return getattr(module, name)

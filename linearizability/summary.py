@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from linearizability import history
-from linearizability.check import chosen_engine
 from linearizability.engine import local
 from linearizability.history import F, Type
+from linearizability.judging import chosen_engine
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaos.runner import run
-from linearizability.check import check
+from linearizability.judging import check
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS
 

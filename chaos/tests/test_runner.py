@@ -25,7 +25,7 @@ from chaos.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.workloads import WORKLOADS
 from linearizability import history
-from linearizability.check import check
+from linearizability.judging import check
 from linearizability.verdict import Validity
 
 

@@ -157,15 +157,15 @@ def _import(source: str, target: str) -> Figures:
 
 
 def _by_local(file: str) -> Figures:
-    from linearizability.check import check
+    from linearizability.judging import check
 
     verdict, took = _timed(lambda: check(Path(file), engine="local"))
     return took | {"verdict": verdict.validity.value}
 
 
 def _by_spark(file: str) -> Figures:
-    from linearizability.check import check
     from linearizability.engine.session import spark_session, stop_spark
+    from linearizability.judging import check
 
     spark_session(SPARK_MASTER)  # its start is not what is measured
     verdict, took = _timed(lambda: check(Path(file), engine="spark", spark_master=SPARK_MASTER))
@@ -174,8 +174,8 @@ def _by_spark(file: str) -> Figures:
 
 
 def _warm(file: str) -> Figures:
-    from linearizability.check import check_frame
     from linearizability.importers import jepsen
+    from linearizability.judging import check_frame
 
     events = jepsen.read(Path(file))
     check_frame(events)

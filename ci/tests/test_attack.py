@@ -11,7 +11,7 @@ import pytest
 
 from ci.attack import judge
 from linearizability import history
-from linearizability.check import VERDICT_FILE
+from linearizability.judging import VERDICT_FILE
 from linearizability.verdict import Validity
 
 SENT = {"f": "send", "topic": "t", "partition": 0, "acks": -1, "idempotent": True, "value": 1}

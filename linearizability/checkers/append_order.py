@@ -16,7 +16,7 @@ class AppendOrder(Checker):
     offset was acknowledged twice; or a record was read before it was sent.
 
     Linearizability of the partition as an append-only log; the kernel is porcupy's fast checker,
-    and porcupine itself confirms and draws the failing window (`check.check_with_porcupine`).
+    and porcupine itself confirms and draws the failing window (`confirm.confirm_with_porcupine`).
     Jepsen allows this (its G0-realtime). Counted: appends whose place is known.
     """
 

@@ -11,10 +11,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from linearizability import history
-from linearizability.check import check
 from linearizability.checkers import CHECKERS
 from linearizability.engine import spark
 from linearizability.engine.session import SparkError, spark_session, stop_spark
+from linearizability.judging import check
 from linearizability.self_test.lookup import stripped
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS, broken

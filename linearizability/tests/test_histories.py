@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from linearizability.check import check
+from linearizability.judging import check
 from linearizability.verdict import Validity
 
 HISTORIES = Path(__file__).parent / "histories"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from linearizability.check import check
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.tests.rows import END, P, Row, S
 from linearizability.confirm import NAME as PORCUPINE
 from linearizability.history import HistoryError, frame, write
 from linearizability.importers.formats import imported
+from linearizability.judging import check
 from linearizability.profiles import JEPSEN, under_profile
 from linearizability.tests.test_histories import HISTORIES, INVALID
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge

@@ -8,12 +8,12 @@ from random import Random
 import polars as pl
 import pytest
 
-from linearizability.check import check_frame
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.base import describe
 from linearizability.checkers.lost_writes import LostWrites
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import IS_SEND, KEY, resolved
+from linearizability.judging import check_frame
 from linearizability.self_test import runner
 from linearizability.self_test.lookup import stripped, with_outcomes
 from linearizability.self_test.model import joined, valid_rows

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from linearizability import history
-from linearizability.check import check
 from linearizability.engine import progress
 from linearizability.engine.probe import complaint, lacking
 from linearizability.engine.session import SparkError, spark_session, stop_spark
+from linearizability.judging import check
 from linearizability.self_test.lookup import stripped
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.self_test.mutators import MUTATORS, broken

@@ -30,7 +30,7 @@ from chaos.runner import run
 from chaos.targets import parse_target
 from chaos.workloads import WORKLOADS
 from chaos.workloads.groups import ConsumerGroups
-from linearizability.check import check
+from linearizability.judging import check
 from linearizability.verdict import Validity
 
 NONCE = payload.nonce_of("test")

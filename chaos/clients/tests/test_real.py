@@ -33,7 +33,7 @@ from chaos.protocols import (
 )
 from chaos.runner import run
 from chaos.targets import parse_target
-from linearizability.check import check
+from linearizability.judging import check
 from linearizability.verdict import Validity
 
 NONCE = payload.nonce_of("test")

@@ -31,7 +31,7 @@ from chaos.protocols import (
 from chaos.run_directory import Scenario
 from chaos.runner import run
 from chaos.targets import parse_target
-from linearizability.check import check
+from linearizability.judging import check
 from linearizability.verdict import Validity
 
 NONCE = payload.nonce_of("test")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from linearizability import history
-from linearizability.check import check
+from linearizability.judging import check
 from linearizability.verdict import CheckerVerdict, Validity, merge
 
 Row = dict[str, Any]

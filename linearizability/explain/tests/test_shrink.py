@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from linearizability.check import check
 from linearizability.checkers.tests.rows import END, P, Row, S
 from linearizability.engine import local
 from linearizability.explain.drawing import LINES_MAX, in_words, logs, operations_of, timeline
 from linearizability.explain.page import explain
 from linearizability.explain.shrink import ddmin, is_same, shrink
 from linearizability.history import frame, write
+from linearizability.judging import check
 from linearizability.self_test.lookup import stripped
 from linearizability.self_test.model import valid_rows
 from linearizability.self_test.mutators import MUTATORS, broken

@@ -1,8 +1,6 @@
 """Judge a history: `check(path) -> Verdict`. The one entry for commands, tests and notebooks.
 
-from linearizability.check import check
-verdict = check(Path("runs/…"))              # engine="auto": Spark for runs where Java is found
-verdict.validity, verdict.exit_status, verdict.anomalies
+The package offers it as `linearizability.check`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,22 @@
-"""check(): engines, merging, bad input, results for people."""
+"""judging: engines, merging, bad input, results for people."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import linearizability
 from linearizability import history
-from linearizability.check import (
+from linearizability.checkers import CHECKERS
+from linearizability.checkers.lost_writes import LostWrites
+from linearizability.checkers.tests.rows import P, S
+from linearizability.history import HistoryError, frame
+from linearizability.judging import (
     check,
     check_frame,
     checkers_to_pandas,
@@ -18,10 +25,6 @@ from linearizability.check import (
     to_pandas,
     write_verdict,
 )
-from linearizability.checkers import CHECKERS
-from linearizability.checkers.lost_writes import LostWrites
-from linearizability.checkers.tests.rows import P, S
-from linearizability.history import HistoryError, frame
 from linearizability.verdict import Validity, Verdict
 
 GOOD = [S(1, 0), S(2, 1), P(1, 0), P(2, 1)]
@@ -89,7 +92,7 @@ def test_the_engine_is_chosen_by_what_is_judged(tmp_path: Path) -> None:
 def test_without_java_a_run_is_judged_locally(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linearizability.check.find_java", lambda: None)
+    monkeypatch.setattr("linearizability.judging.find_java", lambda: None)
     assert check(written(tmp_path, GOOD)).engine == "local (polars)"
 
 
@@ -130,6 +133,29 @@ def test_people_get_pandas_frames(tmp_path: Path) -> None:
     table = checkers_to_pandas(verdict).set_index("checker")
     assert table.loc["lost_writes", "validity"] == "invalid"
     assert len(to_pandas(check_frame(frame(GOOD)))) == 0
+
+
+def test_the_package_judges_and_gives_frames(tmp_path: Path) -> None:
+    verdict = linearizability.check(str(written(tmp_path, LOST) / "history.parquet"))
+    assert verdict.validity is linearizability.Validity.INVALID
+    found = linearizability.to_pandas(verdict)
+    assert dict(found.groupby(["checker", "kind"]).size()) == {("lost_writes", "lost-write"): 1}
+    counts = linearizability.checkers_to_pandas(verdict).set_index("checker")
+    assert counts["checked"]["lost_writes"] == 2
+    assert counts["anomaly_count"]["lost_writes"] == 1
+    with pytest.raises(linearizability.HistoryError, match="no such history"):
+        linearizability.check(tmp_path / "absent.parquet")
+    with pytest.raises(AttributeError, match="no attribute 'chekc'"):
+        linearizability.chekc  # noqa: B018
+
+
+def test_the_package_can_be_imported_where_nothing_is_installed() -> None:
+    code = (
+        "import sys; sys.modules['polars'] = sys.modules['pyarrow'] = None; "
+        "from linearizability.engine import probe; print(next(probe.lacking([]))[2])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "('polars', 'pyarrow')"
 
 
 @pytest.mark.needs("porcupine")
