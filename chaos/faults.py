@@ -2,7 +2,7 @@
 
 A node is named by its number (1, 2, …) or by a role that the target resolves when it performs the
 fault: "leader" (of the partition that the workload calls interesting), "follower", "controller",
-"random", "all".
+"random", "all", or another of ROLES.
 """
 
 from __future__ import annotations
@@ -14,10 +14,23 @@ from typing import ClassVar, Literal
 Node = int | str
 """A node number from 1, or one of ROLES."""
 
-ROLES = ("leader", "follower", "controller", "random", "all")
+ROLES = (
+    "leader", "follower", "controller", "group-coordinator", "transaction-coordinator",
+    "random", "next", "minority", "majority", "all",
+)  # fmt: skip
+"""next: each node in turn.  minority, majority: so many nodes, chosen by chance.  coordinators: of
+some group, or of some transactional id, that there is."""
 
 How = Literal["blackhole", "refuse"]
 """blackhole: bytes vanish, connections hang.  refuse: connections end and new ones are refused."""
+
+
+Where = Literal["clients", "nodes", "controllers"]
+"""Which of a node's links: those of its clients; those with other nodes, as brokers; or those with
+other nodes, as controllers."""
+
+Shape = Literal["halves", "bridge", "ring"]
+Election = Literal["preferred", "unclean"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,13 @@ class Pause(Fault):
 
 
 @dataclass(frozen=True)
+class Shutdown(Fault):
+    """SIGTERM: a node ends in good order, handing over what it leads. Heal starts it again."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
 class CutLink(Fault):
     """Cut connections opened by `source` towards `destination` (one directed link)."""
 
@@ -71,6 +91,87 @@ class CutClients(Fault):
 
     node: Node
     how: How = "blackhole"
+
+
+@dataclass(frozen=True)
+class CutControllers(Fault):
+    """Cut a node from the other controllers, and them from it; as a broker it is reached."""
+
+    node: Node
+    how: How = "blackhole"
+
+
+@dataclass(frozen=True)
+class Split(Fault):
+    """Divide the nodes from each other; clients reach them all.
+
+    halves: a minority with `node` in it, and the rest.  bridge: two halves that do not see each
+    other, and `node`, which sees both.  ring: each node opens connections only to those next to it,
+    by number, so that each dials a majority and no two the same.
+    """
+
+    shape: Shape
+    node: Node = "random"
+    how: How = "blackhole"
+
+
+@dataclass(frozen=True)
+class SlowLinks(Fault):
+    """Whatever passes a node's links is late by latency_ms ± jitter_ms, each way."""
+
+    node: Node
+    latency_ms: int
+    jitter_ms: int = 0
+    where: Where = "clients"
+
+
+@dataclass(frozen=True)
+class NarrowLinks(Fault):
+    """A node's links pass rate_kb_s kilobytes a second, each way."""
+
+    node: Node
+    rate_kb_s: int
+    where: Where = "clients"
+
+
+@dataclass(frozen=True)
+class ResetConnections(Fault):
+    """A node's connections are reset (TCP RST), those there are and new ones, after after_ms."""
+
+    node: Node
+    after_ms: int = 0
+    where: Where = "clients"
+
+
+@dataclass(frozen=True)
+class SlowClose(Fault):
+    """When one end of a connection closes it, the other learns of it delay_ms later."""
+
+    node: Node
+    delay_ms: int
+    where: Where = "clients"
+
+
+@dataclass(frozen=True)
+class LimitData(Fault):
+    """A connection ends after so many bytes one way: in the midst of a request or an answer."""
+
+    node: Node
+    size_bytes: int
+    where: Where = "clients"
+
+
+@dataclass(frozen=True)
+class StallConnections(Fault):
+    """A share of the connections, by chance, passes nothing and ends after timeout_ms.
+
+    What lost packets come to where all that can be touched is TCP; other connections go on.
+    """
+
+    node: Node
+    share: float = 0.5
+    timeout_ms: int = 3000
+    where: Where = "clients"
 
 
 @dataclass(frozen=True)
@@ -107,6 +208,30 @@ class PowerLoss(Fault):
 
 
 @dataclass(frozen=True)
+class Elect(Fault):
+    """Ask for elections (KIP-460) of the partition which the workload calls interesting.
+
+    preferred: the first of its replicas, which must be in sync: nothing acknowledged may be lost.
+    unclean: any replica that lives, if nobody leads: what only dead ones hold is lost.
+    """
+
+    kind: Election
+
+
+@dataclass(frozen=True)
+class MoveReplicas(Fault):
+    """Reassign the interesting partition (KIP-455): its first replica leaves, or all nodes are its
+    replicas again, in turn. A heal leaves it as it is."""
+
+
+@dataclass(frozen=True)
+class AdminStorm(Fault):
+    """Make so many topics that nobody uses, alter and extend them, and delete them again."""
+
+    topics: int = 5
+
+
+@dataclass(frozen=True)
 class Heal(Fault):
     """Undo every fault: links open, disks well, processes continued, dead ones started again."""
 
@@ -116,10 +241,22 @@ class Heal(Fault):
 FAULTS: dict[str, type[Fault]] = {
     fault.__name__: fault
     for fault in (
-        Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, DiskStall, DiskFull, PowerLoss,
+        Kill, Pause, Shutdown, CutLink, Isolate, CutClients, CutControllers, Split, DelayAnswers,
+        SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections,
+        Elect, MoveReplicas, AdminStorm, DiskStall, DiskFull, PowerLoss,
         Heal,
     )
 }  # fmt: skip
+
+TOXIC_FAULTS: frozenset[type[Fault]] = frozenset(
+    {SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections}
+)
+"""What makes links worse without cutting them."""
+
+LINK_FAULTS: frozenset[type[Fault]] = TOXIC_FAULTS | {
+    CutLink, Isolate, CutClients, CutControllers, Split, DelayAnswers,
+}  # fmt: skip
+"""They need a target that was started proxied."""
 
 DISK_FAULTS: frozenset[type[Fault]] = frozenset({DiskStall, DiskFull, PowerLoss})
 """They need nodes on disks of their own (chaos/disks.py)."""
