@@ -47,13 +47,22 @@ class Send(Operation):
     topic: str
     partition: int
     values: tuple[int, ...]
+    keys: tuple[str, ...] = ()
+    """One per value, where the history is to name them: in topics that may be compacted."""
+    tombstones: tuple[bool, ...] = ()
+    """Of records with keys: which have no value."""
+    filling: tuple[int, ...] = ()
+    """One per value, where records are to be dressed: with so many bytes behind the payload, and a
+    key and headers, which the history does not name but the payload's checksum covers."""
 
 
 @dataclass(frozen=True)
 class Assign(Operation):
-    """Take these partitions and read them from offset 0 (a new session)."""
+    """Take these partitions and read them from offset 0 (a new session), or from their log start
+    where records may have been removed."""
 
     partitions: tuple[tuple[str, int], ...]
+    from_log_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,9 @@ class GroupSettings:
     protocol: GroupProtocol
     assignor: str
     auto_commit: bool
+    instance_id: str | None = None
+    """Of a static member (KIP-345): who comes back under it within the session keeps its
+    partitions."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +194,9 @@ class ClientSettings:
     transactional_id: str | None = None
     """Set by the runner, and the same for every client of a process: the next fences the last."""
     group: GroupSettings | None = None
+    compression: str = "none"
+    rack: str | None = None
+    """Where a consumer stands: it then reads from a replica of the same rack (KIP-392)."""
 
 
 class Client(Protocol):

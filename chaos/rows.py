@@ -203,12 +203,20 @@ def _send(operation: Send, completion: Completion | None) -> tuple[int, Columns]
         "topic": operation.topic,
         "partition": operation.partition,
         "value": list(operation.values),
+        "key": list(operation.keys) or None,
+        "tombstone": _tombstones(operation),
         "offset": [record.offset for record in records],
         "detail": completion.detail if completion else None,
     }
     if completion is not None and any(record.t_complete_ns for record in records):
         columns["t_complete_ns"] = [record.t_complete_ns for record in records]
     return len(records), columns | _outcomes(records) | _extras(records)
+
+
+def _tombstones(operation: Send) -> list[bool] | None:
+    if not operation.keys:
+        return None
+    return list(operation.tombstones or [False] * len(operation.values))
 
 
 def _settled(operation: Send, completion: Completion | None) -> Sequence[Record]:

@@ -14,7 +14,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from chaos.clients import payload
 from chaos.clients.bounded import within
@@ -104,6 +112,7 @@ class ConfluentClient:
                 "message.timeout.ms": settings.delivery_timeout_ms,
                 "request.timeout.ms": 3_000,
                 "linger.ms": 0,
+                "compression.type": settings.compression,
                 "retry.backoff.ms": 50,
                 "retry.backoff.max.ms": 500,
                 "error_cb": self._on_error,
@@ -128,11 +137,11 @@ class ConfluentClient:
 
             return on_delivery
 
-        for value in send.values:
-            data = payload.encode(value, self._nonce)
+        for index, value in enumerate(send.values):
+            data, key, headers = payload.record_for(send, index, self._nonce)
             try:
                 producer.produce(
-                    send.topic, data, partition=send.partition, on_delivery=settle(value)
+                    send.topic, data, key, send.partition, settle(value), headers=list(headers)
                 )
             except (KafkaException, BufferError) as refused:
                 # Refused by the call itself: it never was in the client's queue.
@@ -245,15 +254,17 @@ class ConfluentClient:
 
     def _open_consumer(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = Consumer(
-                consumer_config(self._bootstrap, self._settings.isolation.value, self._nonce)
-            )
+            isolation, rack = self._settings.isolation.value, self._settings.rack
+            config = consumer_config(self._bootstrap, isolation, self._nonce, rack)
+            self._consumer = Consumer(config)
         return self._consumer
 
     def _assign(self, assign: Assign) -> Completion:
         self._unreported = None
+        start = OFFSET_BEGINNING if assign.from_log_start else 0
+        partitions = [TopicPartition(t, p, start) for t, p in assign.partitions]
         try:
-            self._open_consumer().assign([TopicPartition(t, p, 0) for t, p in assign.partitions])
+            self._open_consumer().assign(partitions)
         except KafkaException as raised:
             error: KafkaError = raised.args[0]
             return Completion(Outcome.FAIL, (), name_of(error), error.str(), error.fatal())

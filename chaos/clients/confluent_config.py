@@ -35,7 +35,9 @@ def common_config(bootstrap: str) -> dict[str, Any]:
     }
 
 
-def consumer_config(bootstrap: str, isolation: str, nonce: bytes) -> dict[str, Any]:
+def consumer_config(
+    bootstrap: str, isolation: str, nonce: bytes, rack: str | None = None
+) -> dict[str, Any]:
     """A reader that owns its positions: no group is joined, and none is reset behind its back."""
     return common_config(bootstrap) | {
         "group.id": f"touchstone-{nonce.hex()}",
@@ -44,12 +46,14 @@ def consumer_config(bootstrap: str, isolation: str, nonce: bytes) -> dict[str, A
         "isolation.level": isolation,
         "fetch.wait.max.ms": 100,
         "check.crcs": True,
+        **({"client.rack": rack} if rack else {}),
     }
 
 
 def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[str, Any]:
     """A member of a group whose crash is noticed after six seconds, the least that is allowed."""
     config = consumer_config(bootstrap, isolation, b"") | {
+        **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
         "group.protocol": group.protocol.value,
         "enable.auto.commit": group.auto_commit,

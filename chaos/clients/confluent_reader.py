@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any
+from typing import cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -20,13 +20,11 @@ from chaos.protocols import Completion, ReadAll, Record
 
 def record_of(message: Message, nonce: bytes) -> Record:
     """One delivered record."""
-    value, problem = payload.decode(message.value(), nonce)
-    extra: dict[str, Any] = {
-        "leader_epoch": message.leader_epoch(),
-        "timestamp_ms": message.timestamp()[1],
-    }
-    if problem is not None:
-        extra["detail"] = problem
+    headers = payload.plain_headers(cast("list[tuple[str, bytes | None]]", message.headers()))
+    carried = payload.Carried(message.value(), message.key(), headers)
+    value, extra = payload.value_of(carried, nonce)
+    extra["leader_epoch"] = message.leader_epoch()
+    extra["timestamp_ms"] = message.timestamp()[1]
     topic, partition = _partition_of(message)
     return Record(topic, partition, value, message.offset(), extra=extra)
 

@@ -1,17 +1,42 @@
-"""What a record carries: the value, the run it belongs to, and a checksum over both.
+"""What a record carries: the value, the run it belongs to, and a checksum over everything.
 
 A payload that was altered, cut, mixed up or left over from another run is told from ours, and a
-checker then speaks of a phantom instead of crashing or, worse, of a value that it mistook.
+checker then speaks of a phantom instead of crashing or, worse, of a value that it mistook. The
+checksum covers the key and the headers too: a record that lost one is not the one that was sent.
+
+    value        number, nonce of the run, checksum, filling (none, but in dressed records)
+    key          of workloads that name keys: text. Of dressed records: begins with FF, which no
+                 text does
+    headers      of dressed records; a tombstone, which has no value, has its own in a header
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 from zlib import crc32
 
-_FORM = struct.Struct(">q8sI")  # value, nonce of the run, CRC-32 of the bytes before
+from chaos.protocols import Send
+
+_FORM = struct.Struct(">q8sI")  # value, nonce of the run, checksum of all but itself
 _SIGNED = 16
+TOMBSTONE_HEADER = "touchstone"
+_DRESSED = b"\xff"
+_BLOCK = 4096
+"""Filling repeats itself after so many random bytes: codecs have something to find."""
+
+Header = tuple[str, bytes | None]
+Headers = Sequence[Header]
+
+
+class Carried(NamedTuple):
+    """A record as a client hands it over or is given it."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: Headers = ()
 
 
 def nonce_of(run_id: str) -> bytes:
@@ -19,21 +44,91 @@ def nonce_of(run_id: str) -> bytes:
     return hashlib.sha256(run_id.encode()).digest()[:8]
 
 
-def encode(value: int, nonce: bytes) -> bytes:
+def record_for(send: Send, index: int, nonce: bytes) -> Carried:
+    """The record of the value at this place of a send."""
+    value = send.values[index]
+    if send.filling:
+        filling, key, headers = _dress(value, send.filling[index])
+        return Carried(encode(value, nonce, filling, key, headers), key, headers)
+    if not send.keys:
+        return Carried(encode(value, nonce))
+    key = send.keys[index].encode()
+    signed = encode(value, nonce, key=key)
+    if send.tombstones and send.tombstones[index]:
+        return Carried(None, key, ((TOMBSTONE_HEADER, signed),))
+    return Carried(signed, key)
+
+
+def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]]:
+    """The number inside, and what else the history says of such a record: `key` and `tombstone`
+    where the workload named a key, `detail` where this is no record of ours."""
+    payload, key, headers = carried
+    extra: dict[str, Any] = {}
+    named = key is not None and not key.startswith(_DRESSED)
+    if named and payload is None:
+        found = [content for name, content in headers if name == TOMBSTONE_HEADER]
+        payload = found[0] if found else None
+        headers = [header for header in headers if header[0] != TOMBSTONE_HEADER]
+    if named:
+        assert key is not None
+        extra = {"key": key.decode(errors="replace"), "tombstone": carried.value is None}
+    value, problem = decode(payload, nonce, key, headers)
+    if problem is not None:
+        extra["detail"] = problem
+    return value, extra
+
+
+def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Header]:
+    """Headers as some clients give them, with names that may be bytes."""
+    return [
+        (name if isinstance(name, str) else name.decode(errors="replace"), content)
+        for name, content in headers or ()
+    ]
+
+
+def encode(
+    value: int,
+    nonce: bytes,
+    filling: bytes = b"",
+    key: bytes | None = None,
+    headers: Headers = (),
+) -> bytes:
     """The payload of one value."""
     signed = struct.pack(">q8s", value, nonce)
-    return signed + struct.pack(">I", crc32(signed))
+    return signed + struct.pack(">I", _checksum(signed, filling, key, headers)) + filling
 
 
-def decode(payload: bytes | None, nonce: bytes) -> tuple[int | None, str | None]:
+def decode(
+    payload: bytes | None, nonce: bytes, key: bytes | None = None, headers: Headers = ()
+) -> tuple[int | None, str | None]:
     """(value, None), or (None, why these bytes are not what this run has sent)."""
     if payload is None:
         return None, "the record has no value"
-    if len(payload) != _FORM.size:
-        return None, f"{len(payload)} bytes instead of {_FORM.size}: {payload[:64].hex()}"
-    value, found, checksum = _FORM.unpack(payload)
-    if crc32(payload[:_SIGNED]) != checksum:
-        return None, f"the checksum does not match: {payload.hex()}"
+    shown = payload[:64].hex()
+    if len(payload) < _FORM.size:
+        return None, f"{len(payload)} bytes instead of {_FORM.size}: {shown}"
+    value, found, checksum = _FORM.unpack_from(payload)
+    if _checksum(payload[:_SIGNED], payload[_FORM.size :], key, headers) != checksum:
+        return None, f"the checksum does not match: {len(payload)} bytes, {shown}"
     if found != nonce:
-        return None, f"sent by another run ({found.hex()}): {payload.hex()}"
+        return None, f"sent by another run ({found.hex()}): {shown}"
     return int(value), None
+
+
+def _checksum(signed: bytes, filling: bytes, key: bytes | None, headers: Headers) -> int:
+    checksum = crc32(filling, crc32(signed))
+    if key is not None:
+        checksum = crc32(key, checksum)
+    for name, content in headers:
+        # Lengths too, so that no byte can move from a name to its content.
+        told = f"{len(name)} {'null' if content is None else len(content)} {name}"
+        checksum = crc32(content or b"", crc32(told.encode(), checksum))
+    return checksum
+
+
+def _dress(value: int, size: int) -> tuple[bytes, bytes, list[Header]]:
+    """Filling, key and headers which follow from the value: of every length, empty and null too."""
+    block = hashlib.shake_128(struct.pack(">q", value)).digest(_BLOCK)
+    filling = (block * (size // _BLOCK + 1))[:size]
+    headers: list[Header] = [("full", block[:100]), ("empty", b""), ("null", None)]
+    return filling, _DRESSED + block[: value % 50], headers[: value % 4]

@@ -201,14 +201,14 @@ class RawClient:
                 "leader_epoch": batch.partition_leader_epoch,
                 "timestamp_ms": batch.timestamp_of(record),
             }
-            value, problem = None, None
+            value, told = None, dict[str, Any]()
             if batch.is_control:
                 extra["control"] = control_type(record).name.lower()
             else:
-                value, problem = payload.decode(record.value, self._nonce)
-            yield Record(
-                read.topic, read.partition, value, offset, extra=extra | whose | {"detail": problem}
-            )
+                headers = payload.plain_headers(record.headers)
+                carried = payload.Carried(record.value, record.key, headers)
+                value, told = payload.value_of(carried, self._nonce)
+            yield Record(read.topic, read.partition, value, offset, extra=extra | whose | told)
 
     def close(self) -> None:
         self._cluster.close()

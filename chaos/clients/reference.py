@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from itertools import count
 from typing import Any
 
 from chaos.clients import payload, whole_partitions
@@ -62,6 +63,7 @@ def producer_config(settings: ClientSettings) -> dict[str, Any]:
         "request.timeout.ms": min(REQUEST_TIMEOUT_MS, settings.delivery_timeout_ms),
         "max.block.ms": END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms,
         "linger.ms": 0,
+        "compression.type": settings.compression,
     }
     if settings.transactional:
         config["transactional.id"] = settings.transactional_id
@@ -119,15 +121,17 @@ class ReferenceClient:
     async def _send(self, send: Send) -> Completion:
         producer = self._open_producer()
 
-        async def one(value: int) -> tuple[Record, bool]:
-            data = payload.encode(value, self._nonce)
+        async def one(index: int, value: int) -> tuple[Record, bool]:
+            data, key, headers = payload.record_for(send, index, self._nonce)
             try:
-                sent = await producer.send(send.topic, data, partition=send.partition)
+                sent = await producer.send(
+                    send.topic, data, key=key, partition=send.partition, headers=headers
+                )
             except ClientError as error:
                 return self._failed(send, value, error), error.fatal
             return self._delivered(send, value, sent), False
 
-        settled = await asyncio.gather(*map(one, send.values))
+        settled = await asyncio.gather(*map(one, count(), send.values))
         records = [record for record, _ in settled]
         error = next((record.error for record in records if record.error), None)
         broken = any(is_fatal for _, is_fatal in settled)
@@ -183,8 +187,11 @@ class ReferenceClient:
         consumer = self._open_consumer()
         partitions = [TopicPartition(*each) for each in assign.partitions]
         await consumer.assign(partitions)
-        for partition in partitions:
-            await consumer.seek(partition, 0)
+        if assign.from_log_start:
+            await consumer.seek_to_beginning(partitions)
+        else:
+            for partition in partitions:
+                await consumer.seek(partition, 0)
         return Completion(Outcome.OK)
 
     async def _poll(self, poll: Poll) -> Completion:
@@ -195,13 +202,11 @@ class ReferenceClient:
         return Completion(Outcome.OK, [self._record(record) for record in found])
 
     def _record(self, record: ConsumerRecord) -> Record:
-        value, problem = payload.decode(record.value, self._nonce)
-        extra: dict[str, Any] = {
-            "leader_epoch": record.leader_epoch,
-            "timestamp_ms": record.timestamp_ms,
-        }
-        if problem is not None:
-            extra["detail"] = problem
+        headers = payload.plain_headers(record.headers)
+        carried = payload.Carried(record.value, record.key, headers)
+        value, extra = payload.value_of(carried, self._nonce)
+        extra["leader_epoch"] = record.leader_epoch
+        extra["timestamp_ms"] = record.timestamp_ms
         return Record(record.topic, record.partition, value, record.offset, extra=extra)
 
     def _read_all(self, operation: ReadAll) -> Completion:

@@ -2,6 +2,8 @@
 
 from chaos.protocols import Workload
 from chaos.workloads.appends import Appends
+from chaos.workloads.appends_mixed import AppendsMixed
+from chaos.workloads.appends_weaker import AppendsAcks0, AppendsAcks1, AppendsNotIdempotent
 from chaos.workloads.fan_out import FanOut
 from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups
 from chaos.workloads.transactions import Transactions
@@ -17,5 +19,9 @@ WORKLOADS: dict[str, Workload] = {
         ConsumerGroups(),
         Transform(),
         FanOut(),
+        AppendsMixed(),
+        AppendsAcks1(),
+        AppendsAcks0(),
+        AppendsNotIdempotent(),
     )
 }

@@ -1,0 +1,40 @@
+"""Appends of all kinds of records: keys, headers, every codec, sizes up to a megabyte."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import islice
+from random import Random
+
+from chaos.protocols import ClientSettings, Completion, Operation, Send
+from chaos.workloads.appends import Appends
+from chaos.workloads.values import values_of
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""CompressionType.java; each producer has one, so that a partition's log holds all of them."""
+FILLING_MAX = 980_000
+"""With the rest of its batch just below a megabyte, the most that librdkafka sends at first."""
+LARGE_SHARE = 0.01
+USUAL_MAX = 2_000
+
+
+class AppendsMixed(Appends):
+    """Appends with keys, headers, all codecs, and records of up to a megabyte."""
+
+    name = topic = "appends-mixed"
+    records_per_send_max = 4
+
+    def settings(self, process: int) -> ClientSettings:
+        return ClientSettings(compression=CODECS[process % len(CODECS)])
+
+    def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """One send in a hundred is a single record of any size; the others are small."""
+        values = values_of(process)
+        while True:
+            if rng.random() < LARGE_SHARE:
+                sizes: tuple[int, ...] = (rng.randrange(FILLING_MAX),)
+            else:
+                count = rng.randint(1, self.records_per_send_max)
+                sizes = tuple(rng.randrange(USUAL_MAX) for _ in range(count))
+            batch = tuple(islice(values, len(sizes)))
+            yield Send(self.topic, rng.randrange(self.partitions), batch, filling=sizes)
