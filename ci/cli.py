@@ -265,15 +265,36 @@ def demo(
 
 @app.command()
 def nightly(
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
+    ] = None,
     minutes: Annotated[float, typer.Option(help="Stop starting new scenarios after this.")] = 45,
-    targets: Annotated[str, typer.Option(help="Comma-separated.")] = "apache:4.3.1,reference",
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Chooses the seeds of the scenarios.")] = 1,
     runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+    seconds: Annotated[
+        float | None, typer.Option(help="Length of every attack, else by target.")
+    ] = None,
+    keep_gib: Annotated[
+        float, typer.Option(help="Delete runs of nights beyond this, the oldest green ones first.")
+    ] = 20,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would run, and run nothing.")] = (
+        False
+    ),
 ) -> None:
-    """Every nemesis × workload that each target can take, judged by Spark; one summary."""
-    from ci.nightly import run_nightly
+    """Canaries, regressions and the matrix of scenarios, judged by Spark; summary and trend."""
+    from ci.nightly import plan_text, run_nightly, targets_of
 
-    raise typer.Exit(run_nightly(minutes, targets.split(","), seed, runs))
+    named = targets_of([*(targets or ()), *(more or ())])
+    if minutes <= 0 or keep_gib <= 0 or (seconds is not None and seconds <= 0):
+        raise UsageError("nightly: --minutes, --seconds and --keep-gib must be above zero")
+    if plan:
+        print(plan_text(minutes, named, seed, seconds))
+        return
+    raise typer.Exit(run_nightly(minutes, named, seed, runs, keep_gib, seconds))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from chaos.nemeses.calm import NoFaults
 from chaos.nemeses.disk import FillDisk, PowerLossAll, PowerLossOne, StallDisk
 from chaos.nemeses.kill import KillLeader, KillNode
+from chaos.nemeses.last_replica import LastReplicaStanding
 from chaos.nemeses.partition import (
     CutClientLinks,
     IsolateLeader,
@@ -27,5 +28,6 @@ NEMESES: dict[str, Nemesis] = {
         FillDisk(),
         PowerLossOne(),
         PowerLossAll(),
+        LastReplicaStanding(),
     )
 }

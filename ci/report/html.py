@@ -14,6 +14,11 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def render_html(data: ReportData) -> str:
     """The whole page. Every value is escaped but figures, which escape their own texts."""
+    return render("report.html.j2", data=data, Tone=Tone, script=_inline("script.js"))
+
+
+def render(template: str, **values: object) -> str:
+    """One of our templates with the style of all pages."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -22,13 +27,7 @@ def render_html(data: ReportData) -> str:
         lstrip_blocks=True,
     )
     environment.filters["thousands"] = lambda number: f"{number:,}"
-    template = environment.get_template("report.html.j2")
-    return template.render(
-        data=data,
-        Tone=Tone,
-        style=_inline("style.css"),
-        script=_inline("script.js"),
-    )
+    return environment.get_template(template).render(style=_inline("style.css"), **values)
 
 
 def _inline(name: str) -> Markup:

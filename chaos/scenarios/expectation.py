@@ -1,0 +1,49 @@
+"""One scenario, and how it must end."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chaos.run_directory import Scenario
+from linearizability.verdict import Validity
+
+
+class Part(StrEnum):
+    """Why a scenario is run."""
+
+    REGRESSION = "regression"
+    CANARY = "canary"
+    EXPLORATION = "exploration"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A scenario with its expected verdict. why: what a reader learns from it, in a sentence."""
+
+    scenario: Scenario
+    verdict: Validity
+    part: Part
+    why: str
+
+    @property
+    def command(self) -> str:
+        """What a person types to have this run, seed and all."""
+        return self.scenario.command()
+
+    @property
+    def name(self) -> str:
+        """The scenario without seed and length: a row of the trend."""
+        words = shlex.split(self.command)[3:]
+        named = dict(zip(words[::2], words[1::2], strict=True))
+        place = f"{named['--target']} × {named['--nodes']}"
+        settings = [
+            f"{option.removeprefix('--')} {value}"
+            for option, value in zip(words[::2], words[1::2], strict=True)
+            if option in ("--bug", "--config", "--client")
+        ]
+        return ", ".join([place, named["--workload"], named["--nemesis"], *settings])
+
+    def __str__(self) -> str:
+        return f"{self.name}, seed {self.scenario.seed}, {self.scenario.seconds:g} s"

@@ -1,0 +1,85 @@
+"""Target × workload × nemesis × settings, round after round, as a seed chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from random import Random
+
+from chaos.faults import PowerLoss
+from chaos.nemeses import NEMESES
+from chaos.run_directory import Scenario
+from chaos.scenarios.expectation import Expectation, Part
+from chaos.scenarios.fitting import nodes_of, seconds_of, why_not
+from chaos.scenarios.regression import FLUSH_EACH
+from chaos.workloads import WORKLOADS
+from linearizability.verdict import Validity
+
+WHY = "guarantees hold whatever this nemesis does"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One way to run the same thing: configuration of the brokers, and whose clients."""
+
+    config: Mapping[str, str] = field(default_factory=dict)
+    client: str = "confluent"
+
+
+SETTINGS: tuple[Settings, ...] = (
+    Settings(),
+    Settings({"log.segment.bytes": "1048576"}),  # segments roll during the run
+    Settings({"compression.type": "lz4"}),  # the broker writes batches anew
+    Settings(client="reference"),  # tells a broker that errs from a client which does
+)
+PLAIN_SHARE = 0.5
+"""How often nothing is set: what most people run."""
+
+BREAK_PROMISES = frozenset({"last-replica-standing"})
+"""Nemeses that take what nobody promised to keep. They stand in the regression list and in the
+guarantee tables, where it is said which verdict they must lead to."""
+
+
+def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
+    """Round after round; in each, every pair that fits once, the targets taking turns.
+
+    Ends at once where nothing fits.
+    """
+    rng = Random(f"{seed}:exploration")
+    while True:
+        rounds = [_round(target, rng) for target in targets]
+        if not any(rounds):
+            return
+        for abreast in zip_longest(*rounds):
+            yield from (one for one in abreast if one is not None)
+
+
+def _round(target: str, rng: Random) -> list[Expectation]:
+    pairs = [(w, n) for w in WORKLOADS for n in NEMESES if n not in BREAK_PROMISES]
+    rng.shuffle(pairs)
+    chosen = [_scenario(target, workload, nemesis, rng) for workload, nemesis in pairs]
+    return [
+        Expectation(scenario, Validity.VALID, Part.EXPLORATION, WHY)
+        for scenario in chosen
+        if scenario is not None
+    ]
+
+
+def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario | None:
+    """One pair with settings and a seed of its own; plain where the settings do not fit it."""
+    seed = rng.randrange(1 << 30)
+    chosen = SETTINGS[0] if rng.random() < PLAIN_SHARE else rng.choice(SETTINGS)
+    for settings in (chosen, SETTINGS[0]):
+        scenario = Scenario(
+            target, workload, nemesis, nodes_of(target), seconds_of(target), seed,
+            {**settings.config, **promised_config(nemesis)}, client=settings.client,
+        )  # fmt: skip
+        if why_not(scenario) is None:
+            return scenario
+    return None
+
+
+def promised_config(nemesis: str) -> Mapping[str, str]:
+    """A loss of power may take what was not flushed; what was flushed, it may not."""
+    return FLUSH_EACH if PowerLoss in NEMESES[nemesis].faults else {}

@@ -1,0 +1,57 @@
+"""Which scenario can be run here: nodes, lengths, and why one cannot be."""
+
+from __future__ import annotations
+
+from chaos.clients.factories import check_groups
+from chaos.disks import why_none
+from chaos.faults import DISK_FAULTS, Kill, PowerLoss
+from chaos.listing import check_able
+from chaos.nemeses import NEMESES
+from chaos.protocols import TargetError
+from chaos.run_directory import Scenario
+from chaos.targets import parse_target
+from chaos.workloads import WORKLOADS
+
+SECONDS = {"apache": 25.0}
+SECONDS_ELSEWHERE = 15.0
+"""Several rounds of every nemesis; a node of Apache Kafka alone takes seconds to come back."""
+
+IN_MEMORY = ("kfake",)
+"""A killed process of these has lost everything, which is known and says nothing new."""
+WITHOUT_TRANSACTIONS = ("kfake",)
+
+
+def family_of(target: str) -> str:
+    """ "apache" of "apache:4.3.1"."""
+    return target.partition(":")[0]
+
+
+def nodes_of(target: str) -> int:
+    """Three nodes where the target can run them."""
+    return 3 if family_of(target) == "apache" else 1
+
+
+def seconds_of(target: str) -> float:
+    """How long the attack lasts, unless somebody says otherwise."""
+    return SECONDS.get(family_of(target), SECONDS_ELSEWHERE)
+
+
+def why_not(scenario: Scenario) -> str | None:
+    """Why a scenario cannot be run on this machine, or None."""
+    family = family_of(scenario.target)
+    workload, nemesis = WORKLOADS.get(scenario.workload), NEMESES.get(scenario.nemesis)
+    if workload is None or nemesis is None:
+        return f"there is no workload {scenario.workload} or no nemesis {scenario.nemesis}"
+    try:
+        check_able(parse_target(scenario.target, scenario.bug), nemesis, scenario.nodes)
+        check_groups(scenario.client, workload)
+    except TargetError as error:
+        return str(error)
+    if nemesis.faults & DISK_FAULTS and (reason := why_none()):
+        return reason
+    if family in IN_MEMORY and nemesis.faults & {Kill, PowerLoss}:
+        return f"{family} keeps everything in memory: a killed node comes back empty"
+    settings = map(workload.settings, range(workload.processes))
+    if family in WITHOUT_TRANSACTIONS and any(one.transactional for one in settings):
+        return f"{family} serves no transactions"
+    return None

@@ -1,0 +1,78 @@
+"""What has been found once, and must be found again: the same scenarios and seeds every night.
+
+A scenario that loses what nobody promised to keep is expected to be invalid: were it to end valid,
+the harness would have lost the means to see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from chaos.run_directory import Scenario
+from chaos.scenarios.expectation import Expectation, Part
+from chaos.scenarios.fitting import nodes_of, seconds_of
+from linearizability.verdict import Validity
+
+FLUSH_EACH = {"log.flush.interval.messages": "1"}
+TWO_COPIES_ONE_IN_SYNC = {"default.replication.factor": "2", "min.insync.replicas": "1"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A row: the families of targets that it holds for, and what it was."""
+
+    families: tuple[str, ...]
+    workload: str
+    nemesis: str
+    seed: int
+    verdict: Validity
+    why: str
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+BOTH = ("apache", "reference")
+REGRESSION: tuple[Found, ...] = (
+    Found(
+        BOTH, "appends", "power-loss-all", 1, Validity.INVALID,
+        "with default flushing a power loss of all nodes takes acknowledged records (DUR-4)",
+    ),
+    Found(
+        BOTH, "appends", "power-loss-all", 1, Validity.VALID,
+        "what was flushed before it was acknowledged survives a power loss of all nodes",
+        FLUSH_EACH,
+    ),
+    Found(
+        ("apache",), "appends", "last-replica-standing", 1, Validity.INVALID,
+        "acknowledged by the last replica alone, and gone with its power (DUR-2)",
+        TWO_COPIES_ONE_IN_SYNC,
+    ),
+    Found(
+        ("apache",), "appends", "partition-leader", 1, Validity.VALID,
+        "a leader cut off acknowledges nothing that its successor lacks",
+    ),
+    Found(
+        BOTH, "appends", "kill", 1, Validity.VALID,
+        "a batch that is sent again after a kill is appended once (KIP-98)",
+    ),
+    Found(
+        BOTH, "transactions", "kill", 1, Validity.VALID,
+        "transactions are all or nothing through kills of their coordinator",
+    ),
+)  # fmt: skip
+
+
+def regressions(target: str) -> list[Expectation]:
+    """The list for one target, whether or not this machine can perform it (fitting.why_not)."""
+    family = target.partition(":")[0]
+    return [
+        Expectation(
+            Scenario(
+                target, row.workload, row.nemesis, nodes_of(target), seconds_of(target), row.seed,
+                dict(row.config),
+            ),
+            row.verdict, Part.REGRESSION, row.why,
+        )
+        for row in REGRESSION
+        if family in row.families
+    ]  # fmt: skip

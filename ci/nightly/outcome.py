@@ -1,0 +1,85 @@
+"""How a scenario ended, compared with how it must end; and what a whole night comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from chaos.scenarios.expectation import Expectation
+from linearizability.verdict import Validity
+
+
+class Ending(StrEnum):
+    """One word for the summary."""
+
+    AS_EXPECTED = "as expected"
+    RED = "not as expected"
+    FLAKY = "flaky"
+    """The same scenario with the same seed ended in different verdicts."""
+    NOT_JUDGED = "not judged"
+    """Unknown, or it could not be run: never green, and no accusation either."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A scenario of one night. verdicts: of each time it was run; none where it could not be."""
+
+    name: str
+    command: str
+    target: str
+    part: str
+    why: str
+    expected: str
+    verdicts: tuple[str, ...]
+    reason: str
+    run: str
+    attack_seconds: float
+    seconds: float
+    """All of it, from the start of the cluster to the drawn report; of the last time it was run."""
+
+    @classmethod
+    def of(
+        cls, expectation: Expectation, verdicts: Sequence[Validity], reason: str, run: str,
+        seconds: float,
+    ) -> Outcome:  # fmt: skip
+        return cls(
+            expectation.name, expectation.command, expectation.scenario.target,
+            expectation.part.value, expectation.why, expectation.verdict.value,
+            tuple(verdict.value for verdict in verdicts), reason, run,
+            expectation.scenario.seconds, round(seconds, 1),
+        )  # fmt: skip
+
+    @property
+    def ending(self) -> Ending:
+        if len(set(self.verdicts)) > 1:
+            return Ending.FLAKY
+        if self.verdicts[-1:] == (self.expected,):
+            return Ending.AS_EXPECTED
+        if self.verdicts and self.verdicts[-1] != Validity.UNKNOWN.value:
+            return Ending.RED
+        return Ending.NOT_JUDGED
+
+    @property
+    def said(self) -> str:
+        """The verdict, or why there is none."""
+        verdict = ", then ".join(self.verdicts) or "not run"
+        return f"{verdict} ({self.reason})" if self.reason else verdict
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"ending": self.ending.value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
+        """The inverse of as_dict; raises KeyError or TypeError on what it did not write."""
+        values = {field.name: data[field.name] for field in fields(cls)}
+        return cls(**values | {"verdicts": tuple(values["verdicts"])})
+
+
+def exit_status(outcomes: Sequence[Outcome], robustness: Iterable[bool]) -> int:
+    """1 if anything is red or flaky, 3 if something (or nothing at all) was not judged, else 0."""
+    endings = {outcome.ending for outcome in outcomes}
+    if endings & {Ending.RED, Ending.FLAKY} or not all(robustness):
+        return 1
+    return 3 if Ending.NOT_JUDGED in endings or not outcomes else 0

@@ -1,0 +1,103 @@
+"""Which scenarios a night runs, in which order, and what each is expected to cost.
+
+First what must be seen every night: canaries and the regression list. Then the exploration, until
+the time is up. A scenario that this machine cannot run is left out, aloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, zip_longest
+from random import Random
+
+from chaos.run_directory import Scenario
+from chaos.scenarios.expectation import Expectation, Part
+from chaos.scenarios.exploration import exploration, promised_config
+from chaos.scenarios.fitting import family_of, nodes_of, seconds_of, why_not
+from chaos.scenarios.regression import regressions
+from chaos.targets import parse_target
+from ci.errors import UsageError
+from linearizability.verdict import Validity
+from reference_impl.bugs import BUGS
+
+FIXED_COST_S = {"apache": 40.0}
+FIXED_COST_ELSEWHERE_S = 14.0
+"""Beside the attack itself: start, recovery, final reads, judges, report; as measured."""
+PLANNED_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """seconds: the length of every attack, where it is given."""
+
+    targets: tuple[str, ...]
+    seed: int
+    seconds: float | None = None
+
+    def always(self) -> list[Expectation]:
+        """Canaries and regressions that can be run here, the targets taking turns."""
+        return [one for one in self._candidates() if why_not(one.scenario) is None]
+
+    def left_out(self) -> list[tuple[Expectation, str]]:
+        """Those that cannot, each with the reason."""
+        reasons = ((one, why_not(one.scenario)) for one in self._candidates())
+        return [(one, reason) for one, reason in reasons if reason is not None]
+
+    def scenarios(self) -> Iterator[Expectation]:
+        """Everything, in order; UsageError if there is nothing to run at all."""
+        everything = chain(self.always(), map(self._timed, exploration(self.targets, self.seed)))
+        first = next(everything, None)
+        if first is None:
+            raise UsageError(f"nightly: no scenario fits {', '.join(self.targets)}")
+        yield first
+        yield from everything
+
+    def within(self, seconds: float) -> list[Expectation]:
+        """What is expected to be begun in so many seconds."""
+        chosen, spent = [], 0.0
+        for one in islice(self.scenarios(), PLANNED_MAX):
+            if spent >= seconds:
+                break
+            chosen.append(one)
+            spent += cost_s(one)
+        return chosen
+
+    def _candidates(self) -> Iterator[Expectation]:
+        lists = [regressions(target) for target in self.targets]
+        if "reference" in self.targets:
+            lists.append(canaries(self.seed))
+        for abreast in zip_longest(*lists):
+            yield from (self._timed(one) for one in abreast if one is not None)
+
+    def _timed(self, one: Expectation) -> Expectation:
+        if self.seconds is None:
+            return one
+        return replace(one, scenario=replace(one.scenario, seconds=self.seconds))
+
+
+def canaries(seed: int) -> list[Expectation]:
+    """Every planted bug, where it must be caught; a night in which one is missed is red."""
+    rng = Random(f"{seed}:canaries")
+    return [
+        Expectation(
+            Scenario(
+                "reference", bug.workload, bug.nemesis, nodes_of("reference"),
+                seconds_of("reference"), rng.randrange(1 << 30), promised_config(bug.nemesis), name,
+            ),
+            Validity.INVALID, Part.CANARY, "a planted bug is caught",
+        )
+        for name, bug in BUGS.items()
+    ]  # fmt: skip
+
+
+def cost_s(one: Expectation) -> float:
+    """How long a scenario is expected to take in all."""
+    fixed = FIXED_COST_S.get(family_of(one.scenario.target), FIXED_COST_ELSEWHERE_S)
+    return one.scenario.seconds + fixed
+
+
+def check_targets(targets: Sequence[str]) -> None:
+    """Raises TargetError for a name that nobody knows, before anything is run."""
+    for target in targets:
+        parse_target(target)

@@ -1,0 +1,151 @@
+"""What stays of a night: nightly.json, the histories by date and target, and no more than asked.
+
+RUNS/<run>/                                       run directories, as chaos run makes them
+RUNS/nightly/nights/<utc>/nightly.json            what was run, and how it ended
+RUNS/nightly/histories/date=…/target=…/<run>.parquet   the same histories, hard links, partitioned
+RUNS/nightly/trend.html                           every scenario over the nights
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos.run_directory import utc_now
+from ci.errors import UsageError
+from ci.nightly.outcome import Ending, Outcome
+from linearizability.history import history_file
+
+FILE = "nightly.json"
+GIB = 1 << 30
+
+
+@dataclass
+class Night:
+    """One night, written after each scenario: a night that is cut off has told what it did."""
+
+    file: Path
+    settings: Mapping[str, Any]
+    started: str = field(default_factory=utc_now)
+    ended: str | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    robustness: dict[str, bool] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    exit_status: int | None = None
+
+    def write(self) -> None:
+        facts = {
+            "version": 1,
+            "started": self.started,
+            "ended": self.ended,
+            **self.settings,
+            "exit_status": self.exit_status,
+            "robustness": self.robustness,
+            "left_out": self.left_out,
+            "outcomes": [outcome.as_dict() for outcome in self.outcomes],
+        }
+        unfinished = self.file.with_suffix(".unfinished")
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(json.dumps(facts, indent=2) + "\n")
+        unfinished.replace(self.file)
+
+    @classmethod
+    def read(cls, file: Path) -> Night:
+        """Raises UsageError, naming the file, if it is none that `write` wrote."""
+        try:
+            facts = json.loads(file.read_text())
+            return cls(
+                file,
+                {key: facts[key] for key in ("commit", "seed", "minutes", "targets")},
+                facts["started"], facts["ended"],
+                [Outcome.from_dict(outcome) for outcome in facts["outcomes"]],
+                dict(facts["robustness"]), dict(facts["left_out"]), facts["exit_status"],
+            )  # fmt: skip
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{file} is no record of a night ({type(error).__name__}: {error}); delete it, or"
+                " name another directory with --runs"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Store:
+    """Everything of all nights below one directory of runs."""
+
+    runs: Path
+
+    @property
+    def home(self) -> Path:
+        return self.runs / "nightly"
+
+    def night_file(self, started: str) -> Path:
+        return self.home / "nights" / re.sub(r"[:+]", "", started) / FILE
+
+    def nights(self) -> list[Night]:
+        """All nights on record, the oldest first."""
+        return [Night.read(file) for file in sorted(self.home.glob(f"nights/*/{FILE}"))]
+
+    def keep_history(self, run: Path, target: str, started: str) -> Path | None:
+        """The history of a run once more, where Spark finds it by date and target."""
+        source = history_file(run)
+        if not source.is_file():
+            return None
+        partition = f"date={started[:10]}/target={_plain(target)}"
+        kept = self.home / "histories" / partition / f"{run.name}.parquet"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.unlink(missing_ok=True)
+        try:
+            os.link(source, kept)  # costs nothing
+        except OSError:
+            shutil.copy2(source, kept)  # a file system without hard links
+        return kept
+
+    def prune(self, keep_gib: float) -> list[str]:
+        """Delete runs of nights until the rest fits, the oldest green ones first; their names.
+
+        What nights did not make is not counted and never touched.
+        """
+        kept = [run for run in self._by_worth() if (self.runs / run).is_dir()]
+        sizes = {run: self._size(run) for run in kept}
+        total, gone = sum(sizes.values()), []
+        for run in kept:
+            if total <= keep_gib * GIB:
+                break
+            shutil.rmtree(self.runs / run)
+            for history in self.home.glob(f"histories/*/*/{run}.parquet"):
+                history.unlink()
+            total -= sizes[run]
+            gone.append(run)
+        return gone
+
+    def _by_worth(self) -> Iterator[str]:
+        """Runs in the order in which they may go."""
+        outcomes = [outcome for night in self.nights() for outcome in night.outcomes if outcome.run]
+        for green in (True, False):
+            for outcome in outcomes:
+                if (outcome.ending is Ending.AS_EXPECTED) is green:
+                    yield outcome.run
+
+    def _size(self, run: str) -> int:
+        files = (self.runs / run).rglob("*")
+        return sum(file.lstat().st_size for file in files if file.is_file())
+
+
+def _plain(target: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", target)
+
+
+def flaky_commands(nights: Sequence[Night]) -> set[str]:
+    """Commands, seed and all, whose verdicts differ although the project's commit is the same."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for night in nights:
+        for outcome in night.outcomes:
+            key = (str(night.settings.get("commit")), outcome.command)
+            seen.setdefault(key, set()).update(outcome.verdicts)
+    return {command for (_, command), verdicts in seen.items() if len(verdicts) > 1}

@@ -1,0 +1,82 @@
+"""A night with attacks that are played: what is run again, recorded and said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+from pathlib import Path
+
+import pytest
+
+from chaos.protocols import TargetError
+from ci.attack import Judged
+from ci.nightly import night as module
+from ci.nightly.night import Nightly
+from ci.nightly.plan import Plan
+from linearizability import history
+from linearizability.verdict import Validity, Verdict
+
+VALID, INVALID = Validity.VALID, Validity.INVALID
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Nightly]:
+    """A night of one minute, whose attacks end as told, 20 s after each other."""
+
+    def make(*verdicts: Validity | None) -> Nightly:
+        clock = _clock()
+        monkeypatch.setattr("ci.nightly.night.time.monotonic", lambda: next(clock))
+        endings = chain(verdicts, repeat(VALID))
+        monkeypatch.setattr(module, "attack", lambda **_: _judged(tmp_path, next(endings)))
+        nightly = Nightly(1, Plan(("kfake",), seed=1), tmp_path / "runs", 1)
+        return nightly
+
+    return make
+
+
+def _clock() -> Iterator[float]:
+    """Every look at the clock costs ten seconds."""
+    return (10.0 * tick for tick in range(1_000))
+
+
+def _judged(directory: Path, verdict: Validity | None) -> Judged:
+    if verdict is None:
+        raise TargetError("there is no Java here")
+    path = directory / "runs" / "a-run"
+    path.mkdir(parents=True, exist_ok=True)
+    history.write(path / "history.parquet", history.frame([]))
+    return Judged(path, Verdict(verdict, "local", {}), {"interrupted": False})
+
+
+def test_a_night_ends_when_its_time_is_up_and_is_on_record(
+    play: Callable[..., Nightly], capsys: pytest.CaptureFixture[str]
+) -> None:
+    nightly = play()
+    assert nightly.perform() == 0
+    (recorded,) = nightly.store.nights()
+    assert recorded.exit_status == 0
+    assert len(recorded.outcomes) == 2
+    assert "2 scenarios: 2 as expected" in capsys.readouterr().out
+    assert (nightly.store.home / "trend.html").is_file()
+
+
+def test_what_ends_as_it_must_not_is_run_again(play: Callable[..., Nightly]) -> None:
+    nightly = play(INVALID, INVALID)
+    assert nightly.perform() == 1
+    assert nightly.night.outcomes[0].verdicts == ("invalid", "invalid")
+
+
+def test_another_verdict_with_the_same_seed_is_flaky(
+    play: Callable[..., Nightly], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert play(INVALID, VALID).perform() == 1
+    assert "flaky" in capsys.readouterr().out
+
+
+def test_what_cannot_be_run_is_not_judged_and_says_why(
+    play: Callable[..., Nightly], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert play(None).perform() == 3
+    said = capsys.readouterr().out
+    assert "not judged" in said
+    assert "there is no Java here" in said

@@ -1,0 +1,65 @@
+"""What a night would run."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from typer.testing import CliRunner
+
+from chaos.protocols import TargetError
+from chaos.scenarios.expectation import Part
+from ci.cli import app
+from ci.nightly import plan_text, targets_of
+from ci.nightly.plan import Plan, check_targets
+from linearizability.verdict import Validity
+from reference_impl.bugs import BUGS
+
+BOTH = ("apache:4.3.1", "reference")
+
+
+def test_45_minutes_reach_40_scenarios_on_both_targets() -> None:
+    chosen = Plan(BOTH, seed=1).within(45 * 60 * 7 / 8)
+    assert len(chosen) >= 40
+    assert {one.scenario.target for one in chosen} == set(BOTH)
+    assert {one.part for one in chosen} == set(Part)
+
+
+def test_every_planted_bug_is_a_canary_that_must_be_invalid() -> None:
+    plan = Plan(("reference",), seed=1)
+    candidates = [*plan.always(), *(one for one, _ in plan.left_out())]
+    found = {one.scenario.bug: one.verdict for one in candidates if one.part is Part.CANARY}
+    assert found == dict.fromkeys(BUGS, Validity.INVALID)
+
+
+def test_a_seed_fixes_the_plan_and_another_chooses_another() -> None:
+    def commands(seed: int) -> list[str]:
+        return [one.command for one in islice(Plan(BOTH, seed).scenarios(), 60)]
+
+    assert commands(1) == commands(1)
+    assert commands(1) != commands(2)
+    assert len(set(commands(1))) == 60
+
+
+def test_targets_come_repeated_with_commas_or_bare() -> None:
+    assert targets_of(["apache:4.3.1", "reference,kfake", "kfake"]) == (*BOTH, "kfake")
+    assert targets_of([]) == BOTH
+
+
+def test_an_unknown_target_is_refused_before_anything_is_run() -> None:
+    with pytest.raises(TargetError, match="did you mean 'reference'"):
+        check_targets(["referense"])
+
+
+def test_plan_prints_what_would_run_and_runs_nothing() -> None:
+    arguments = ["nightly", "--plan", "--minutes", "5", "--targets", "reference", "kfake"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert done.output.rstrip() == plan_text(5, ["reference", "kfake"], 1)
+    assert "regression: reference × 1, appends, kill, seed 1" in done.output
+    assert "exploration: kfake × 1" in done.output
+
+
+def test_no_time_at_all_is_refused() -> None:
+    done = CliRunner().invoke(app, ["nightly", "--minutes", "0"])
+    assert done.exit_code == 2

@@ -1,0 +1,119 @@
+"""The trend report: every scenario over the last nights, on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from ci.nightly.outcome import Ending, Outcome
+from ci.nightly.records import Night, Store, flaky_commands
+from ci.report.html import render
+from ci.report.model import Tone
+
+NIGHTS_MAX = 30
+TONES = {
+    Ending.AS_EXPECTED: Tone.GOOD,
+    Ending.RED: Tone.BAD,
+    Ending.FLAKY: Tone.BAD,
+    Ending.NOT_JUDGED: Tone.UNKNOWN,
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one night says of one scenario: the worst of its seeds."""
+
+    tone: Tone
+    word: str
+    times: int
+    link: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scenario over time. cost_s: what it takes beside the attack itself, the median."""
+
+    name: str
+    expected: str
+    why: str
+    cells: tuple[Cell | None, ...]
+    seconds: float
+    cost_s: float
+    command: str
+    worst: Tone
+
+
+@dataclass(frozen=True)
+class Column:
+    """One night."""
+
+    day: str
+    time: str
+    commit: str
+    scenarios: int
+    tone: Tone
+    word: str
+
+
+def write_trend(store: Store) -> Path:
+    """Draw nightly/trend.html anew from all nights on record; its path."""
+    nights = store.nights()[-NIGHTS_MAX:]
+    flaky = flaky_commands(nights)
+    names = dict.fromkeys(o.name for night in reversed(nights) for o in night.outcomes)
+    rows = [_row(name, nights, flaky, store) for name in names]
+    order = (Tone.BAD, Tone.UNKNOWN, Tone.GOOD)
+    rows.sort(key=lambda row: (order.index(row.worst), row.name))
+    page = render(
+        "trend.html.j2",
+        columns=[_column(night) for night in nights],
+        rows=rows,
+        night=nights[-1] if nights else None,
+    )
+    out = store.home / "trend.html"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(page, encoding="utf-8")
+    return out
+
+
+def _column(night: Night) -> Column:
+    tones = {0: Tone.GOOD, 1: Tone.BAD}
+    words = {0: "as expected", 1: "not as expected", 3: "not all judged", None: "cut off"}
+    return Column(
+        night.started[:10], night.started[11:16], str(night.settings["commit"])[:8],
+        len(night.outcomes), tones.get(night.exit_status, Tone.UNKNOWN),  # type: ignore[arg-type]
+        words.get(night.exit_status, "unknown"),
+    )  # fmt: skip
+
+
+def _row(name: str, nights: Sequence[Night], flaky: set[str], store: Store) -> Row:
+    found = [[o for o in night.outcomes if o.name == name] for night in nights]
+    every = [outcome for outcomes in found for outcome in outcomes]
+    cells = tuple(_cell(outcomes, flaky, store) for outcomes in found)
+    seen = [cell.tone for cell in cells if cell is not None]
+    worst = Tone.BAD if Tone.BAD in seen else Tone.UNKNOWN if Tone.UNKNOWN in seen else Tone.GOOD
+    seconds = median(outcome.seconds for outcome in every)
+    cost = median(outcome.seconds - outcome.attack_seconds for outcome in every)
+    last = every[-1]
+    return Row(name, last.expected, last.why, cells, seconds, cost, last.command, worst)
+
+
+def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | None:
+    """The worst of what one night's runs of a scenario came to."""
+    if not outcomes:
+        return None
+    order = (Ending.RED, Ending.FLAKY, Ending.NOT_JUDGED, Ending.AS_EXPECTED)
+    worst = min(outcomes, key=lambda outcome: order.index(ending_of(outcome, flaky)))
+    ending = ending_of(worst, flaky)
+    word = Ending.FLAKY.value if ending is Ending.FLAKY else (worst.verdicts or ("not run",))[-1]
+    link = f"../{worst.run}/report.html" if worst.run else ""
+    if link and not (store.runs / worst.run / "report.html").is_file():
+        link = ""  # deleted since, to stay within the disk's bound
+    return Cell(TONES[ending], word, len(outcomes), link, f"{ending.value}: {worst.said}")
+
+
+def ending_of(outcome: Outcome, flaky: set[str]) -> Ending:
+    """As the night saw it, unless other nights of the same commit saw something else."""
+    return Ending.FLAKY if outcome.command in flaky else outcome.ending
