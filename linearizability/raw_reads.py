@@ -28,8 +28,3 @@ def raw_records(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(before=pl.col("offset").shift(1).over(READ))
     )  # fmt: skip
-
-
-def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The partitions that may be compacted: those whose records' keys the history names."""
-    return events.filter(pl.col("key").is_not_null()).select(KEY).unique()

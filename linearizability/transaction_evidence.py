@@ -23,6 +23,7 @@ from linearizability.history import PARTITION
 from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
 from linearizability.ingest import IS_DATA, IS_SEND, KEY, markers_of_records
 from linearizability.readers import steps
+from linearizability.removals import not_compacted_away
 
 COLUMNS: Mapping[str, Any] = {
     "txn": pl.Int64,
@@ -42,7 +43,8 @@ COMMIT, ABORT, DELIVERED, PASSED = "commit", "abort", "delivered", "passed"
 def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
     """COLUMNS, from the resolved events of any number of whole partitions."""
     sent = transactional_records(events)
-    found = pl.concat([markers(events, sent), delivered(events, sent), passed(events, sent)])
+    kept = not_compacted_away(sent, events)
+    found = pl.concat([markers(events, sent), delivered(events, sent), passed(events, kept)])
     return found.select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items())
 
 

@@ -21,13 +21,14 @@ import polars as pl
 from linearizability.history import F
 from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
 from linearizability.ingest import HAS_RECORD, IS_OK, IS_SEND
+from linearizability.removals import IS_TOPIC
 
 COLUMNS_READ = (
     "op_id", "record_index", "process", "session", "client", "replica", "group", "member_id", "txn",
     "isolation", "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition",
-    "offset", "control", "key", "value", "producer_id", "producer_epoch", "sequence",
-    "leader_epoch", "t_invoke_ns", "t_complete_ns", "high_watermark", "last_stable_offset",
-    "log_start",
+    "offset", "batch_base_offset", "control", "key", "value", "tombstone", "timestamp_ms",
+    "producer_id", "producer_epoch", "sequence", "leader_epoch", "t_invoke_ns", "t_complete_ns",
+    "high_watermark", "last_stable_offset", "log_start", "generation", "settings",
 )  # fmt: skip
 """The columns that kernels may read: what is shipped to them."""
 
@@ -73,6 +74,9 @@ class Needs(Enum):
     BATCH_HEADERS = "records read raw, with the headers of their batches"
     FETCHED_OFFSETS = "committed offsets asked for"
     LEADER_ANSWERS = "high watermarks that leaders told, with their epochs"
+    REPLICA_READS = "replicas read whole"
+    KEYS = "records with keys, of topics that may be compacted"
+    TOPIC_SETTINGS = "settings of topics"
 
     @property
     def rows(self) -> pl.Expr:
@@ -109,6 +113,11 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     & (pl.col("leader_epoch") >= 0),
     Needs.FETCHED_OFFSETS: (pl.col("f") == F.FETCH_OFFSETS.value) & IS_OK,
     Needs.LEADER_ANSWERS: IS_LEADER_ANSWER,
+    Needs.REPLICA_READS: (pl.col("f") == F.READ_ALL.value)
+    & IS_OK
+    & pl.col("replica").is_not_null(),
+    Needs.KEYS: IS_SEND & pl.col("key").is_not_null(),
+    Needs.TOPIC_SETTINGS: IS_TOPIC,
 }
 
 

@@ -8,8 +8,9 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.history import Type
-from linearizability.inferred_log import VISIBLE_COMMITTED, at_or_above_log_start, inferred_log
+from linearizability.inferred_log import VISIBLE_COMMITTED, inferred_log
 from linearizability.ingest import IS_DATA, IS_OK, IS_POLL, KEY
+from linearizability.removals import still_there
 
 GROUP = [*KEY, "group"]
 MEMBERS_READ = IS_DATA & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
@@ -55,7 +56,7 @@ class GroupDelivery(Checker):
                 high_op=pl.col("op_id").last(),
             )
         )
-        log = at_or_above_log_start(inferred_log(events), events).filter(
+        log = still_there(inferred_log(events), events).filter(
             VISIBLE_COMMITTED & pl.col("control").is_null() & pl.col("value").is_not_null()
         )
         given = events.filter(MEMBERS_READ).select(*GROUP, "offset").unique()

@@ -8,8 +8,9 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.history import F
-from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
+from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
 from linearizability.ingest import ABORTED, COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.removals import still_there
 
 DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
@@ -36,7 +37,7 @@ class LostWrites(Checker):
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS, Needs.READS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        acked = at_or_above_log_start(acknowledged(events), events)
+        acked = still_there(acknowledged(events), events)
         read = events.filter(IS_DATA).select(*KEY, "value").unique()
         missing = acked.join(read, on=[*KEY, "value"], how="anti")
         passed = (

@@ -10,8 +10,9 @@ from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.checkers.poll_skips import passed_over
 from linearizability.inferred_log import at_or_above_log_start
 from linearizability.ingest import HAS_RECORD, IS_SEND, KEY
-from linearizability.raw_reads import IS_RAW, compactable, raw_records
+from linearizability.raw_reads import IS_RAW, raw_records
 from linearizability.readers import steps
+from linearizability.removals import compactable
 
 JEPSEN = "jepsen"
 """The client of imported histories (importers/jepsen.py)."""

@@ -7,9 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.inferred_log import VISIBLE_COMMITTED, at_or_above_log_start, inferred_log
+from linearizability.inferred_log import VISIBLE_COMMITTED, inferred_log
 from linearizability.ingest import IS_DATA, KEY
 from linearizability.readers import steps
+from linearizability.removals import still_there
 
 READ_UNCOMMITTED = "read_uncommitted"
 
@@ -31,7 +32,7 @@ class PollSkips(Checker):
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        log = at_or_above_log_start(inferred_log(events), events).filter(
+        log = still_there(inferred_log(events), events).filter(
             pl.col("control").is_null() & pl.col("value").is_not_null()
         )
         uncommitted = (pl.col("isolation") == READ_UNCOMMITTED).fill_null(False)

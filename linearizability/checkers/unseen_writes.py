@@ -8,8 +8,8 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.checkers.lost_writes import WHOLE_READ, whole_reads
-from linearizability.inferred_log import at_or_above_log_start
 from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.removals import still_there
 
 ACKS_ALL = IS_SEND & IS_OK & (pl.col("acks") == -1) & pl.col("value").is_not_null()
 DURABLE = ACKS_ALL & (
@@ -73,7 +73,7 @@ def expected(events: pl.LazyFrame) -> pl.LazyFrame:
     columns = [*KEY, "value", "offset", "op_id", "acked_ns", "read_ns", "raw"]
     covered = pl.concat(
         [
-            at_or_above_log_start(sent.join(ranges, on=KEY).filter(within), events).select(columns),
+            still_there(sent.join(ranges, on=KEY).filter(within), events).select(columns),
             sent.join(everything, on=KEY).select(columns),
         ]
     )

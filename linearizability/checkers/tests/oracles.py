@@ -158,6 +158,51 @@ def log_start(rows: list[Row], place: Any) -> int:
     return max(starts, default=0)
 
 
+def may_be_gone(rows: list[Row], place: Any, offset: int) -> bool:
+    """By retention or DeleteRecords, or by compaction."""
+    return offset < log_start(rows, place) or compacted_away(rows, place, offset)
+
+
+def compacted_away(rows: list[Row], place: Any, offset: int) -> bool:
+    """In a compacted log: not the last record of a key, for certain, or a tombstone."""
+    if not is_compacted(rows, place):
+        return False
+    for key in {r["key"] for r in rows if r["place"] == place} - {None}:
+        records = [r for r in keyed(rows, place, key) if r["offset"] is not None]
+        newest = max([r["offset"] for r in records], default=None)
+        tombstone = any(r["tombstone"] for r in records if r["offset"] == newest)
+        if newest == offset and not tombstone and not lost_of_key(rows, place, key):
+            return False
+    return True
+
+
+def is_compacted(rows: list[Row], place: Any) -> bool:
+    here = [r for r in rows if r["place"] == place]
+    by_settings = [r for r in here if r["f"] == "topic" and "compact" in (r["settings"] or "")]
+    return bool(by_settings) or any(r["key"] is not None for r in here)
+
+
+def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
+    """The records of a key, sent (maybe) or read, that were not aborted for certain."""
+    return [
+        r for r in rows
+        if r["place"] == place and r["key"] == key and r["outcome"] != "aborted"
+        and (is_read(r) or (r["f"] == "send" and r["type"] != "fail"))
+    ]  # fmt: skip
+
+
+def lost_of_key(rows: list[Row], place: Any, key: str) -> list[Row]:
+    """Sent, and nobody knows where it stands."""
+    records = keyed(rows, place, key)
+    seen = {r["value"] for r in rows_with_keys(rows, place) if r["offset"] is not None} - {None}
+    return [r for r in records if r["offset"] is None and r["value"] not in seen]
+
+
+def rows_with_keys(rows: list[Row], place: Any) -> list[Row]:
+    keys = {r["key"] for r in rows if r["place"] == place} - {None}
+    return [r for key in keys for r in keyed(rows, place, key)]
+
+
 def operations(*rows: Row) -> tuple[int, ...]:
     return tuple(sorted({row["op_id"] for row in rows}))
 
@@ -173,7 +218,7 @@ def lost_writes(rows: list[Row]) -> Found:
             continue
         place, offset = send["place"], send["offset"]
         here = [r for r in rows if r["place"] == place]
-        if offset < log_start(rows, place):
+        if may_be_gone(rows, place, offset):
             continue
         if any(is_data(r) and r["value"] == send["value"] for r in here):
             continue
@@ -315,7 +360,7 @@ def poll_skips(rows: list[Row]) -> Found:
             (offset, value, proofs)
             for (place, offset, value), proofs in log.items()
             if place == row["place"] and before["offset"] < offset < row["offset"]
-            and offset >= log_start(rows, place) and (everything or visible(proofs))
+            and not may_be_gone(rows, place, offset) and (everything or visible(proofs))
         ]  # fmt: skip
         if between:
             _, _, proofs = min(between, key=lambda entry: entry[:2])

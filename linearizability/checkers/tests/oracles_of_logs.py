@@ -10,6 +10,7 @@ from linearizability.checkers.tests.oracles import (
     Found,
     Row,
     is_acked,
+    is_compacted,
     is_proof,
     is_read,
     log_start,
@@ -36,7 +37,6 @@ def _of_producers(read: list[Row]) -> list[list[Row]]:
 
 
 def offset_gaps(rows: list[Row]) -> Found:
-    keyed = {row["place"] for row in rows if row["key"] is not None}
     pairs = [pair for read in raw_reads(rows) for pair in pairwise(read)]
     transactional = {r["place"] for r in rows if r["f"] == "send" and r["txn"] is not None} | {
         read[0]["place"] for read in raw_reads(rows)
@@ -54,7 +54,7 @@ def offset_gaps(rows: list[Row]) -> Found:
     for before, row in pairs:
         hole = row["offset"] > before["offset"] + 1
         deleted = row["offset"] - 1 < log_start(rows, row["place"])
-        if hole and not deleted and row["place"] not in keyed:
+        if hole and not deleted and not is_compacted(rows, row["place"]):
             found.add(("offset-gap", operations(before, row), row["place"]))
     return found
 

@@ -10,7 +10,7 @@ from linearizability.checkers.tests.oracles import (
     Row,
     is_data,
     is_proof,
-    log_start,
+    may_be_gone,
     operations,
     visible,
 )
@@ -72,7 +72,9 @@ def group_delivery(rows: list[Row]) -> Found:
             if row["place"] == place and row["control"] is None and row["value"] is not None:
                 log.setdefault((row["offset"], row["value"]), []).append(row)
         for (offset, _), proofs in log.items():
-            between = low["offset"] < offset < high["offset"] and offset >= log_start(rows, place)
+            between = low["offset"] < offset < high["offset"]
+            if may_be_gone(rows, place, offset):
+                continue
             if between and offset not in given and visible(proofs):
                 first = min(proofs, key=lambda r: r["op_id"])
                 found.add(("group-skip", operations(low, high, first), place))

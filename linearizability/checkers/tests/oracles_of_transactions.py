@@ -9,6 +9,7 @@ from typing import Any
 from linearizability.checkers.tests.oracles import (
     Found,
     Row,
+    compacted_away,
     is_acked,
     is_data,
     log_start,
@@ -68,7 +69,8 @@ def _evidence(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
         found.append(("delivered", [min(given)]))
     jumps: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for before, after in steps(rows):
-        if after in committed and before["offset"] < offset < after["offset"]:
+        inside = before["offset"] < offset < after["offset"]
+        if after in committed and inside and not compacted_away(rows, here, offset):
             jump = (before["offset"], after["offset"])
             jumps.setdefault(jump, []).append((before["op_id"], after["op_id"]))
     if jumps:

@@ -13,7 +13,7 @@ from linearizability.checkers.tests.oracles import (
     is_data,
     is_proof,
     is_read,
-    log_start,
+    may_be_gone,
     operations,
 )
 
@@ -64,7 +64,7 @@ def _covers(here: list[Row], read: Row, send: Row) -> bool:
         return False
     if read["high_watermark"] is None:
         return True
-    if send["offset"] is None or send["offset"] < log_start(here, send["place"]):
+    if send["offset"] is None or may_be_gone(here, send["place"], send["offset"]):
         return False
     end = read["high_watermark"]
     transactional = any(r["f"] == "send" and r["txn"] is not None for r in here)

@@ -27,6 +27,18 @@ VALUE = st.one_of(st.integers(1, 5), st.none())
 ISOLATION = st.sampled_from(["read_committed", "read_uncommitted", None])
 
 
+KEY = {
+    "key": st.sampled_from([None] * 7 + ["j", "k", "k"]),
+    "tombstone": st.sampled_from([None, False, False, True]),
+}
+SETTINGS = [
+    None, '{"cleanup.policy": "compact"}', "{}", '{"retention.ms": "-1"}',
+    '{"retention.bytes": "100"}', '{"retention.ms": "0"}',
+    '{"cleanup.policy": "compact,delete", "retention.ms": "5", "delete.retention.ms": "0"}',
+    '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}',
+]  # fmt: skip
+
+
 def place() -> dict[str, st.SearchStrategy[Any]]:
     return {
         "topic": st.sampled_from(["t", "t", "u"]),
@@ -43,8 +55,8 @@ def sends() -> st.SearchStrategy[Row]:
             "acks": st.sampled_from([-1, -1, -1, 1, 0, None]),
             "idempotent": st.sampled_from([True, True, False, None]),
             "txn": st.one_of(st.none(), st.integers(1, 2)),
-            "key": st.sampled_from([None] * 9 + ["k"]),
         }
+        | KEY
     )  # fmt: skip
 
 
@@ -66,6 +78,7 @@ def polls() -> st.SearchStrategy[Row]:
             "txn": st.sampled_from([None, None, 1, 2]),
             "client": st.sampled_from([None, "confluent", "confluent", "jepsen"]),
         }
+        | KEY
     )  # fmt: skip
 
 
@@ -78,6 +91,7 @@ def raw_reads() -> st.SearchStrategy[list[Row]]:
             "producer_epoch": st.sampled_from([None, 0, 0, 1]), "skipped": st.integers(0, 1),
             "sequence": st.integers(-1, 3), "leader_epoch": st.integers(-1, 2),
         }
+        | KEY
     )  # fmt: skip
     shared = st.fixed_dictionaries(
         place() | {
@@ -127,7 +141,21 @@ def others() -> st.SearchStrategy[Row]:
             "t_complete_ns": st.sampled_from([None, 120, 10**13]),
         }
     )  # fmt: skip
-    return st.one_of(ends, whole, offsets)
+    settings = st.fixed_dictionaries(
+        place() | {
+            "f": st.just("topic"), "type": st.just("ok"), "settings": st.sampled_from(SETTINGS),
+            "timestamp_ms": st.sampled_from([None, 0]),
+        }
+    )  # fmt: skip
+    deletions = st.fixed_dictionaries(
+        place() | {
+            "f": st.just("delete_records"), "type": OUTCOME,
+            "offset": st.one_of(st.none(), st.integers(0, 3)),
+            "log_start": st.sampled_from([None, 1, 2]),
+            "leader_epoch": st.sampled_from([None, 0, 0, 1]),
+        }
+    )  # fmt: skip
+    return st.one_of(ends, whole, offsets, settings, deletions)
 
 
 def operations() -> st.SearchStrategy[list[Row]]:

@@ -1,0 +1,77 @@
+"""What compaction and retention may take from a log, so that its absence proves no loss.
+
+Which topics may be compacted is known from their topic rows, or from records whose keys the history
+names (`history.COLUMNS`, `key`).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.history import F, Type
+from linearizability.inferred_log import at_or_above_log_start
+from linearizability.ingest import ABORTED, HAS_RECORD, IS_SEND, KEY
+
+IS_TOPIC = (pl.col("f") == F.TOPIC.value) & pl.col("settings").is_not_null()
+OF_KEY = [*KEY, "key"]
+
+
+def setting(name: str) -> pl.Expr:
+    """One of a topic's settings, as text; null where it is not named."""
+    return pl.col("settings").str.json_path_match(f"$['{name}']")
+
+
+IS_COMPACTED = setting("cleanup.policy").str.contains("compact").fill_null(False)
+"""Of topic rows."""
+
+
+def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The partitions that may be compacted."""
+    with_keys = events.filter(pl.col("key").is_not_null()).select(KEY)
+    by_settings = events.filter(IS_TOPIC).filter(IS_COMPACTED).select(KEY)
+    return pl.concat([with_keys, by_settings]).unique()
+
+
+def still_there(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Those rows (place, offset) whose records neither retention nor compaction may have taken."""
+    return not_compacted_away(at_or_above_log_start(rows, events), events)
+
+
+def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Those rows (place, offset) that stand in no partition which may be compacted, or hold the
+    last value of their key: a later record of the key, or one of unknown place, may have taken
+    them, and a tombstone takes itself."""
+    vanishes = pl.col("tombstone") | pl.col("lost") | pl.col("lost_tombstone")
+    kept = newest_of_keys(events).filter(~vanishes).select(*KEY, offset="newest", kept=pl.lit(True))
+    compacted = compactable(events).with_columns(compacted=pl.lit(True))
+    return (
+        rows.join(compacted, on=KEY, how="left")
+        .join(kept, on=[*KEY, "offset"], how="left")
+        .filter(pl.col("compacted").is_null() | pl.col("kept").fill_null(False))
+        .drop("compacted", "kept")
+    )
+
+
+def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Partition, key, newest: the highest offset at which a record of the key is known that was not
+    aborted; tombstone: it is one. lost, lost_tombstone: a record of the key, a tombstone of it, was
+    sent, and nobody knows where it stands, if anywhere."""
+    records = events.filter(
+        pl.col("key").is_not_null()
+        & (HAS_RECORD | (IS_SEND & (pl.col("type") != Type.FAIL.value)))
+        & (pl.col("outcome") != ABORTED).fill_null(True)
+    ).with_columns(pl.col("tombstone").fill_null(False))
+    placed = records.filter(pl.col("offset").is_not_null())
+    newest = placed.group_by(OF_KEY).agg(
+        newest=pl.col("offset").max(),
+        tombstone=pl.col("tombstone").filter(pl.col("offset") == pl.col("offset").max()).any(),
+    )
+    lost = (
+        records.filter(pl.col("offset").is_null())
+        .join(placed.select(*KEY, "value").unique(), on=[*KEY, "value"], how="anti")
+        .group_by(OF_KEY)
+        .agg(lost=pl.lit(True), lost_tombstone=pl.col("tombstone").any())
+    )
+    return newest.join(lost, on=OF_KEY, how="left").with_columns(
+        pl.col("lost", "lost_tombstone").fill_null(False)
+    )
