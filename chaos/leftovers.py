@@ -1,19 +1,22 @@
-"""What a command that was killed has left behind, removed by the next: processes and disks."""
+"""What a killed command has left behind, removed by the next: processes, containers, disks."""
 
 from __future__ import annotations
 
 import sys
 
-from chaos import disks, processes
+from chaos import containers, disks, processes
 
 
 def remove() -> None:
     """End and remove what dead owners left, and say so. Nothing of a living owner is touched."""
     disks.thaw_leftovers()
-    ended, removed = processes.end_leftovers(), disks.remove_leftovers()
-    if ended or removed:
+    ended = processes.end_leftovers()
+    contained = containers.remove_leftovers()  # before the disks, which they hold
+    removed = disks.remove_leftovers()
+    if ended or contained or removed:
         print(
             f"removed what an earlier command, which was killed, had left behind:"
-            f" {len(ended)} process(es), {len(removed)} disk(s)",
+            f" {len(ended)} process(es), {len(removed)} disk(s),"
+            f" {contained} container(s), networks and volumes of Docker",
             file=sys.stderr,
         )

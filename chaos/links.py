@@ -1,8 +1,8 @@
 """Links that can be cut: one toxiproxy server per cluster, one proxy per directed link.
 
-A link is a value (its name, where it listens, where it leads) and has four faults: `blackhole`
-(bytes vanish, connections hang; new ones are accepted and hang too), `refuse` (connections end, new
-ones are refused), `delay_answers`, and none again by `heal`. On heal toxiproxy closes the
+A link is a value (its name, where it listens, where it leads). It is cut by `blackhole` (bytes
+vanish, connections hang; new ones are accepted and hang too) or `refuse` (connections end, new ones
+are refused), made worse by a `Toxic`, and well again by `heal`. On heal toxiproxy closes the
 connections that a blackhole stalled: their bytes are lost, never delivered late.
 
 The PyPI client toxiproxy-python speaks to one server per interpreter (class-global host and port),
@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import requests
 from toxiproxy.api import APIConsumer
@@ -32,12 +32,28 @@ START_TIMEOUT_S = 20.0
 _NO_HTTP_PROXY = {"http": "", "https": ""}  # the API is on loopback, whatever the environment says
 _client_lock = threading.Lock()
 
-Toxic = dict[str, Any]
 Address = tuple[str, int]
 
 
 class LinkError(RuntimeError):
     """Toxiproxy cannot be had, or refused a request: one sentence, and what to do."""
+
+
+@dataclass(frozen=True)
+class Toxic:
+    """What toxiproxy does to the connections of a link; kind and attributes as its README has them.
+
+    `share` of the connections feel it, by chance; one of each name can be on a stream.
+    """
+
+    name: str
+    kind: str
+    attributes: Mapping[str, int]
+    streams: tuple[str, ...] = ("upstream", "downstream")
+    share: float = 1.0
+
+
+BLACKHOLE = Toxic("blackhole", "timeout", {"timeout": 0})  # 0: never closes, and passes nothing
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,7 @@ def toxiproxy_server() -> Path:
 class Links:
     """A running toxiproxy server and its proxies. Its user serializes the faults (LocalCluster)."""
 
-    def __init__(self, api: Address, child: processes.Child) -> None:
+    def __init__(self, api: Address, child: processes.Process) -> None:
         self._api = api
         self._child = child
         self._links: dict[str, Link] = {}
@@ -73,12 +89,16 @@ class Links:
         self._toxics: set[tuple[str, str]] = set()
 
     @classmethod
-    def start(cls, api: Address, log: Path) -> Links:
+    def start(cls, api: Address, log: Path) -> Self:
         """Start a server. Raises LinkError."""
         if not is_free(*api):  # toxiproxy does not end when it cannot bind
             raise LinkError(f"toxiproxy cannot listen at {joined(api)}: the address is in use")
         command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
-        child = processes.start(command, name="toxiproxy", log=log)
+        return cls.attached(api, processes.start(command, name="toxiproxy", log=log))
+
+    @classmethod
+    def attached(cls, api: Address, child: processes.Process) -> Self:
+        """Take a server that was just started, once it listens. Raises LinkError."""
         links = cls(api, child)
         try:
             links._wait_until_it_listens()
@@ -117,47 +137,42 @@ class Links:
         if how == "refuse":
             self._call("post", f"/proxies/{name}", {"enabled": False})
             return
-        for stream in ("upstream", "downstream"):
-            # timeout 0: never closes, and passes nothing (toxiproxy's README, "timeout").
-            self._set_toxic(name, "blackhole", stream, "timeout", {"timeout": 0})
+        self.poison(name, BLACKHOLE)
 
     def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
         """Hold back what comes back on one link for latency ± jitter, in order."""
-        self._troubled.add(name)
         attributes = {"latency": latency_ms, "jitter": jitter_ms}
-        self._set_toxic(name, "delay", "downstream", "latency", attributes)
+        self.poison(name, Toxic("delay", "latency", attributes, ("downstream",)))
+
+    def poison(self, name: str, toxic: Toxic) -> None:
+        """Put a toxic on one link, or change the one of that name."""
+        self._troubled.add(name)
+        for stream in toxic.streams:
+            self._set_toxic(name, stream, toxic)
 
     def heal(self) -> None:
-        """Open every link and take away every delay."""
+        """Open every link and take away every toxic."""
         self._call("post", "/reset")
         self._troubled.clear()
         self._toxics.clear()
 
-    def toxics(self, name: str) -> list[Toxic]:
+    def toxics(self, name: str) -> list[dict[str, Any]]:
         """The toxics of one link, as the server tells them."""
-        answer: list[Toxic] = self._call("get", f"/proxies/{name}/toxics")
+        answer: list[dict[str, Any]] = self._call("get", f"/proxies/{name}/toxics")
         return answer
 
     def stop(self) -> None:
         self._child.end()
 
-    def _set_toxic(
-        self, link: str, name: str, stream: str, kind: str, attributes: Mapping[str, int]
-    ) -> None:
-        toxic_name = f"{name}-{stream}"
+    def _set_toxic(self, link: str, stream: str, toxic: Toxic) -> None:
+        name = f"{toxic.name}-{stream}"
         path = f"/proxies/{link}/toxics"
-        if (link, toxic_name) in self._toxics:
-            self._call("post", f"{path}/{toxic_name}", {"attributes": dict(attributes)})
+        body = {"attributes": dict(toxic.attributes), "toxicity": toxic.share}
+        if (link, name) in self._toxics:
+            self._call("post", f"{path}/{name}", body)
             return
-        body = {
-            "name": toxic_name,
-            "type": kind,
-            "stream": stream,
-            "toxicity": 1.0,
-            "attributes": dict(attributes),
-        }
-        self._call("post", path, body)
-        self._toxics.add((link, toxic_name))
+        self._call("post", path, {"name": name, "type": toxic.kind, "stream": stream, **body})
+        self._toxics.add((link, name))
 
     def _call(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """One request. The client keeps its host and port in the class: one caller at a time."""

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from chaos import guard
 
@@ -28,6 +29,31 @@ _living: dict[int, Child] = {}
 _guard: subprocess.Popen[bytes] | None = None
 _guard_owner = 0
 """The process that started _guard: a fork inherits the variable, but not the guard."""
+
+
+class Process(Protocol):
+    """What runs a node, or proxies: a child process, or a container (chaos.containers)."""
+
+    paused: bool
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def running(self) -> bool: ...
+
+    @property
+    def exit_status(self) -> int | None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def end(self, timeout_s: float = ...) -> None: ...
+
+    def last_words(self, lines: int = ...) -> str: ...
 
 
 class Child:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from chaos.protocols import Target, TargetError
 from chaos.targets.apache import of_version
 from chaos.targets.bootstrap import BootstrapTarget
+from chaos.targets.dockerized import in_containers
 from chaos.targets.kfake import pinned
 from chaos.targets.reference import with_bug_or_not
 
@@ -15,6 +16,7 @@ __all__ = ["FOREIGN", "TARGETS", "parse_target"]
 
 TARGETS: dict[str, Callable[[str, str | None], Target]] = {
     "apache": of_version,
+    "docker": in_containers,
     "kfake": pinned,
     "reference": with_bug_or_not,
 }
@@ -25,7 +27,7 @@ FOREIGN: Callable[[str], Target] = BootstrapTarget
 
 
 def parse_target(text: str, bug: str | None = None) -> Target:
-    """"apache:4.3.1", "apache" (4.3.1), "apache:3.9" (the pinned 3.9.1), "reference", "kfake", or
+    """ "apache:4.3.1", "apache" (4.3.1), "apache:3.9" (the pinned 3.9.1), "reference", "kfake", or
     host:port[,host:port]. Raises TargetError, with the nearest known name."""
     name, _, rest = text.partition(":")
     if name in TARGETS:

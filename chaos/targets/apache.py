@@ -6,25 +6,15 @@ import base64
 import shutil
 import subprocess
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from chaos import leftovers
 from chaos.caches import cache_directory
 from chaos.disks import Disk
-from chaos.faults import (
-    DISK_FAULTS,
-    CutClients,
-    CutLink,
-    DelayAnswers,
-    Fault,
-    Heal,
-    Isolate,
-    Kill,
-    Pause,
-)
-from chaos.links import LinkError, Links, joined, toxiproxy_server
+from chaos.faults import ADMIN_FAULTS, DISK_FAULTS, LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
+from chaos.links import Address, LinkError, Links, joined, toxiproxy_server
 from chaos.ports import NoFreePort
 from chaos.protocols import Cluster, TargetError
 from chaos.targets import layout as layouts
@@ -43,9 +33,7 @@ VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}
 
 NODES_ALLOWED = (1, 3)
 FORMAT_TIMEOUT_S = 120
-FAULTS: frozenset[type[Fault]] = frozenset(
-    {Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, *DISK_FAULTS, Heal}
-)
+FAULTS: frozenset[type[Fault]] = PROCESS_FAULTS | LINK_FAULTS | DISK_FAULTS | ADMIN_FAULTS | {Heal}
 JVM_OPTIONS = (
     "-Xms256m",  # three nodes stay below 1 GiB together
     "-Xmx256m",
@@ -54,7 +42,7 @@ JVM_OPTIONS = (
     "-Djava.awt.headless=true",
     "-Dsun.net.inetaddr.ttl=0",  # a peer that came back is found again at once
 )
-_LOG4J2 = """\
+LOG4J2 = """\
 rootLogger.level=INFO
 rootLogger.appenderRefs=out
 rootLogger.appenderRef.out.ref=OUT
@@ -63,7 +51,7 @@ appender.out.name=OUT
 appender.out.layout.type=PatternLayout
 appender.out.layout.pattern=%d{ISO8601} %p [%t] %c{1} %m%n
 """
-_LOG4J1 = """\
+LOG4J1 = """\
 log4j.rootLogger=INFO, OUT
 log4j.appender.OUT=org.apache.log4j.ConsoleAppender
 log4j.appender.OUT.layout=org.apache.log4j.PatternLayout
@@ -78,18 +66,22 @@ class ApacheCluster(LocalCluster):
 
     def controller(self) -> int | None:
         """The leader of the metadata quorum (KIP-595), as the newest epoch knows it."""
-        found: list[tuple[int, int]] = []
-        for node in self.reachable():
-            with suppress(NoAnswer):
-                address = self.layout.bound("CONTROLLER", node)
-                answer = probe.quorum_leader(address, roles.ASK_TIMEOUT_S)
-                if answer is not None:
-                    found.append(answer)
-        return max(found)[1] if found else None
+        return newest_leader(self.layout.bound("CONTROLLER", node) for node in self.reachable())
 
     def stop(self) -> None:
         super().stop()
         self.layout.release()
+
+
+def newest_leader(controllers: Iterable[Address]) -> int | None:
+    """Who leads the quorum, as the controller that knows of the newest epoch says."""
+    found: list[tuple[int, int]] = []
+    for address in controllers:
+        with suppress(NoAnswer):
+            answer = probe.quorum_leader(address, roles.ASK_TIMEOUT_S)
+            if answer is not None:
+                found.append(answer)
+    return max(found)[1] if found else None
 
 
 class ApacheKafka:
@@ -201,8 +193,8 @@ def _write(
 ) -> tuple[list[LocalNode], dict[str, str]]:
     """Configuration, hosts file and command line of every node; listeners that are added."""
     (directory / "nodes").mkdir(parents=True, exist_ok=True)
-    (directory / "nodes" / "log4j2.properties").write_text(_LOG4J2)
-    (directory / "nodes" / "log4j.properties").write_text(_LOG4J1)
+    (directory / "nodes" / "log4j2.properties").write_text(LOG4J2)
+    (directory / "nodes" / "log4j.properties").write_text(LOG4J1)
     members, added = [], []
     for number in layout.numbers():
         home = directory / "nodes" / str(number)
@@ -231,7 +223,7 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
     first = directory / "data" / "1"
     if (first / "meta.properties").exists():
         return  # a second start on the same data
-    cluster_id = _kafka_uuid()
+    cluster_id = kafka_uuid()
     properties = members[0].directory / "server.properties"
     try:
         done = subprocess.run(
@@ -252,11 +244,11 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
         data.mkdir(parents=True, exist_ok=True)  # or a link to a disk
         shutil.copy2(first / "bootstrap.checkpoint", data)
         lines = ("version=1", f"cluster.id={cluster_id}", f"node.id={member.number}",
-                 f"directory.id={_kafka_uuid()}")  # fmt: skip
+                 f"directory.id={kafka_uuid()}")  # fmt: skip
         (data / "meta.properties").write_text("\n".join(lines) + "\n")
 
 
-def _kafka_uuid() -> str:
+def kafka_uuid() -> str:
     """As org.apache.kafka.common.Uuid.randomUuid writes it: base 64, never with a leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

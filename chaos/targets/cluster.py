@@ -9,35 +9,20 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from chaos import processes
 from chaos.disks import Disk, DiskError
-from chaos.faults import (
-    DISK_FAULTS,
-    CutClients,
-    CutLink,
-    DelayAnswers,
-    DiskFull,
-    DiskStall,
-    Fault,
-    Heal,
-    Isolate,
-    Kill,
-    Node,
-    Pause,
-    PowerLoss,
-)
+from chaos.faults import ADMIN_FAULTS, DISK_FAULTS, LINK_FAULTS, Fault, Heal, Node
 from chaos.links import Address, LinkError, Links
-from chaos.processes import Child
 from chaos.protocols import Performed, TargetError
-from chaos.targets import disk_faults, probe, roles
-from chaos.targets.layout import client_link, node_links
+from chaos.targets import admin_faults, disk_faults, link_faults, probe, process_faults, roles
 from chaos.targets.probe import NoAnswer
 
 READY_TIMEOUT_S = 180.0
@@ -60,7 +45,7 @@ class LocalNode:
     environment: Mapping[str, str] = field(default_factory=dict)
     disk: Disk | None = None
     """Where its data is, if faults of disks are wanted."""
-    child: Child | None = field(default=None, repr=False)
+    child: processes.Process | None = field(default=None, repr=False)
 
     @property
     def log(self) -> Path:
@@ -120,6 +105,7 @@ class LocalCluster:
         self.faults = faults
         self.focus: tuple[str, int] | None = None
         self.rng = Random(0)
+        self.turns: Iterator[int] = count()
         self.links = links
         self._members = {member.number: member for member in members}
         self._lock = threading.RLock()
@@ -253,33 +239,24 @@ class LocalCluster:
 
     def perform(self, fault: Fault) -> Performed:
         """Do it, and say to whom it was done. Raises TargetError if this cluster cannot."""
-        performers: dict[type[Fault], Callable[[Any], Performed]] = {
-            Kill: self._kill,
-            Pause: self._pause,
-            CutLink: self._cut_link,
-            Isolate: self._isolate,
-            CutClients: self._cut_clients,
-            DelayAnswers: self._delay_answers,
-            Heal: self._heal,
-        }
         self._check_able(fault)
         with self._lock:
             if self._stopped:
                 return Performed(fault, (), "the cluster is stopped")
             try:
-                if isinstance(fault, DiskStall | DiskFull | PowerLoss):
-                    return self._strike_disks(fault)
-                return performers[type(fault)](fault)
-            except (LinkError, DiskError) as error:
+                if isinstance(fault, Heal):
+                    return self._heal(fault)
+                struck = self._strike(fault)
+            except (LinkError, DiskError, NoAnswer) as error:
                 message = f"target {self.target!r}: {fault.name} failed: {error}"
                 raise TargetError(message) from error
+            return Performed(fault, tuple(struck), "" if struck else _why_nobody(fault))
 
     def _check_able(self, fault: Fault) -> None:
         if type(fault) not in self.faults:
             able = ", ".join(sorted(kind.__name__ for kind in self.faults)) or "nothing"
             raise TargetError(f"target {self.target!r} cannot {fault.name}; it can: {able}")
-        by_links = isinstance(fault, CutLink | Isolate | CutClients | DelayAnswers)
-        if by_links and self.links is None:
+        if type(fault) in LINK_FAULTS and self.links is None:
             raise TargetError(
                 f"target {self.target!r} was started without proxies, so it cannot {fault.name};"
                 " start it proxied"
@@ -290,70 +267,25 @@ class LocalCluster:
                 f" {fault.name}; start it with_disks()"
             )
 
-    def _resolve(self, node: Node) -> tuple[int, ...]:
+    def resolve(self, node: Node) -> tuple[int, ...]:
+        """The nodes that a number or a role means now."""
         return roles.resolve(node, self)
 
-    def _kill(self, fault: Kill) -> Performed:
-        struck = []
-        for number in self._resolve(fault.node):
-            child = self._members[number].child
-            if child is not None and child.running:
-                child.kill()
-                struck.append(number)
-        return _performed(fault, struck, "no such node runs")
+    def open_links(self) -> Links:
+        """The links, which a fault needs (perform has looked)."""
+        assert self.links is not None
+        return self.links
 
-    def _pause(self, fault: Pause) -> Performed:
-        struck = []
-        for number in self._resolve(fault.node):
-            child = self._members[number].child
-            if child is not None and child.running:
-                child.pause()
-                struck.append(number)
-        return _performed(fault, struck, "no such node runs")
-
-    def _cut_link(self, fault: CutLink) -> Performed:
-        links = self._open_links()
-        struck: list[int] = []
-        for source in self._resolve(fault.source):
-            for destination in self._resolve(fault.destination):
-                if source == destination:
-                    continue
-                for name in node_links(source, destination):
-                    links.cut(name, fault.how)
-                struck += [n for n in (source, destination) if n not in struck]
-        return _performed(fault, struck, "no link between such nodes")
-
-    def _isolate(self, fault: Isolate) -> Performed:
-        links = self._open_links()
-        struck = []
-        for number in self._resolve(fault.node):
-            names = [client_link(number)] if fault.with_clients else []
-            for other in self._members:
-                if other != number:
-                    names += node_links(number, other) + node_links(other, number)
-            for name in names:
-                links.cut(name, fault.how)
-            if names:
-                struck.append(number)
-        return _performed(fault, struck, "no such node, or it is alone")
-
-    def _cut_clients(self, fault: CutClients) -> Performed:
-        struck = self._resolve(fault.node)
-        for number in struck:
-            self._open_links().cut(client_link(number), fault.how)
-        return _performed(fault, struck, "no such node")
-
-    def _delay_answers(self, fault: DelayAnswers) -> Performed:
-        struck = self._resolve(fault.node)
-        for number in struck:
-            name = client_link(number)
-            self._open_links().delay_answers(name, fault.latency_ms, fault.jitter_ms)
-        return _performed(fault, struck, "no such node")
-
-    def _strike_disks(self, fault: DiskStall | DiskFull | PowerLoss) -> Performed:
-        members = [self._members[number] for number in self._resolve(fault.node)]
-        struck = disk_faults.PERFORMERS[type(fault)](members)
-        return _performed(fault, struck, "no such node runs")
+    def _strike(self, fault: Any) -> Sequence[int]:
+        """Whom the fault struck."""
+        kind = type(fault)
+        for performers in (link_faults.PERFORMERS, admin_faults.PERFORMERS):
+            if kind in performers:
+                return performers[kind](self, fault)
+        members = [self._members[number] for number in self.resolve(fault.node)]
+        if kind in disk_faults.PERFORMERS:
+            return disk_faults.PERFORMERS[kind](members)
+        return process_faults.PERFORMERS[kind](members)
 
     def _heal(self, fault: Heal) -> Performed:
         """Does not wait until the nodes are back: `wait_ready` does."""
@@ -370,10 +302,8 @@ class LocalCluster:
                 helped.append(number)
         return Performed(fault, tuple(helped))
 
-    def _open_links(self) -> Links:
-        assert self.links is not None  # _check_able
-        return self.links
 
-
-def _performed(fault: Fault, struck: Sequence[int], why_nobody: str) -> Performed:
-    return Performed(fault, tuple(struck), "" if struck else why_nobody)
+def _why_nobody(fault: Fault) -> str:
+    if type(fault) in ADMIN_FAULTS:
+        return "the cluster refused it, or saw no need for it"
+    return "no such link" if type(fault) in LINK_FAULTS else "no such node runs"

@@ -10,7 +10,16 @@ from pathlib import Path
 
 from chaos import leftovers
 from chaos.disks import Disk
-from chaos.faults import DISK_FAULTS, CutClients, DelayAnswers, Fault, Heal, Kill, Pause
+from chaos.faults import (
+    DISK_FAULTS,
+    PROCESS_FAULTS,
+    TOXIC_FAULTS,
+    AdminStorm,
+    CutClients,
+    DelayAnswers,
+    Fault,
+    Heal,
+)
 from chaos.links import Address, Link, LinkError, Links, joined
 from chaos.ports import NoFreePort, free_ports
 from chaos.protocols import Cluster, TargetError
@@ -19,7 +28,9 @@ from chaos.targets.disk_faults import disks_for
 from chaos.targets.layout import LOOPBACK, client_link
 from chaos.targets.listeners import with_listeners
 
-FAULTS: frozenset[type[Fault]] = DISK_FAULTS | {Kill, Pause, CutClients, DelayAnswers, Heal}
+FAULTS: frozenset[type[Fault]] = (
+    PROCESS_FAULTS | DISK_FAULTS | TOXIC_FAULTS | {CutClients, DelayAnswers, AdminStorm, Heal}
+)
 STOP_TIMEOUT_S = 10.0
 _SOURCES = Path(__file__).resolve().parent.parent.parent
 
@@ -83,7 +94,7 @@ class Reference:
         except (LinkError, OSError) as error:
             raise TargetError(str(error)) from error
         cluster = LocalCluster(
-            self.name, _own_version(), joined(seen), [member], self.faults, links, added
+            self.name, own_version(), joined(seen), [member], self.faults, links, added
         )
         cluster.start()
         return cluster
@@ -111,7 +122,7 @@ def _links(api: Address, direct: Address, seen: Address, directory: Path) -> Lin
     return links
 
 
-def _own_version() -> str:
+def own_version() -> str:
     try:
         return version("touchstone-kafka")
     except PackageNotFoundError:  # run from a source tree that is not installed

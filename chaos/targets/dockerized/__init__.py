@@ -1,0 +1,22 @@
+"""Targets in containers: `docker:apache:4.3.1`, `docker:apache:3.9`, `docker:reference`."""
+
+from __future__ import annotations
+
+from chaos.protocols import Target, TargetError
+from chaos.targets.dockerized.apache import dockerized_version
+from chaos.targets.dockerized.reference import DockerizedReference
+
+
+def in_containers(rest: str, bug: str | None) -> Target:
+    """The row of the table: what follows `docker:`; nothing is Apache Kafka. Raises TargetError."""
+    name, _, version = rest.partition(":")
+    if name == "reference" and not version:
+        return DockerizedReference(bug)
+    if name not in ("", "apache"):
+        raise TargetError(
+            f"docker:{rest} is no target; use docker:apache:4.3.1, docker:apache:3.9 or"
+            " docker:reference"
+        )
+    if bug:
+        raise TargetError(f"Apache Kafka has no planted bugs, only the reference has: no {bug!r}")
+    return dockerized_version(version)

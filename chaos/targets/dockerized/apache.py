@@ -1,0 +1,106 @@
+"""Apache Kafka in the image that Apache publishes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from chaos.containers import Container, Engine
+from chaos.protocols import TargetError
+from chaos.targets.apache import (
+    JVM_OPTIONS,
+    LOG4J1,
+    LOG4J2,
+    NODES_ALLOWED,
+    kafka_uuid,
+    newest_leader,
+    of_version,
+)
+from chaos.targets.dockerized.cluster import DATA, ContainerCluster, ContainerTarget, Maker
+from chaos.targets.dockerized.network import PORTS, Network
+from chaos.targets.properties import as_text, properties_of
+
+JARS = "/opt/kafka/libs/*"
+FILES = "/touchstone"
+
+
+class ApacheContainers(ContainerCluster):
+    """KRaft: the controllers themselves are asked."""
+
+    def controller(self) -> int | None:
+        return newest_leader(
+            self.network.sidecars[node].published(PORTS["CONTROLLER"]) for node in self.reachable()
+        )
+
+
+class DockerizedApache(ContainerTarget):
+    """A release of Apache Kafka, 1 or 3 nodes."""
+
+    cluster_class = ApacheContainers
+
+    def __init__(self, version: str, on_disks: bool = False) -> None:
+        self.version = version
+        self.on_disks = on_disks
+        self.name = f"docker:apache:{version}"
+        self.image = f"apache/kafka:{version}"
+
+    def with_disks(self) -> DockerizedApache:
+        """The same, each node's data on a disk of its own, where this machine lets us mount."""
+        return DockerizedApache(self.version, on_disks=True)
+
+    def check(self, nodes: int) -> None:
+        if nodes not in NODES_ALLOWED:
+            raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
+
+    def makers(
+        self, engine: Engine, network: Network, config: Mapping[str, str]
+    ) -> dict[int, Maker]:
+        cluster_id = kafka_uuid()
+        found: dict[int, Maker] = {}
+        for number in network.layout.numbers():
+            settings = {**properties_of(network.layout, number, Path(DATA)), **config}
+            found[number] = partial(self._make, engine, number, as_text(settings), cluster_id)
+        return found
+
+    def _make(
+        self,
+        engine: Engine,
+        number: int,
+        properties: str,
+        cluster_id: str,
+        options: Mapping[str, Any],
+    ) -> Container:
+        container = engine.create(
+            self.image, f"node {number}", ["sh", "-c", _script(cluster_id)], **options
+        )
+        container.put(
+            {
+                f"{FILES}/server.properties": properties,
+                f"{FILES}/log4j2.properties": LOG4J2,
+                f"{FILES}/log4j.properties": LOG4J1,
+            }
+        )
+        return container
+
+
+def _script(cluster_id: str) -> str:
+    """Format the first time, then become the broker: a signal is for it, not for the shell."""
+    java = ("java", "-XX:TieredStopAtLevel=1", "-cp", JARS)
+    properties = f"{FILES}/server.properties"
+    format_it = shlex.join(
+        [*java, "-Xmx128m", "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties]
+    )
+    logging = (
+        f"-Dlog4j2.configurationFile={FILES}/log4j2.properties",
+        f"-Dlog4j.configuration=file:{FILES}/log4j.properties",
+    )
+    run_it = shlex.join([*java, *JVM_OPTIONS, *logging, "kafka.Kafka", properties])
+    return f"test -f {DATA}/meta.properties || {format_it} || exit; exec {run_it}"
+
+
+def dockerized_version(asked: str) -> DockerizedApache:
+    """The release that `apache:asked` means."""
+    return DockerizedApache(of_version(asked, None).version)

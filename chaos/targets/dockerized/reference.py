@@ -1,0 +1,82 @@
+"""Our own broker in a published Python image, this tree mounted into it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from chaos.containers import Container, Engine
+from chaos.links import joined
+from chaos.protocols import TargetError
+from chaos.targets.dockerized.cluster import DATA, ContainerTarget, Maker
+from chaos.targets.dockerized.network import Network
+from chaos.targets.reference import STOP_TIMEOUT_S, own_version
+
+IMAGE = "python:3.11-slim"
+LIBRARIES = ("crc32c", "cramjam", "lz4")
+"""What the broker imports beside Python's own; brought by pip unless the image has it."""
+SOURCES = "/touchstone"
+_HERE = Path(__file__).resolve().parents[3]
+
+
+class DockerizedReference(ContainerTarget):
+    """The reference broker, with or without a planted bug; 1 node."""
+
+    name = "docker:reference"
+    stop_timeout_s = STOP_TIMEOUT_S
+
+    def __init__(self, bug: str | None = None, on_disks: bool = False) -> None:
+        self.bug = bug
+        self.on_disks = on_disks
+        self.version = own_version()
+
+    def with_bug(self, bug: str) -> DockerizedReference:
+        """The same, with one planted bug (its name in reference_impl.bugs)."""
+        return DockerizedReference(bug, self.on_disks)
+
+    def with_disks(self) -> DockerizedReference:
+        """The same, its data on a disk of its own, where this machine lets us mount."""
+        return DockerizedReference(self.bug, on_disks=True)
+
+    def check(self, nodes: int) -> None:
+        if nodes != 1:
+            raise TargetError(
+                f"{self.name} runs 1 node for now, not {nodes}; for a cluster use"
+                " docker:apache:4.3.1 with 3 nodes"
+            )
+
+    def makers(
+        self, engine: Engine, network: Network, config: Mapping[str, str]
+    ) -> dict[int, Maker]:
+        bound, told = network.layout.bound("CLIENT", 1), network.layout.advertised("CLIENT", 1)
+        settings = {
+            "listeners": f"PLAINTEXT://{joined(bound)}",
+            "advertised.listeners": f"PLAINTEXT://{joined(told)}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
+            "group.initial.rebalance.delay.ms": "0",
+            **config,
+        }
+        return {1: partial(_make, engine, _script(settings, self.bug))}
+
+
+def _make(engine: Engine, script: str, options: Mapping[str, Any]) -> Container:
+    mounted = {str(_HERE): {"bind": SOURCES, "mode": "ro"}}
+    environment = {"PYTHONPATH": SOURCES, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return engine.create(
+        IMAGE, "node 1", ["sh", "-c", script], environment=environment,
+        **{**options, "volumes": {**options["volumes"], **mounted}},
+    )  # fmt: skip
+
+
+def _script(settings: Mapping[str, str], bug: str | None) -> str:
+    """Bring the libraries, then become the broker."""
+    has_them = shlex.join(["python", "-c", f"import {', '.join(LIBRARIES)}"])
+    bring_them = shlex.join(["python", "-m", "pip", "install", "--quiet", *LIBRARIES])
+    command = ["python", "-m", "reference_impl.host", "--nodes", "1", "--data", DATA]
+    for key, value in settings.items():
+        command += ["--config", f"{key}={value}"]
+    command += ["--bug", bug] if bug else []
+    return f"{has_them} 2>/dev/null || {bring_them} || exit; exec {shlex.join(command)}"

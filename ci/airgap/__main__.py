@@ -1,0 +1,72 @@
+"""`python -m ci.airgap up | run COMMAND… | down [--purge]`: Docker without a registry.
+
+up     start the private daemon, make the stand-ins; prints the DOCKER_HOST to export
+run    the same, then COMMAND with that DOCKER_HOST, then down; its exit status
+down   stop the daemon; --purge: delete its images too
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+
+from chaos.protocols import TargetError
+from ci.airgap import daemon, images
+from ci.errors import UsageError, explain
+
+
+def up() -> str:
+    """The daemon, and every image; its address."""
+    import docker
+
+    address = daemon.start()
+    client = docker.DockerClient(base_url=address, timeout=600)
+    try:
+        for image, done in images.make_missing(client):
+            print(f"airgap: {image}: {done}", file=sys.stderr, flush=True)
+    finally:
+        client.close()
+    return address
+
+
+def run(command: list[str]) -> int:
+    """With the daemon up, and down again unless it was up before."""
+    if not command:
+        raise UsageError("airgap run: name a command")
+    was_up = daemon.is_up()
+    try:
+        environment = {**os.environ, "DOCKER_HOST": up()}
+        return subprocess.run(command, env=environment, check=False).returncode
+    finally:
+        if not was_up:
+            daemon.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m ci.airgap", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    commands = parser.add_subparsers(dest="action", required=True)
+    commands.add_parser("up")
+    commands.add_parser("run").add_argument("command", nargs=argparse.REMAINDER)
+    commands.add_parser("down").add_argument("--purge", action="store_true")
+    arguments = parser.parse_args()
+    try:
+        if arguments.action == "run":
+            return run(arguments.command)
+        if arguments.action == "up":
+            print(f"export DOCKER_HOST={up()}")
+        elif arguments.purge:
+            daemon.purge()
+        elif not daemon.stop():
+            print("airgap: no daemon of ours runs", file=sys.stderr)
+    except (UsageError, TargetError, KeyboardInterrupt) as error:
+        return explain(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""A Docker daemon of our own: own socket, own data, own containerd; nothing of the machine changes.
+
+No rule of iptables, no bridge docker0, no forwarding: networks that a user makes get bridges of
+their own, and ports are published by docker-proxy. Its pid and start time are written down, so that
+only what was started here is ever stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from chaos import guard
+from ci import places
+from ci.errors import UsageError
+
+PROGRAM = "dockerd"
+PACKAGES = "docker.io debootstrap iptables docker-compose"
+"""What `up` needs of the distribution, by Debian's names."""
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 60.0
+POLL_S = 0.1
+DATA = places.CACHE / "airgap" / "docker"
+STORAGE_DRIVERS = ("overlay2", "vfs")
+"""vfs copies every layer, but works on any file system: where the kernel refuses the first."""
+
+
+def run_directory() -> Path:
+    """Short, since a socket's path may have 107 characters; another one for each cache."""
+    name = hashlib.sha256(str(places.CACHE).encode()).hexdigest()[:8]
+    return Path(tempfile.gettempdir()) / f"touchstone-dockerd-{name}"
+
+
+def url() -> str:
+    return f"unix://{run_directory() / 'docker.sock'}"
+
+
+def is_up() -> bool:
+    return _living_pid() is not None and _answers()
+
+
+def start() -> str:
+    """Start it unless it runs; its address. Raises UsageError."""
+    if is_up():
+        return url()
+    program = shutil.which(PROGRAM, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+    if program is None:
+        raise UsageError(f"airgap: there is no {PROGRAM}; apt-get install {PACKAGES}")
+    if os.geteuid() != 0:
+        raise UsageError("airgap: a Docker daemon must be started by root; become root")
+    stop()
+    said = ""
+    for driver in STORAGE_DRIVERS:
+        said = _try_to_start(program, driver)
+        if not said:
+            return url()
+    raise UsageError(f"airgap: {PROGRAM} does not start: {said} (all of it: {_log()})")
+
+
+def stop() -> bool:
+    """Stop what `start` started, and what runs in it; was there anything?"""
+    pid = _living_pid()
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+        _wait_for_end(pid, STOP_TIMEOUT_S)
+        if guard.start_time(pid) is not None:
+            os.kill(pid, signal.SIGKILL)
+            _wait_for_end(pid, STOP_TIMEOUT_S)
+    for mount_point in _mount_points():
+        subprocess.run(["umount", "-l", mount_point], capture_output=True, check=False)
+    shutil.rmtree(run_directory(), ignore_errors=True)
+    return pid is not None
+
+
+def purge() -> None:
+    """Stop it and delete its data: images, and whatever else."""
+    stop()
+    shutil.rmtree(DATA, ignore_errors=True)
+
+
+def _try_to_start(program: str, driver: str) -> str:
+    """Start with that storage driver; the last words of the daemon if it does not come up."""
+    directory = run_directory()
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    DATA.mkdir(parents=True, exist_ok=True)
+    command = [
+        program, "--host", url(), "--data-root", str(DATA), "--exec-root", str(directory / "exec"),
+        "--pidfile", str(directory / "docker.pid"), "--storage-driver", driver,
+        "--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false",
+    ]  # fmt: skip
+    # It outlives us, so it must not carry the name by which our children are swept.
+    environment = {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
+    with _log().open("wb") as log:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+            start_new_session=True,
+        )  # fmt: skip
+    (directory / "owner").write_text(f"{child.pid} {guard.start_time(child.pid)}")
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline and child.poll() is None:
+        if _answers():
+            return ""
+        time.sleep(POLL_S)
+    if child.poll() is None:
+        child.kill()
+        child.wait()
+    lines = _log().read_text("utf-8", "replace").splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+def _living_pid() -> int | None:
+    with suppress(OSError, ValueError):
+        pid, started = (run_directory() / "owner").read_text().split()
+        if guard.start_time(int(pid)) == started:
+            return int(pid)
+    return None
+
+
+def _answers() -> bool:
+    import docker
+
+    try:
+        client = docker.DockerClient(base_url=url(), timeout=5)
+        try:
+            return bool(client.ping())
+        finally:
+            client.close()
+    except Exception:  # requests, urllib3, sdk and socket errors all mean the same here
+        return False
+
+
+def _wait_for_end(pid: int, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while guard.start_time(pid) is not None and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+
+
+def _mount_points() -> list[str]:
+    """What a daemon that was killed leaves mounted below its directories, innermost first."""
+    lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+    found = [line.split(" ")[1] for line in lines]
+    ours = (f"{DATA}/", f"{run_directory()}/")
+    return sorted((where for where in found if where.startswith(ours)), reverse=True)
+
+
+def _log() -> Path:
+    places.LOGS.mkdir(parents=True, exist_ok=True)
+    return places.LOGS / "dockerd.log"
