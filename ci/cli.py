@@ -298,6 +298,37 @@ def nightly(
 
 
 @app.command()
+def scenarios(
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
+    ] = None,
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
+    ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Run the guarantee tables; print each cell.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds to try until a loss is shown.")] = 3,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Take the runs that are there already.")
+    ] = False,
+    runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+) -> None:
+    """List the regressions with their expected verdicts; or run the documents' guarantee tables."""
+    from ci.guarantees import list_scenarios, run_tables
+    from ci.nightly import targets_of
+
+    named = targets_of([*(targets or ()), *(more or ())])
+    if not table:
+        print(list_scenarios(named))
+        return
+    text, status = run_tables(named, runs, seeds, reuse)
+    print(f"\n{text}")
+    raise typer.Exit(status)
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="recorder, judges, broker.")] = None,
 ) -> None:

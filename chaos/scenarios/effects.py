@@ -1,0 +1,93 @@
+"""What a recorded run shows of durability and order, counted without a judge.
+
+The judges accuse nobody of what was not promised (acks=1 may lose); the guarantee tables ask what
+really happens. So this counts, from the final read of the leaders' logs: records that somebody was
+told to be there and that are not, records that are there twice, records behind younger ones of
+their sender.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import polars as pl
+
+from chaos import run_directory
+from chaos.workloads.values import PER_PROCESS
+from linearizability import history
+from linearizability.history import F, Type
+
+PARTITION = ["topic", "partition"]
+
+
+class Effect(StrEnum):
+    """What may happen to records; the field of Effects that counts it."""
+
+    LOST = "lost"
+    DOUBLED = "doubled"
+    REORDERED = "reordered"
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Counts of records. sent: those whose sender was told of success (acks=0: that it was sent).
+
+    problem: why the run cannot tell, if it cannot.
+    """
+
+    sent: int = 0
+    lost: int = 0
+    doubled: int = 0
+    reordered: int = 0
+    problem: str = ""
+
+    def count(self, effect: Effect) -> int:
+        return int(getattr(self, effect.value))
+
+
+def effects_of(run: Path) -> Effects:
+    """The effects in one run directory."""
+    facts = run_directory.read(run)
+    if not facts.get("ended"):
+        return Effects(problem="the run was killed before its end")
+    if problems := facts.get("problems"):
+        return Effects(problem="; ".join(map(str, problems)))
+    return counted(history.scan(run))
+
+
+def counted(events: pl.LazyFrame) -> Effects:
+    """The same of a history whose final read is whole."""
+    logs = last_logs(events)
+    if not logs.height:
+        return Effects(problem="no log was read at the end")
+    sent = acknowledged(events)
+    doubled = logs.group_by(*PARTITION, "value").len().filter(pl.col("len") > 1)
+    by_sender = logs.sort("offset").with_columns(sender=pl.col("value") // PER_PROCESS)
+    before = pl.col("value").shift(1).over(*PARTITION, "sender")
+    return Effects(
+        sent=sent.height,
+        lost=lost(sent, logs).height,
+        doubled=doubled.height,
+        reordered=by_sender.filter(pl.col("value") < before).height,
+    )
+
+
+def acknowledged(events: pl.LazyFrame) -> pl.DataFrame:
+    """topic, partition, value and t_complete_ns of every send that was told a success."""
+    good = (pl.col("f") == F.SEND.value) & (pl.col("type") == Type.OK.value)
+    wanted = events.filter(good & pl.col("value").is_not_null())
+    return wanted.select(*PARTITION, "value", "t_complete_ns").collect()
+
+
+def last_logs(events: pl.LazyFrame) -> pl.DataFrame:
+    """topic, partition, offset and value of the leaders' logs, as they were read at the end."""
+    read = pl.col("f").is_in([F.POLL.value, F.READ_ALL.value]) & (pl.col("client") == "raw")
+    here = read & pl.col("final") & pl.col("replica").is_null() & pl.col("value").is_not_null()
+    return events.filter(here).select(*PARTITION, "offset", "value").unique().collect()
+
+
+def lost(sent: pl.DataFrame, logs: pl.DataFrame) -> pl.DataFrame:
+    """Of what was sent, what no log holds."""
+    return sent.join(logs, on=[*PARTITION, "value"], how="anti")

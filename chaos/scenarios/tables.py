@@ -1,0 +1,126 @@
+"""The documents' guarantee tables as scenarios: each cell says what never, or may, happen.
+
+"Never" is held to one run; "may" is held to being *shown* under some seed: a guarantee that is
+denied and yet never missed would tell that the harness cannot see it missed. Claims: DUR-1 to
+DUR-4, IDM-1, ORD-2, SEM-1 and SEM-2 of the claims about Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from chaos.run_directory import Scenario
+from chaos.scenarios.effects import Effect
+from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
+from chaos.scenarios.regression import FLUSH_EACH
+
+ONE_IN_SYNC = {"min.insync.replicas": "1"}
+TWO_COPIES = {"default.replication.factor": "2", **ONE_IN_SYNC}
+THREE_IN_SYNC = {"min.insync.replicas": "3"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One statement of a table, and the scenario that shows it (or, with another seed, may)."""
+
+    table: str
+    row: str
+    column: str
+    effect: Effect
+    may: bool
+    scenario: Scenario
+
+    def with_seed(self, seed: int) -> Scenario:
+        return replace(self.scenario, seed=seed)
+
+    @property
+    def promise(self) -> str:
+        return f"may be {self.effect.value}" if self.may else f"never {self.effect.value}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to write records. may: of the columns, those under which records may be lost."""
+
+    label: str
+    workload: str
+    may: frozenset[str]
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DurabilityTable:
+    """Settings of writers and topics against failures: what was acknowledged, is it there?"""
+
+    columns: Mapping[str, str]
+    """Nemesis -> how the document calls the failure."""
+    rows: tuple[Row, ...]
+
+
+KILLED, CUT_OFF, ONE, LAST, ALL = (
+    "kill-leader", "partition-leader", "power-loss-one", "last-replica-standing", "power-loss-all",
+)  # fmt: skip
+DURABILITY: Mapping[str, DurabilityTable] = {
+    "apache": DurabilityTable(
+        {
+            CUT_OFF: "the leader is cut off",
+            ONE: "one node loses its power",
+            LAST: "a follower dies, then the leader loses its power",
+            ALL: "all nodes lose their power",
+        },
+        (
+            Row("acks=0", "appends-acks0", frozenset({CUT_OFF, ONE, LAST, ALL})),
+            Row("acks=1", "appends-acks1", frozenset({CUT_OFF, ONE, LAST, ALL})),
+            Row("acks=all, 2 copies, 1 in sync", "appends", frozenset({LAST, ALL}), TWO_COPIES),
+            Row("acks=all, 3 copies, 2 in sync", "appends", frozenset({ALL})),
+            Row("acks=all, 3 copies, 3 in sync", "appends", frozenset({ALL}), THREE_IN_SYNC),
+            Row("acks=all, 3 copies, flushed", "appends", frozenset(), FLUSH_EACH),
+        ),
+    ),
+    "reference": DurabilityTable(
+        {"kill": "the broker is killed", ALL: "the broker loses its power"},
+        (
+            Row("acks=0", "appends-acks0", frozenset({"kill", ALL})),
+            Row("acks=1", "appends-acks1", frozenset({ALL})),
+            Row("acks=all", "appends", frozenset({ALL})),
+            Row("acks=all, flushed", "appends", frozenset(), FLUSH_EACH),
+        ),
+    ),
+}
+"""By family of targets: a node alone has other failures than a cluster."""
+
+SEMANTICS: tuple[tuple[str, str, frozenset[Effect]], ...] = (
+    ("at most once: acks=0, never sent again", "appends-acks0", frozenset({Effect.LOST})),
+    (
+        "at least once: acks=all, sent again", "appends-not-idempotent",
+        frozenset({Effect.DOUBLED, Effect.REORDERED}),
+    ),
+    ("each once and in order: idempotent", "appends", frozenset()),
+)  # fmt: skip
+"""Row, workload, and the effects which it may have; every other effect it never has."""
+SEMANTICS_NEMESIS = "kill"
+"""Answers are held back and lost: clients send again what was appended."""
+
+
+def cells(target: str) -> Iterator[Cell]:
+    """Every cell of every table for one target; none for a target that has no tables."""
+    table = DURABILITY.get(family_of(target))
+    if table is None:
+        return
+    for row in table.rows:
+        for nemesis, failure in table.columns.items():
+            scenario = _scenario(target, row.workload, nemesis, row.config)
+            may = nemesis in row.may
+            yield Cell("durability", row.label, failure, Effect.LOST, may, scenario)
+    for label, workload, possible in SEMANTICS:
+        for effect in Effect:
+            scenario = _scenario(target, workload, SEMANTICS_NEMESIS, {})
+            may = effect in possible
+            yield Cell("delivery and order", label, effect.value, effect, may, scenario)
+
+
+def _scenario(target: str, workload: str, nemesis: str, config: Mapping[str, str]) -> Scenario:
+    return Scenario(
+        target, workload, nemesis, nodes_of(target), seconds_of(target), 1, dict(config)
+    )

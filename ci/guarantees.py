@@ -1,0 +1,184 @@
+"""`touchstone scenarios --table`: the guarantee tables, run cell by cell, with seed and verdict.
+
+A "never" cell is green if its run shows none; a "may" cell only if some seed has shown it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos import run_directory
+from chaos.protocols import TargetError
+from chaos.run_directory import RunDirectoryError, Scenario
+from chaos.scenarios.effects import Effects, effects_of
+from chaos.scenarios.fitting import why_not
+from chaos.scenarios.regression import regressions
+from chaos.scenarios.tables import Cell, cells
+from chaos.targets import parse_target
+from ci.attack import attack, judge
+from linearizability.judging import VERDICT_FILE
+
+SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one run showed. verdict: what the judges said of it."""
+
+    scenario: Scenario
+    effects: Effects
+    verdict: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A cell and the run that settles it: the one that shows most, or the last one tried."""
+
+    cell: Cell
+    shown: Shown | None
+    why_not: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        """None: it could not be told."""
+        if self.shown is None or self.shown.effects.problem:
+            return None
+        seen = self.shown.effects.count(self.cell.effect) > 0
+        if self.cell.may:
+            return True if seen else None
+        return not seen
+
+    @property
+    def text(self) -> str:
+        if self.shown is None:
+            return f"not run: {self.why_not}"
+        effects, scenario = self.shown.effects, self.shown.scenario
+        told = f"seed {scenario.seed}, {self.shown.verdict}"
+        if effects.problem:
+            return f"not told: {effects.problem} ({told})"
+        count = f"{effects.count(self.cell.effect):,} of {effects.sent:,} {self.cell.effect.value}"
+        word = {True: "✓", False: "✗", None: "not shown:"}[self.holds]
+        return f"{self.cell.promise} {word} {count} ({told})"
+
+
+@dataclass
+class Tables:
+    """Runs what cells ask for, each scenario once. reuse: take runs that are there already."""
+
+    runs: Path
+    seeds: int = SEEDS
+    reuse: bool = False
+    done: dict[str, Shown] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.reuse:
+            for directory in sorted(self.runs.glob("*/run.json")):
+                self._take(directory.parent)
+
+    def answer(self, cell: Cell) -> Answer:
+        """Another seed, as long as what may happen has not."""
+        if reason := why_not(cell.scenario):
+            return Answer(cell, None, reason)
+        answer = Answer(cell, None, "no seed was tried")
+        for seed in range(1, (self.seeds if cell.may else 1) + 1):
+            try:
+                answer = Answer(cell, self._shown(cell.with_seed(seed)))
+            except TargetError as error:
+                return Answer(cell, None, str(error))
+            if answer.holds is not None:
+                break
+        return answer
+
+    def _shown(self, scenario: Scenario) -> Shown:
+        command = scenario.command()
+        if command not in self.done:
+            print(f"\n== {command}", flush=True)
+            judged = attack(
+                target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
+                nodes=scenario.nodes, seconds=scenario.seconds, seed=scenario.seed, bug=None,
+                config=scenario.config, runs=self.runs, engine="auto", spark_master=None,
+            )  # fmt: skip
+            if judged.run.get("interrupted"):
+                raise KeyboardInterrupt
+            validity = judged.verdict.validity.value
+            self.done[command] = Shown(
+                scenario, effects_of(judged.path), validity, judged.path.name
+            )
+        return self.done[command]
+
+    def _take(self, directory: Path) -> None:
+        """A run of earlier, if it came to its end."""
+        try:
+            facts = run_directory.read(directory)
+        except RunDirectoryError:
+            return
+        if not facts.get("ended") or facts.get("interrupted"):
+            return
+        names = Scenario.__dataclass_fields__
+        scenario = Scenario(**{name: facts[name] for name in names if name in facts})
+        if not (directory / VERDICT_FILE).is_file():
+            judge(directory)
+        verdict = judge_written(directory)
+        self.done[scenario.command()] = Shown(
+            scenario, effects_of(directory), verdict, directory.name
+        )
+
+
+def list_scenarios(targets: Sequence[str]) -> str:
+    """The regression list and the cells of the tables: command, expected verdict or promise."""
+    lines = []
+    for target in targets:
+        parse_target(target)
+        for one in regressions(target):
+            lines.append(f"{one.verdict.value:<16} {one.command}")
+            lines.append(f"{'':<16} {one.why}")
+        for cell in cells(target):
+            lines.append(f"{cell.promise:<16} {cell.scenario.command()}")
+            lines.append(f"{'':<16} {cell.table}: {cell.row}; {cell.column}")
+    return "\n".join(lines)
+
+
+def judge_written(directory: Path) -> str:
+    """The verdict that lies in a run directory."""
+    return str(json.loads((directory / VERDICT_FILE).read_text())["validity"])
+
+
+def run_tables(
+    targets: Sequence[str], runs: Path, seeds: int = SEEDS, reuse: bool = False
+) -> tuple[str, int]:
+    """(the tables as Markdown, the exit status): 1 if a promise was broken, 3 if a cell is open."""
+    tables = Tables(runs, seeds, reuse)
+    answers = {
+        target: [tables.answer(cell) for cell in cells(target)]
+        for target in targets
+    }  # fmt: skip
+    holds = [answer.holds for each in answers.values() for answer in each]
+    status = 1 if False in holds else 3 if None in holds or not holds else 0
+    return "\n\n".join(markdown(target, each) for target, each in answers.items()), status
+
+
+def markdown(target: str, answers: Sequence[Answer]) -> str:
+    """The tables of one target."""
+    if not answers:
+        return f"There are no guarantee tables for {target}; there are for apache and reference."
+    tables = dict.fromkeys(answer.cell.table for answer in answers)
+    parts = [
+        "\n".join(_table(target, table, [a for a in answers if a.cell.table == table]))
+        for table in tables
+    ]
+    return "\n\n".join(parts)
+
+
+def _table(target: str, table: str, answers: Sequence[Answer]) -> Iterator[str]:
+    columns = list(dict.fromkeys(answer.cell.column for answer in answers))
+    yield f"**{target}: {table}**"
+    yield ""
+    yield f"| | {' | '.join(columns)} |"
+    yield f"|---|{'---|' * len(columns)}"
+    for row in dict.fromkeys(answer.cell.row for answer in answers):
+        found = {a.cell.column: a.text for a in answers if a.cell.row == row}
+        yield f"| {row} | {' | '.join(found[column] for column in columns)} |"
