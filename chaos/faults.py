@@ -248,6 +248,11 @@ FAULTS: dict[str, type[Fault]] = {
     )
 }  # fmt: skip
 
+PROCESS_FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Shutdown})
+
+ADMIN_FAULTS: frozenset[type[Fault]] = frozenset({Elect, MoveReplicas, AdminStorm})
+"""What an administrator asks of a cluster."""
+
 TOXIC_FAULTS: frozenset[type[Fault]] = frozenset(
     {SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections}
 )

@@ -19,6 +19,7 @@ Address = tuple[str, int]
 API_VERSIONS_VERSION = 0  # the version that every broker answers
 METADATA_VERSION = 7  # the first with leader epochs (KIP-320)
 DESCRIBE_QUORUM_VERSION = 0
+LIST_VERSION = 0  # of groups, and of transactions
 METADATA_TOPIC = "__cluster_metadata"
 _CLIENT_ID = "touchstone-probe"
 _READ_BYTES = 65_536
@@ -53,9 +54,8 @@ def ask(address: Address, request: bytes, timeout_s: float) -> bytearray:
         raise NoAnswer(f"{address[0]}:{address[1]}: {error}") from error
 
 
-def _exchange(
-    address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float
-) -> Struct:
+def exchange(address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float) -> Struct:
+    """Ask one question in one version. Raises NoAnswer."""
     frame = ask(address, encode_request(api, version, 1, _CLIENT_ID, body), timeout_s)
     try:
         return decode_response(frame, api, version)[1]
@@ -66,7 +66,7 @@ def _exchange(
 def check_kafka(address: Address, timeout_s: float) -> None:
     """Ask for ApiVersions. Raises NoAnswer if what is there is no Kafka."""
     body = request_definition(ApiKey.API_VERSIONS).new()
-    answer = _exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
+    answer = exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
     if answer.error_code != 0:
         raise NoAnswer(f"{address[0]}:{address[1]} answers ApiVersions by {answer.error_code}")
 
@@ -96,7 +96,7 @@ def _metadata(address: Address, topics: list[str], timeout_s: float) -> Struct:
         topics=[request.struct("MetadataRequestTopic", name=name) for name in topics],
         allow_auto_topic_creation=False,
     )
-    return _exchange(address, ApiKey.METADATA, METADATA_VERSION, body, timeout_s)
+    return exchange(address, ApiKey.METADATA, METADATA_VERSION, body, timeout_s)
 
 
 def brokers(address: Address, timeout_s: float) -> dict[int, Address]:
@@ -127,9 +127,23 @@ def quorum_leader(address: Address, timeout_s: float) -> tuple[int, int] | None:
     topic = request.struct("TopicData", topic_name=METADATA_TOPIC, partitions=[partition_data])
     body = request.new(topics=[topic])
     version = DESCRIBE_QUORUM_VERSION
-    answer = _exchange(address, ApiKey.DESCRIBE_QUORUM, version, body, timeout_s)
+    answer = exchange(address, ApiKey.DESCRIBE_QUORUM, version, body, timeout_s)
     for described in answer.topics:
         for one in described.partitions:
             if one.error_code == 0:
                 return one.leader_epoch, one.leader_id
     return None
+
+
+def groups(address: Address, timeout_s: float) -> list[str]:
+    """The groups which this broker coordinates."""
+    body = request_definition(ApiKey.LIST_GROUPS).new()
+    answer = exchange(address, ApiKey.LIST_GROUPS, LIST_VERSION, body, timeout_s)
+    return [group.group_id for group in answer.groups]
+
+
+def transactional_ids(address: Address, timeout_s: float) -> list[str]:
+    """The transactional ids which this broker coordinates (KIP-664)."""
+    body = request_definition(ApiKey.LIST_TRANSACTIONS).new()
+    answer = exchange(address, ApiKey.LIST_TRANSACTIONS, LIST_VERSION, body, timeout_s)
+    return [state.transactional_id for state in answer.transaction_states]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Protocol
 
@@ -22,6 +23,8 @@ class Askable(Protocol):
     rng: Random
     lowest_broker_id: int
     """The broker id of node 1."""
+    turns: Iterator[int]
+    """0, 1, 2 …: how often the role "next" was asked for."""
 
     def reachable(self) -> Sequence[int]:
         """Nodes that run and are not paused: those worth asking."""
@@ -38,19 +41,42 @@ def resolve(node: Node, cluster: Askable) -> tuple[int, ...]:
         if not 1 <= node <= cluster.nodes:
             raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
         return (node,)
-    if node == "all":
-        return tuple(range(1, cluster.nodes + 1))
-    if node == "random":
-        return (cluster.rng.randrange(1, cluster.nodes + 1),)
-    if node == "controller":
-        found = cluster.controller()
-        return () if found is None else (found,)
-    if node == "leader":
-        view = focus(cluster)
-        return () if view is None or view.leader < 1 else (view.leader,)
-    if node == "follower":
-        return _follower(cluster)
-    raise TargetError(f"{node!r} is no node: use a number, or one of {', '.join(ROLES)}")
+    if node not in RESOLVERS:
+        raise TargetError(f"{node!r} is no node: use a number, or one of {', '.join(ROLES)}")
+    return RESOLVERS[node](cluster)
+
+
+def _all(cluster: Askable) -> tuple[int, ...]:
+    return tuple(range(1, cluster.nodes + 1))
+
+
+def _some(cluster: Askable, count: int) -> tuple[int, ...]:
+    return tuple(sorted(cluster.rng.sample(_all(cluster), count)))
+
+
+def _next(cluster: Askable) -> tuple[int, ...]:
+    return (next(cluster.turns) % cluster.nodes + 1,)
+
+
+def _controller(cluster: Askable) -> tuple[int, ...]:
+    found = cluster.controller()
+    return () if found is None else (found,)
+
+
+def _leader(cluster: Askable) -> tuple[int, ...]:
+    view = focus(cluster)
+    return () if view is None or view.leader < 1 else (view.leader,)
+
+
+def _coordinator(
+    cluster: Askable, ask: Callable[[Address, float], Sequence[str]]
+) -> tuple[int, ...]:
+    """A node that coordinates some of what `ask` lists. One that cannot be asked has none."""
+    found = []
+    for node in cluster.reachable():
+        with suppress(NoAnswer):
+            found += [node] if ask(cluster.direct(node), ASK_TIMEOUT_S) else []
+    return (cluster.rng.choice(found),) if found else ()
 
 
 def _follower(cluster: Askable) -> tuple[int, ...]:
@@ -61,6 +87,20 @@ def _follower(cluster: Askable) -> tuple[int, ...]:
     # A follower that is up, if there is one: striking a dead one would change nothing.
     followers = [node for node in followers if node in cluster.reachable()] or followers
     return (cluster.rng.choice(followers),) if followers else ()
+
+
+RESOLVERS: Mapping[str, Callable[[Askable], tuple[int, ...]]] = {
+    "leader": _leader,
+    "follower": _follower,
+    "controller": _controller,
+    "group-coordinator": lambda cluster: _coordinator(cluster, probe.groups),
+    "transaction-coordinator": lambda cluster: _coordinator(cluster, probe.transactional_ids),
+    "random": lambda cluster: (cluster.rng.randrange(1, cluster.nodes + 1),),
+    "next": _next,
+    "minority": lambda cluster: _some(cluster, (cluster.nodes - 1) // 2),
+    "majority": lambda cluster: _some(cluster, cluster.nodes // 2 + 1),
+    "all": _all,
+}
 
 
 def focus(cluster: Askable) -> PartitionView | None:

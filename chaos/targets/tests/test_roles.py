@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from random import Random
 
 import pytest
@@ -22,6 +23,7 @@ class ThreeNodes:
     def __init__(self, views: dict[int, PartitionView | None], up: Sequence[int] = (1, 2, 3)):
         self.focus: tuple[str, int] | None = ("t", 0)
         self.rng = Random(7)
+        self.turns: Iterator[int] = count()
         self.up = up
         self.views = views
 
@@ -123,3 +125,36 @@ def test_brokers_counted_from_zero_are_nodes_counted_from_one(
     assert resolve(cluster, "leader", monkeypatch) == (1,)
     cluster.views[1] = PartitionView(leader=-1, leader_epoch=0, replicas=(0,))
     assert resolve(cluster, "leader", monkeypatch) == ()
+
+
+def test_next_takes_each_node_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = ThreeNodes({})
+    taken = [resolve(cluster, "next", monkeypatch) for _ in range(4)]
+    assert taken == [(1,), (2,), (3,), (1,)]
+
+
+def test_minority_and_majority_are_chosen_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = ThreeNodes({})
+    fewer = {resolve(cluster, "minority", monkeypatch) for _ in range(50)}
+    more = {resolve(cluster, "majority", monkeypatch) for _ in range(50)}
+    assert fewer == {(1,), (2,), (3,)}
+    assert more == {(1, 2), (1, 3), (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("role", "question"),
+    [("group-coordinator", "groups"), ("transaction-coordinator", "transactional_ids")],
+)
+def test_a_coordinator_is_who_lists_something(
+    role: str, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Node 1 cannot be asked, node 2 coordinates something, node 3 nothing."""
+
+    def listed(address: Address, timeout_s: float) -> list[str]:
+        if address[1] == 1:
+            raise NoAnswer("nobody there")
+        return ["g"] if address[1] == 2 else []
+
+    monkeypatch.setattr(probe, question, listed)
+    assert roles.resolve(role, ThreeNodes({})) == (2,)
+    assert roles.resolve(role, ThreeNodes({}, up=(1, 3))) == ()

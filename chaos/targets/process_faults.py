@@ -1,0 +1,33 @@
+"""Faults of processes: killed, stopped in good order, paused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from chaos.faults import Fault, Kill, Pause, Shutdown
+from chaos.processes import Process
+
+if TYPE_CHECKING:
+    from chaos.targets.cluster import LocalNode
+
+SHUTDOWN_TIMEOUT_S = 30.0
+"""For handing over what a node leads, and closing its logs; then it is killed."""
+
+
+def _each(members: Sequence[LocalNode], strike: Callable[[Process], None]) -> list[int]:
+    """Strike the processes that run; whose they were."""
+    struck = []
+    for member in members:
+        if member.child is not None and member.child.running:
+            strike(member.child)
+            struck.append(member.number)
+    return struck
+
+
+PERFORMERS: Mapping[type[Fault], Callable[[Sequence[LocalNode]], list[int]]] = {
+    Kill: lambda members: _each(members, lambda process: process.kill()),
+    Pause: lambda members: _each(members, lambda process: process.pause()),
+    Shutdown: lambda members: _each(members, lambda process: process.end(SHUTDOWN_TIMEOUT_S)),
+}
+"""Fault -> what does it to the processes of these nodes, and says which nodes it struck."""
