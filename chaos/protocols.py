@@ -123,6 +123,39 @@ class ReadAll(Operation):
     raw: bool = False
 
 
+@dataclass(frozen=True)
+class TopicSpec:
+    name: str
+    partitions: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CreateTopic(Operation):
+    """Make a topic: the runner's, which names the brokers' settings among the topic's."""
+
+    topic: TopicSpec
+
+
+@dataclass(frozen=True)
+class Recreate(Operation):
+    """Delete the topic and make it anew under the same name, and wait until all brokers know. Done
+    by a process whose own the topic is: nobody else sends to it."""
+
+    topic: TopicSpec
+    replication_factor: int = -1
+    """-1: as the brokers' default.replication.factor has it."""
+
+
+@dataclass(frozen=True)
+class DeleteRecords(Operation):
+    """Delete all records of a partition below this offset; None: below the high watermark."""
+
+    topic: str
+    partition: int
+    offset: int | None
+
+
 # --- completions ----------------------------------------------------------------------------------
 
 
@@ -211,13 +244,6 @@ class Client(Protocol):
 
 class ClientFactory(Protocol):
     def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> Client: ...
-
-
-@dataclass(frozen=True)
-class TopicSpec:
-    name: str
-    partitions: int
-    config: Mapping[str, str] = field(default_factory=dict)
 
 
 class Workload(Protocol):
@@ -318,6 +344,22 @@ class DiskTarget(Protocol):
     def with_disks(self) -> Target:
         """The same, on such disks. Its start raises TargetError where there can be none."""
         ...
+
+
+@runtime_checkable
+class PreloadTarget(Protocol):
+    """A target whose nodes can be preloaded with the shim, for faults.SHIM_FAULTS."""
+
+    def with_shim(self) -> Target:
+        """The same, preloaded. Its start raises TargetError where there is no shim."""
+        ...
+
+
+@runtime_checkable
+class SizedTarget(Protocol):
+    """A target whose nodes are counted already: somebody else's cluster, as its owner describes."""
+
+    nodes: int
 
 
 class TargetError(RuntimeError):

@@ -5,12 +5,14 @@ The row format is linearizability.history; what the columns mean is said there.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from chaos.protocols import (
     Abort,
@@ -20,6 +22,8 @@ from chaos.protocols import (
     CommitOffsets,
     Completion,
     Crash,
+    CreateTopic,
+    DeleteRecords,
     Leave,
     Operation,
     Outcome,
@@ -27,6 +31,7 @@ from chaos.protocols import (
     Poll,
     ReadAll,
     Record,
+    Recreate,
     Send,
     Subscribe,
 )
@@ -178,7 +183,9 @@ class RowBuilder:
                 topics = self._columns["topic"]
                 topics.fill(self.rows)
                 ids = [self.topic_ids.get(topic) for topic in topics.values]
-                return topics.array(self.rows, column.type, ids)
+                known = topics.array(self.rows, column.type, ids)
+                told = self._columns["topic_id"].array(self.rows, column.type)
+                return pc.coalesce(told, known)
             case name:
                 return self._columns[name].array(self.rows, column.type)
 
@@ -265,6 +272,25 @@ def _commit_offsets(operation: CommitOffsets, completion: Completion | None) -> 
     return len(records), {"f": F.COMMIT_OFFSETS.value} | _delivered(records)
 
 
+def _create_topic(
+    operation: CreateTopic | Recreate, completion: Completion | None
+) -> tuple[int, Columns]:
+    topic = operation.topic
+    partitions = [(topic.name, partition) for partition in range(topic.partitions)]
+    count, columns = _per_partition(F.TOPIC, partitions, completion)
+    return count, columns | {"settings": json.dumps(dict(topic.config), sort_keys=True)}
+
+
+def _delete_records(operation: DeleteRecords, completion: Completion | None) -> tuple[int, Columns]:
+    columns: Columns = {
+        "f": F.DELETE_RECORDS.value,
+        "topic": operation.topic,
+        "partition": operation.partition,
+        "offset": operation.offset,
+    }
+    return 1, columns | _how_it_ended(completion)
+
+
 def _per_partition(
     f: F, partitions: Sequence[tuple[str, int]], completion: Completion | None
 ) -> tuple[int, Columns]:
@@ -329,4 +355,7 @@ _MAKERS: dict[type[Operation], Callable[[Any, Completion | None], tuple[int, Col
     CommitOffsets: _commit_offsets,
     Leave: _one_row(F.LEAVE),
     Crash: _one_row(F.CRASH),
+    CreateTopic: _create_topic,
+    Recreate: _create_topic,
+    DeleteRecords: _delete_records,
 }

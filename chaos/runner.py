@@ -30,6 +30,7 @@ from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
 from chaos.faults import DISK_FAULTS, Heal
 from chaos.final_phase import Physician, await_recovery, read_finally
+from chaos.first_phase import REPLICAS_MAX, record_topics, replicated
 from chaos.interrupts import Interrupts
 from chaos.listing import check_able, nemesis_named, workload_named
 from chaos.progress import Progress
@@ -38,6 +39,7 @@ from chaos.protocols import (
     Cluster,
     DiskTarget,
     Nemesis,
+    SizedTarget,
     Target,
     TargetError,
     TopicSpec,
@@ -53,7 +55,6 @@ WARM_UP_TIMEOUT_S = 30.0
 JOIN_TIMEOUT_S = 60.0
 JOIN_INTERRUPTED_S = 15.0
 LOOK_EVERY_S = 0.2
-REPLICAS_MAX = 3
 
 
 class RunError(TargetError):
@@ -122,6 +123,7 @@ def run(
     by name; otherwise the target was made with it, and it is noted only.
     """
     target = parse_target(target, bug) if isinstance(target, str) else target
+    nodes = target.nodes if isinstance(target, SizedTarget) else nodes
     workload = workload_named(workload) if isinstance(workload, str) else workload
     nemesis = nemesis_named(nemesis) if isinstance(nemesis, str) else nemesis
     check_able(target, nemesis, nodes)
@@ -224,7 +226,7 @@ class _Run:
         self.cluster = target.start(
             self.scratch,
             self.scenario.nodes,
-            {**self.workload.config, **self.scenario.config},
+            self._config(),
             proxied=True,
         )
         self.cluster.rng = Random(f"{self.scenario.seed}:roles")
@@ -236,12 +238,18 @@ class _Run:
             self.brokers = self.admin.brokers()
             self._check_transactions(self.admin)
             replicas = replicas_of(self.scenario.config, self.brokers)
-            specs = [_replicated(topic, replicas, self.scenario.config) for topic in topics]
+            specs = [replicated(topic, replicas, self.scenario.config) for topic in topics]
+            began = time.monotonic_ns(), time.time_ns()
             ids = self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
         except WireError as error:
             raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
         self.recorder.topic_ids.update(ids)
+        record_topics(self.recorder, specs, self._config(), *began, time.monotonic_ns())
         self.cluster.focus = (topics[0].name, 0)
+
+    def _config(self) -> dict[str, str]:
+        """The brokers' settings beside the target's own."""
+        return {**self.workload.config, **self.scenario.config}
 
     def _check_transactions(self, admin: Administrator) -> None:
         settings = map(self.workload.settings, range(self.workload.processes))
@@ -391,17 +399,3 @@ def replicas_of(config: Mapping[str, str], brokers: int) -> int:
     if not asked.isdigit() or int(asked) < 1:
         raise RunError(f"default.replication.factor={asked}: write a number of copies from 1 on")
     return min(int(asked), brokers)
-
-
-def _replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> TopicSpec:
-    """With three replicas an acknowledged record is on two: one loss must not matter.
-
-    What the scenario says of min.insync.replicas is said of its topics, for the topics' own goes
-    before the brokers'.
-    """
-    if "min.insync.replicas" in topic.config:
-        return topic
-    in_sync = config.get("min.insync.replicas", "2" if replicas >= REPLICAS_MAX else None)
-    if in_sync is None:
-        return topic
-    return TopicSpec(topic.name, topic.partitions, {**topic.config, "min.insync.replicas": in_sync})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
@@ -29,7 +29,9 @@ from chaos.protocols import (
     Outcome,
     Performed,
     Poll,
+    ReadAll,
     Recorder,
+    Recreate,
     Send,
     Subscribe,
     TargetError,
@@ -74,6 +76,8 @@ class Shared:
     healed: threading.Event = field(default_factory=threading.Event)
     abandoned: threading.Event = field(default_factory=threading.Event)
     """The run was interrupted: nothing is settled any more."""
+    incarnations: dict[str, str] = field(default_factory=dict)
+    """The ids of topics which were made anew in this run; "": not known just now."""
     txns: Iterator[int] = field(default_factory=lambda: count(1))
     problems: list[str] = field(default_factory=list)
 
@@ -114,6 +118,7 @@ class Actor:
         self._final = final
         self._client: Client | None = None
         self._session = 0
+        self._assigned: tuple[tuple[str, int], ...] = ()
         self.txn: int | None = None
         self.unsettled = False
         """A transaction of ours may still be open at the coordinator."""
@@ -125,6 +130,8 @@ class Actor:
             self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
         if isinstance(operation, Assign | Subscribe):
             self._session += 1
+        if isinstance(operation, Assign):
+            self._assigned = operation.partitions
         if isinstance(operation, Begin):
             self.txn = next(self.shared.txns)
         context = self._context(operation, self._client.name)
@@ -139,6 +146,12 @@ class Actor:
             completion = Completion(Outcome.INFO, (), "_CLIENT_RAISED", problem, broken=True)
         self._session += completion.rebalanced
         context |= {"session": self._session, **completion.columns}
+        if (
+            isinstance(operation, Send)
+            and "topic_id" in context
+            and completion.outcome is not Outcome.OK
+        ):
+            context["topic_id"] = ""  # it may be under way still, and reach the next of the name
         recorder.record(
             op_id, self.process, operation, completion, invoked, time.monotonic_ns(), context
         )
@@ -148,6 +161,9 @@ class Actor:
     def _follow(self, operation: Operation, completion: Completion) -> None:
         """Keep track of the transaction, and of whether the client can go on."""
         done = completion.outcome is Outcome.OK
+        if isinstance(operation, Recreate):
+            made = completion.columns.get("topic_id", "")
+            self.shared.incarnations[operation.topic.name] = made
         if isinstance(operation, Begin):
             self.unsettled = not done and self.unsettled
             if not done:
@@ -174,6 +190,9 @@ class Actor:
             context["idempotent"] = self.settings.idempotent or self.settings.transactional
         if isinstance(operation, Poll | Assign):
             context["isolation"] = self.settings.isolation.value
+        if self.shared.incarnations:
+            for topic in _topics_of(operation, self._assigned) & self.shared.incarnations.keys():
+                context["topic_id"] = self.shared.incarnations[topic]  # such are read alone
         if isinstance(operation, _IN_TRANSACTIONS) and self.settings.transactional:
             context["txn"] = self.txn
             context["transactional_id"] = self.settings.transactional_id
@@ -206,6 +225,18 @@ class Actor:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+
+def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
+    """The topics that the operation's rows speak of; of polls: those assigned."""
+    match operation:
+        case Send():
+            return {operation.topic}
+        case Poll():
+            return {topic for topic, _ in assigned}
+        case Assign() | ReadAll():
+            return {topic for topic, _ in operation.partitions}
+    return set()
 
 
 def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:

@@ -6,14 +6,15 @@ import difflib
 from collections.abc import Callable
 
 from chaos.clients.confluent import ConfluentFactory
+from chaos.clients.operator import with_operator
 from chaos.clients.reference import ReferenceFactory
 from chaos.protocols import ClientFactory, TargetError, Workload
 
 CONFLUENT = "confluent"
 
 CLIENTS: dict[str, Callable[[bytes], ClientFactory]] = {
-    CONFLUENT: ConfluentFactory,
-    "reference": ReferenceFactory,
+    CONFLUENT: with_operator(ConfluentFactory),
+    "reference": with_operator(ReferenceFactory),
 }
 """Name -> what makes the clients of a run, given its nonce."""
 

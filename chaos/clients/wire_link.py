@@ -190,14 +190,18 @@ class WireCluster:
                 last = error
         raise last or WireError("no broker is named")
 
-    def view(self, topics: Sequence[str]) -> View:
-        """Metadata of these topics; a topic with an error is left out."""
+    def view(self, topics: Sequence[str], address: Address | None = None) -> View:
+        """Metadata of these topics, as a broker has it, or any; a topic with an error is left
+        out."""
         struct = request_definition(ApiKey.METADATA).struct
-        answer = self.ask_any(
-            ApiKey.METADATA,
-            topics=[struct("MetadataRequestTopic", name=name) for name in topics],
-            allow_auto_topic_creation=False,
-        )
+        fields: dict[str, Any] = {
+            "topics": [struct("MetadataRequestTopic", name=name) for name in topics],
+            "allow_auto_topic_creation": False,
+        }
+        if address is None:
+            answer = self.ask_any(ApiKey.METADATA, **fields)
+        else:
+            answer = self.ask(address, ApiKey.METADATA, **fields)
         good = [topic for topic in answer.topics if topic.error_code == 0]
         return View(
             {broker.node_id: (broker.host, broker.port) for broker in answer.brokers},

@@ -4,8 +4,12 @@ from chaos.protocols import Workload
 from chaos.workloads.appends import Appends
 from chaos.workloads.appends_mixed import AppendsMixed
 from chaos.workloads.appends_weaker import AppendsAcks0, AppendsAcks1, AppendsNotIdempotent
+from chaos.workloads.compaction import Compaction
+from chaos.workloads.delete_records import DeletingRecords
 from chaos.workloads.fan_out import FanOut
 from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups
+from chaos.workloads.recreate import Recreated
+from chaos.workloads.retention import Retention
 from chaos.workloads.transactions import Transactions
 from chaos.workloads.transform import Transform
 
@@ -23,5 +27,9 @@ WORKLOADS: dict[str, Workload] = {
         AppendsAcks1(),
         AppendsAcks0(),
         AppendsNotIdempotent(),
+        Compaction(),
+        Retention(),
+        DeletingRecords(),
+        Recreated(),
     )
 }

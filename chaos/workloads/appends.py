@@ -22,6 +22,8 @@ class Appends:
     topic = "appends"
     topic_config: Mapping[str, str] = {}
     partitions = 8
+    from_log_start = False
+    """Readers begin where the log does, since what was before may be gone."""
     producers = 6
     pollers = 2
     processes = producers + pollers
@@ -35,7 +37,7 @@ class Appends:
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """The first processes send, the others poll."""
         if process >= self.producers:
-            return poll_for_ever(everything(self.topics()), rng)
+            return poll_for_ever(everything(self.topics()), rng, self.from_log_start)
         return self.send(process, rng)
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:

@@ -27,15 +27,16 @@ def everything(topics: Sequence[TopicSpec]) -> tuple[tuple[str, int], ...]:
 
 
 def poll_for_ever(
-    partitions: Sequence[tuple[str, int]], rng: Random
+    partitions: Sequence[tuple[str, int]], rng: Random, from_log_start: bool = False
 ) -> Generator[Operation, Completion, None]:
-    """Sessions of polls over a random half of the partitions, each from offset 0.
+    """Sessions of polls over a random half of the partitions, each from offset 0,
+    or from the start of the logs.
 
     A failed poll ends the session: where its position stands is not known.
     """
     half = max(1, len(partitions) // 2)
     while True:
-        yield Assign(tuple(sorted(rng.sample(list(partitions), half))))
+        yield Assign(tuple(sorted(rng.sample(list(partitions), half))), from_log_start)
         for _ in range(rng.randint(POLLS_PER_SESSION // 2, POLLS_PER_SESSION * 3 // 2)):
             completion = yield Poll()
             if completion.broken or completion.outcome is not Outcome.OK:

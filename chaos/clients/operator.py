@@ -1,0 +1,170 @@
+"""Operations on topics themselves, over our own codec, whichever client performs the others.
+
+Sources: CreateTopicsRequest.json, DeleteTopicsRequest.json (by id, KIP-516),
+DeleteRecordsRequest.json (KIP-107); UnifiedLog, maybeIncrementLogStartOffset.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+from chaos.clients.admin import Admin
+from chaos.clients.wire_link import WireCluster, WireError, kafka_name
+from chaos.protocols import (
+    Client,
+    ClientFactory,
+    ClientSettings,
+    Completion,
+    DeleteRecords,
+    Operation,
+    Outcome,
+    Recreate,
+)
+from reference_impl.wire import ApiKey, request_definition
+
+T = TypeVar("T")
+RECREATE_TIMEOUT_S = 45.0
+"""Longer than any node is away; a topic that is half way must not be left so."""
+RETRY_S = 0.2
+TO_HIGH_WATERMARK = -1  # DeleteRecordsRequest.json, field Offset
+REQUEST_TIMEOUT_MS = 5_000
+UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_OUT_OF_RANGE = 3, 100, 1
+REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
+"""Before anything was deleted; other errors may come while the leader waits for the followers."""
+
+
+class Operator:
+    """Performs Recreate and DeleteRecords for one process."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._cluster = WireCluster(bootstrap)
+
+    def perform(self, operation: Operation) -> Completion:
+        if isinstance(operation, Recreate):
+            return self._recreate(operation)
+        assert isinstance(operation, DeleteRecords)
+        return self._delete_records(operation)
+
+    # --- a topic anew ---------------------------------------------------------------------------
+
+    def _recreate(self, recreate: Recreate) -> Completion:
+        """Delete the topic, make it again, and wait until every broker has heard of both.
+
+        Deleting is by id: an attempt that comes late cannot strike the next topic of the name.
+        """
+        deadline = time.monotonic() + RECREATE_TIMEOUT_S
+        name, columns = recreate.topic.name, {"timestamp_ms": time.time_ns() // 1_000_000}
+        try:
+            for old in sorted(set(self._retry(lambda: self._ids(name), deadline)) - {""}):
+                self._retry(partial(self._delete, old), deadline)
+            self._retry(lambda: self._agreed_id(name, gone=True), deadline)
+            left_s = max(1.0, deadline - time.monotonic())
+            admin = Admin(self._bootstrap)
+            try:
+                admin.create_topics([recreate.topic], recreate.replication_factor, left_s)
+            finally:
+                admin.close()
+            topic_id = self._retry(lambda: self._agreed_id(name, gone=False), deadline)
+        except WireError as error:
+            return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
+        return Completion(Outcome.OK, columns={**columns, "topic_id": topic_id})
+
+    def _ids(self, name: str) -> list[str]:
+        """The topic's id as each broker has it, "" where one has none; raises WireError unless all
+        of them answer."""
+        brokers = self._cluster.view([]).brokers.values()
+        return [self._cluster.view([name], each).topic_ids.get(name, "") for each in brokers]
+
+    def _agreed_id(self, name: str, gone: bool) -> str:
+        """The id that all brokers have; raises WireError while they differ, or while the topic is
+        not gone as it should be, or not there."""
+        found = set(self._ids(name))
+        if len(found) != 1 or (found == {""}) is not gone:
+            raise WireError(f"topic {name} has the ids {sorted(found)} in the brokers' metadata")
+        return found.pop()
+
+    def _delete(self, topic_id: str) -> None:
+        struct = request_definition(ApiKey.DELETE_TOPICS).struct
+        state = struct("DeleteTopicState", name=None, topic_id=UUID(topic_id))
+        answer = self._cluster.ask_any(
+            ApiKey.DELETE_TOPICS, topics=[state], timeout_ms=REQUEST_TIMEOUT_MS
+        )
+        code = answer.responses[0].error_code
+        if code not in (0, UNKNOWN_TOPIC_ID):
+            raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
+
+    def _retry(self, action: Callable[[], T], deadline: float) -> T:
+        while True:
+            try:
+                return action()
+            except WireError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(RETRY_S)
+
+    # --- records --------------------------------------------------------------------------------
+
+    def _delete_records(self, delete: DeleteRecords) -> Completion:
+        """Ask once: a second attempt would hide what became of the first."""
+        struct = request_definition(ApiKey.DELETE_RECORDS).struct
+        offset = TO_HIGH_WATERMARK if delete.offset is None else delete.offset
+        wanted = struct("DeleteRecordsPartition", partition_index=delete.partition, offset=offset)
+        columns: dict[str, Any] = {}
+        try:
+            leader = self._cluster.leader(delete.topic, delete.partition)
+            columns["leader_epoch"] = leader.epoch
+            answer = self._cluster.ask(
+                leader.address, ApiKey.DELETE_RECORDS, timeout_ms=REQUEST_TIMEOUT_MS,
+                topics=[struct("DeleteRecordsTopic", name=delete.topic, partitions=[wanted])],
+            )  # fmt: skip
+        except WireError as error:
+            return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
+        found = answer.topics[0].partitions[0]
+        if found.error_code == 0:
+            return Completion(Outcome.OK, columns=columns | {"log_start": found.low_watermark})
+        outcome = Outcome.FAIL if found.error_code in REFUSED else Outcome.INFO
+        return Completion(outcome, (), kafka_name(found.error_code), columns=columns)
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+class WithOperator:
+    """A client which leaves operations on topics to an operator of its own."""
+
+    def __init__(self, client: Client, bootstrap: str) -> None:
+        self.name = client.name
+        self._client = client
+        self._bootstrap = bootstrap
+        self._operator: Operator | None = None
+
+    def perform(self, operation: Operation) -> Completion:
+        if not isinstance(operation, Recreate | DeleteRecords):
+            return self._client.perform(operation)
+        if self._operator is None:
+            self._operator = Operator(self._bootstrap)
+        return self._operator.perform(operation)
+
+    def close(self) -> None:
+        self._client.close()
+        if self._operator is not None:
+            self._operator.close()
+
+
+def with_operator(make: Callable[[bytes], ClientFactory]) -> Callable[[bytes], ClientFactory]:
+    """The same clients, which perform operations on topics too."""
+
+    def of_run(nonce: bytes) -> ClientFactory:
+        factory = make(nonce)
+
+        def of_process(bootstrap: str, process: int, settings: ClientSettings) -> WithOperator:
+            return WithOperator(factory(bootstrap, process, settings), bootstrap)
+
+        return of_process
+
+    return of_run

@@ -1,0 +1,64 @@
+"""Compaction: keys written over and over, and deleted, in topics that are compacted meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+
+from chaos.protocols import ClientSettings, Completion, Operation, Send, TopicSpec
+from chaos.workloads.reading import everything, final_reads, poll_for_ever
+from chaos.workloads.values import values_of
+
+QUICK_CLEANING = {
+    # Segments of a second, which the cleaner looks for twice a second and cleans however little
+    # there is to win: a run of half a minute sees dozens of cleanings.
+    "segment.ms": "1000",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "2000",
+}
+
+
+class Compaction:
+    """Write keys over and over, delete some, while the log is compacted: the last of each stays.
+
+    Spec: docs, design#compaction. Tombstones stay for delete.retention.ms, longer than a run.
+    """
+
+    name = topic = "compaction"
+    config: Mapping[str, str] = {"log.cleaner.backoff.ms": "500"}
+    judged_by: tuple[str, ...] = (
+        "compaction", "lost_writes", "inconsistent_offsets", "phantom_records", "poll_order",
+        "poll_skips", "append_order",
+    )  # fmt: skip
+    partitions = 4
+    producers = 4
+    pollers = 2
+    processes = producers + pollers
+    records_per_send_max = 4
+    keys = 12
+    tombstone_share = 0.1
+
+    def topics(self) -> Sequence[TopicSpec]:
+        settings = {"cleanup.policy": "compact", **QUICK_CLEANING}
+        return (TopicSpec(self.topic, self.partitions, settings),)
+
+    def settings(self, process: int) -> ClientSettings:
+        return ClientSettings(acks=-1, idempotent=True)
+
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """The first processes send, the others poll."""
+        if process >= self.producers:
+            return poll_for_ever(everything(self.topics()), rng)
+        return self._send_for_ever(process, rng)
+
+    def _send_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        values = values_of(process)
+        while True:
+            batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
+            keys = tuple(f"key-{rng.randrange(self.keys)}" for _ in batch)
+            tombstones = tuple(rng.random() < self.tombstone_share for _ in batch)
+            yield Send(self.topic, rng.randrange(self.partitions), batch, keys, tombstones)
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+        return final_reads(self.topics())

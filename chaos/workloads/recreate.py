@@ -1,0 +1,72 @@
+"""Recreate: topics that are deleted and made anew under the same name, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from random import Random
+
+from chaos.protocols import (
+    Assign,
+    ClientSettings,
+    Completion,
+    Isolation,
+    Operation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Recreate,
+    TopicSpec,
+)
+from chaos.workloads.reading import everything
+from chaos.workloads.sending import send_for_ever
+
+OPERATIONS_PER_TOPIC = 60
+
+
+class Recreated:
+    """Delete and re-create topics under the same names: nothing of the old is in the new.
+
+    Spec: KIP-516, topic ids. Each process has a topic of its own: it writes to it, reads it, and
+    replaces it when nothing of its own is under way, so that it knows of every record to which of
+    the namesakes it went. A record of unknown outcome may still reach the next.
+    """
+
+    name = "recreate"
+    config: Mapping[str, str] = {}
+    judged_by: tuple[str, ...] = (
+        "lost_writes", "inconsistent_offsets", "phantom_records", "poll_order", "poll_skips",
+        "append_order", "duplicates",
+    )  # fmt: skip
+    partitions = 2
+    processes = 4
+
+    def topics(self) -> Sequence[TopicSpec]:
+        return tuple(map(self._topic_of, range(self.processes)))
+
+    def _topic_of(self, process: int) -> TopicSpec:
+        return TopicSpec(f"recreate-{process}", self.partitions)
+
+    def settings(self, process: int) -> ClientSettings:
+        return ClientSettings(acks=-1, idempotent=True)
+
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """A topic's life after the other: sends with polls between them, then the next topic."""
+        topic = self._topic_of(process)
+        sends = send_for_ever(topic.name, topic.partitions, process, rng)
+        send = next(sends)
+        while True:
+            completion = yield Assign(everything([topic]))
+            for _ in range(rng.randint(OPERATIONS_PER_TOPIC // 2, OPERATIONS_PER_TOPIC * 3 // 2)):
+                send = sends.send((yield send))
+                completion = yield Poll(timeout_s=0.1)
+                if completion.outcome is not Outcome.OK:
+                    completion = yield Assign(everything([topic]))
+            while (yield Recreate(topic)).outcome is not Outcome.OK:
+                pass
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+        """Topic by topic: each read is of one of the namesakes."""
+        for topic in self.topics():
+            yield ClientSettings(), ReadAll(everything([topic]), raw=True)
+        for topic in self.topics():
+            yield ClientSettings(), ReadAll(everything([topic]), Isolation.READ_UNCOMMITTED)

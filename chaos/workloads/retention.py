@@ -1,0 +1,28 @@
+"""Retention: appends to topics whose records soon go, by their age and by the log's size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chaos.workloads.appends import Appends
+
+RETENTION_MS = 6_000
+SEGMENT_MS = 1_000
+
+
+class Retention(Appends):
+    """Appends to a log whose records go after six seconds: from its start, and no sooner.
+
+    Spec: topic configuration, retention.ms, segment.ms; LogManager, cleanupLogs.
+    """
+
+    name = topic = "retention"
+    config: Mapping[str, str] = {"log.retention.check.interval.ms": "1000"}
+    judged_by = ("retention", *Appends.judged_by)
+    topic_config: Mapping[str, str] = {
+        "cleanup.policy": "delete",
+        "retention.ms": str(RETENTION_MS),
+        "segment.ms": str(SEGMENT_MS),
+    }
+    partitions = 4
+    from_log_start = True
