@@ -31,6 +31,8 @@ other nodes, as controllers."""
 
 Shape = Literal["halves", "bridge", "ring"]
 Election = Literal["preferred", "unclean"]
+Tear = Literal["torn", "reordered", "scattered"]
+Segment = Literal["closed", "active"]
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ class NarrowLinks(Fault):
 
 @dataclass(frozen=True)
 class ResetConnections(Fault):
-    """A node's connections are reset (TCP RST), those there are and new ones, after after_ms."""
+    """Instead of an answer a connection ends after_ms later, a new one by a reset (TCP RST): what
+    was asked for was done, and nobody is told."""
 
     node: Node
     after_ms: int = 0
@@ -208,6 +211,78 @@ class PowerLoss(Fault):
 
 
 @dataclass(frozen=True)
+class DiskReadOnly(Fault):
+    """A node's file system turns read-only, as ext4 does when it meets an error: writes fail with
+    EROFS, reads go on. Heal ends the node, mounts the disk again, and starts it."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
+class DiskDead(Fault):
+    """A node's disk fails every write and sync with EIO. What was written before is on it. Heal
+    ends the node, mounts the disk again, and starts it."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
+class SlowDisk(Fault):
+    """Every sync of a node takes so much longer."""
+
+    node: Node
+    delay_ms: int
+
+
+@dataclass(frozen=True)
+class TornWrites(Fault):
+    """The power fails while a node waits for a sync, and of what was not synced some is there.
+
+    torn: the first half of each file's unsynced end, by sectors, and zeros where the rest would be.
+    reordered: all but the largest of these ends, which is gone: what was written last is there.
+    scattered: each sector by chance.
+    """
+
+    node: Node
+    how: Tear = "torn"
+
+
+@dataclass(frozen=True)
+class LostNames(Fault):
+    """The power fails, and the names of new files and directories are gone with what was not
+    synced, unless their directory was synced (fsync(2))."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
+class BitFlip(Fault):
+    """A node is killed, and one bit of one of its segments is another. Heal starts it again.
+
+    active: the segment that is written to.  closed: one that is not any more.
+    """
+
+    node: Node
+    segment: Segment = "active"
+
+
+@dataclass(frozen=True)
+class ClockJump(Fault):
+    """A node's wall clock is put forward, or back. Heal puts it right: a jump, too."""
+
+    node: Node
+    by_ms: int
+
+
+@dataclass(frozen=True)
+class ClockSkew(Fault):
+    """A node's wall clock runs faster, or slower, by so many parts in a million."""
+
+    node: Node
+    ppm: int
+
+
+@dataclass(frozen=True)
 class Elect(Fault):
     """Ask for elections (KIP-460) of the partition which the workload calls interesting.
 
@@ -243,7 +318,8 @@ FAULTS: dict[str, type[Fault]] = {
     for fault in (
         Kill, Pause, Shutdown, CutLink, Isolate, CutClients, CutControllers, Split, DelayAnswers,
         SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections,
-        Elect, MoveReplicas, AdminStorm, DiskStall, DiskFull, PowerLoss,
+        Elect, MoveReplicas, AdminStorm, DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss,
+        SlowDisk, TornWrites, LostNames, BitFlip, ClockJump, ClockSkew,
         Heal,
     )
 }  # fmt: skip
@@ -263,5 +339,15 @@ LINK_FAULTS: frozenset[type[Fault]] = TOXIC_FAULTS | {
 }  # fmt: skip
 """They need a target that was started proxied."""
 
-DISK_FAULTS: frozenset[type[Fault]] = frozenset({DiskStall, DiskFull, PowerLoss})
-"""They need nodes on disks of their own (chaos/disks.py)."""
+DISK_FAULTS: frozenset[type[Fault]] = frozenset(
+    {DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss}
+)
+"""They need nodes on disks of their own (chaos/disks.py). PowerLoss can do with the shim."""
+
+SHIM_FAULTS: frozenset[type[Fault]] = frozenset(
+    {SlowDisk, TornWrites, LostNames, ClockJump, ClockSkew}
+)
+"""They need nodes that are preloaded (chaos/shim)."""
+
+POWER_FAULTS: frozenset[type[Fault]] = frozenset({PowerLoss, TornWrites, LostNames})
+"""They take what was acknowledged and not flushed, which nobody promised to keep."""

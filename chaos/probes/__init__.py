@@ -4,17 +4,29 @@ To add one: a function over a Site (frame.py shows how), and a line here.
 """
 
 from chaos.faults import (
+    AdminStorm,
     CutClients,
+    CutControllers,
     CutLink,
     DelayAnswers,
     DiskFull,
     DiskStall,
+    Elect,
     Isolate,
     Kill,
+    LimitData,
+    MoveReplicas,
+    NarrowLinks,
     Pause,
     PowerLoss,
+    ResetConnections,
+    Shutdown,
+    SlowClose,
+    SlowLinks,
+    Split,
+    StallConnections,
 )
-from chaos.probes import disks, networks, processes
+from chaos.probes import administration, disks, networks, processes
 from chaos.probes.frame import Probe
 from chaos.probes.grounds import APACHE, REFERENCE, REFERENCE_ON_DISKS, THREE_NODES
 
@@ -27,11 +39,26 @@ PROBES: tuple[Probe, ...] = (
     Probe(CutClients, REFERENCE, networks.clients_are_refused, LINK_MS),
     Probe(CutClients, REFERENCE, networks.clients_are_left_without_an_answer, LINK_MS),
     Probe(DelayAnswers, REFERENCE, networks.answers_are_late, LINK_MS),
+    Probe(Shutdown, REFERENCE, processes.a_node_that_is_shut_down_ends_by_itself),
+    Probe(SlowLinks, REFERENCE, networks.what_passes_is_late, LINK_MS),
+    Probe(ResetConnections, REFERENCE, networks.connections_are_reset, LINK_MS),
+    Probe(SlowClose, REFERENCE, networks.a_close_is_late, LINK_MS),
+    Probe(LimitData, REFERENCE, networks.a_connection_ends_in_the_midst_of_an_answer, LINK_MS),
+    Probe(StallConnections, REFERENCE, networks.a_share_of_the_connections_stalls, LINK_MS),
+    Probe(NarrowLinks, THREE_NODES, networks.many_bytes_take_long, LINK_MS),
+    Probe(CutControllers, THREE_NODES, networks.controllers_are_cut_and_brokers_are_not, LINK_MS),
+    Probe(Split, THREE_NODES, networks.a_minority_is_split_off, LINK_MS),
+    Probe(Split, THREE_NODES, networks.a_bridge_sees_both_sides, LINK_MS),
+    Probe(Split, THREE_NODES, networks.a_ring_of_majorities, LINK_MS),
     Probe(CutLink, THREE_NODES, networks.one_node_cannot_dial_another, LINK_MS),
     Probe(Isolate, THREE_NODES, networks.an_isolated_node_is_alone, LINK_MS),
     Probe(DiskStall, REFERENCE_ON_DISKS, disks.a_write_hangs, STALL_MS),
     Probe(DiskFull, REFERENCE_ON_DISKS, disks.there_is_no_room),
     Probe(PowerLoss, REFERENCE_ON_DISKS, disks.what_was_not_synced_is_gone, POWER_MS),
+    Probe(AdminStorm, REFERENCE, administration.topics_come_and_go),
+    Probe(Elect, APACHE, administration.the_preferred_replica_leads_again),
+    Probe(MoveReplicas, APACHE, administration.a_replica_leaves_and_comes_back),
+    Probe(AdminStorm, APACHE, administration.topics_come_and_go),
     Probe(Kill, APACHE, processes.a_killed_node_answers_nobody, KILL_MS),
     Probe(Pause, APACHE, processes.a_paused_node_is_silent, KILL_MS),
     Probe(CutClients, APACHE, networks.clients_are_refused, LINK_MS),

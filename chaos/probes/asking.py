@@ -6,7 +6,14 @@ import socket
 import time
 from contextlib import closing
 
-from chaos.clients.wire_link import LATEST, Connection, WireCluster, WireError, check
+from chaos.clients.wire_link import (
+    LATEST,
+    Connection,
+    PartitionState,
+    WireCluster,
+    WireError,
+    check,
+)
 from chaos.links import Address, joined
 from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 
@@ -36,13 +43,12 @@ def is_silent(address: Address, quiet_s: float) -> bool:
     return False
 
 
-def make_topic(address: Address, topic: str) -> None:
-    """One partition, one replica, led by somebody; it may be there already."""
-    cluster = WireCluster(joined(address))
+def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
+    """One partition, led by somebody; it may be there already."""
     struct = request_definition(ApiKey.CREATE_TOPICS).struct
-    wanted = struct("CreatableTopic", name=topic, num_partitions=1, replication_factor=1)
+    wanted = struct("CreatableTopic", name=topic, num_partitions=1, replication_factor=replicas)
     deadline = time.monotonic() + TOPIC_TIMEOUT_S
-    try:
+    with closing(WireCluster(joined(address))) as cluster:
         cluster.ask_any(ApiKey.CREATE_TOPICS, topics=[wanted], timeout_ms=10_000)
         while True:
             try:
@@ -52,8 +58,18 @@ def make_topic(address: Address, topic: str) -> None:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(RETRY_S)
-    finally:
-        cluster.close()
+
+
+def partition(address: Address, topic: str) -> PartitionState:
+    """Partition 0, as that node sees it. Raises WireError."""
+    with closing(WireCluster(joined(address))) as cluster:
+        return cluster.view([topic]).partitions[topic, 0]
+
+
+def topics(address: Address) -> list[str]:
+    """The names of all topics."""
+    with closing(Connection(address, TOPIC_TIMEOUT_S)) as connection:
+        return [topic.name for topic in connection.ask(ApiKey.METADATA, topics=None).topics]
 
 
 def append(address: Address, topic: str, timeout_s: float) -> int:
@@ -74,8 +90,5 @@ def append(address: Address, topic: str, timeout_s: float) -> int:
 
 def log_end(address: Address, topic: str) -> int:
     """The high watermark of partition 0."""
-    cluster = WireCluster(joined(address))
-    try:
+    with closing(WireCluster(joined(address))) as cluster:
         return cluster.offset(cluster.leader(topic, 0), topic, 0, LATEST)
-    finally:
-        cluster.close()

@@ -14,6 +14,7 @@ and leaves by raising ProbeFailed if there is none. After the block the effect m
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from chaos.links import Address
 from chaos.protocols import Performed
 from chaos.targets import probe
 from chaos.targets.cluster import LocalCluster
+from reference_impl.wire import ApiKey, encode_request, request_definition
 
 PATIENCE_S = 60.0
 """How long an effect or a recovery may take on a busy machine."""
@@ -104,6 +106,19 @@ class Site:
     def answers(self, node: int = 1, timeout_s: float = PATIENCE_S) -> bool:
         """Does a node answer a client in this time?"""
         return probe.answers(self.client(node), timeout_s)
+
+    def ask_over(self, connection: socket.socket, whole: bool = True) -> bytes:
+        """Ask for ApiVersions on an open connection: the answer's bytes; what came of it, if not
+        `whole`; nothing, if the connection ends."""
+        body = request_definition(ApiKey.API_VERSIONS).new()
+        connection.sendall(encode_request(ApiKey.API_VERSIONS, 0, 1, "touchstone-probe", body))
+        received = b""
+        while len(received) < 4 or len(received) < 4 + int.from_bytes(received[:4]):
+            data = connection.recv(65_536)
+            if not data:
+                return b"" if whole else received
+            received += data
+        return received
 
 
 @dataclass(frozen=True)

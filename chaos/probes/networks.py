@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import cast
 
-from chaos.faults import CutClients, CutLink, DelayAnswers, Isolate
+from chaos.faults import (
+    CutClients,
+    CutControllers,
+    CutLink,
+    DelayAnswers,
+    Isolate,
+    LimitData,
+    NarrowLinks,
+    ResetConnections,
+    Shape,
+    SlowClose,
+    SlowLinks,
+    Split,
+    StallConnections,
+)
 from chaos.probes.asking import is_refused, is_silent
-from chaos.probes.frame import QUIET_S, ProbeFailed, Site
+from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
 from chaos.probes.small_cluster import SmallCluster
 
 DELAY_MS = 300
+NARROW_KB, NARROW_LEAST_MS = 512, 600  # toxiproxy lets a tenth of a second pass in advance
+LIMIT_BYTES = 100  # more than the question has, and less than the answer
+STALL_MS = 100
+CONNECTIONS_MAX = 40  # of which none stalls, or all do, once in 2 ** 39 times
+NOT_KAFKA = b"\x7f\xff\xff\xff"
 
 
 def clients_are_refused(site: Site) -> str:
@@ -57,6 +77,115 @@ def an_isolated_node_is_alone(site: Site) -> str:
     return "dials to and from 1 were silent; 2 and 3 answered each other"
 
 
+def controllers_are_cut_and_brokers_are_not(site: Site) -> str:
+    """A node's controller is alone; as a broker it dials and is dialled."""
+    cut = {(1, 2), (2, 1), (1, 3), (3, 1)}
+    with site.struck(CutControllers(1, how="refuse")):
+        expect_dials(site, cut, "refused", listener="CONTROLLER")
+        expect_dials(site, set())
+    expect_dials(site, set(), listener="CONTROLLER")
+    return "1 was refused by the other controllers, and answered by the other brokers"
+
+
+def a_minority_is_split_off(site: Site) -> str:
+    """One of three, and the two others see each other."""
+    return _split(site, "halves", {(1, 2), (2, 1), (1, 3), (3, 1)})
+
+
+def a_bridge_sees_both_sides(site: Site) -> str:
+    """The two others do not see each other."""
+    return _split(site, "bridge", {(2, 3), (3, 2)})
+
+
+def a_ring_of_majorities(site: Site) -> str:
+    """Each dials the next one only: two of three, and no two the same."""
+    return _split(site, "ring", {(1, 3), (2, 1), (3, 2)})
+
+
+def _split(site: Site, shape: Shape, cut: set[tuple[int, int]]) -> str:
+    with site.struck(Split(shape, 1, how="refuse")):
+        expect_dials(site, cut, "refused")
+    expect_dials(site, set())
+    told = ", ".join(f"{source} by {to}" for source, to in sorted(cut))
+    return f"{shape}: refused were {told}"
+
+
+def what_passes_is_late(site: Site) -> str:
+    """Both ways, so an answer is late by twice the latency."""
+    with site.struck(SlowLinks(1, latency_ms=DELAY_MS // 2)):
+        late_ms = _answered_after_ms(site)
+        if late_ms < DELAY_MS:
+            raise ProbeFailed(f"an answer came after {late_ms:.0f} ms instead of {DELAY_MS}")
+    site.expect(lambda: _answered_after_ms(site) < DELAY_MS, "answers are in time again")
+    return f"an answer came after {late_ms:.0f} ms"
+
+
+def many_bytes_take_long(site: Site) -> str:
+    """NARROW_KB at so many a second need a second; without the fault they need none."""
+    cluster = cast(SmallCluster, site.cluster)
+    with site.struck(NarrowLinks(2, rate_kb_s=NARROW_KB, where="nodes")):
+        took_ms = cluster.send(1, 2, NARROW_KB * 1024)
+        if took_ms < NARROW_LEAST_MS:
+            raise ProbeFailed(f"{NARROW_KB} KiB passed within {took_ms} ms")
+    if (well_ms := cluster.send(1, 2, NARROW_KB * 1024)) >= took_ms:
+        raise ProbeFailed(f"after the heal {NARROW_KB} KiB took {well_ms} ms")
+    return f"{NARROW_KB} KiB took {took_ms} ms, and {well_ms} ms after the heal"
+
+
+def connections_are_reset(site: Site) -> str:
+    """New ones by a reset; those there are end, too (toxiproxy can only close them)."""
+    with socket.create_connection(site.client(), timeout=PATIENCE_S) as there:
+        site.ask_over(there)
+        with site.struck(ResetConnections(1)):
+            ends = [_end_of_question(site, there)]
+            with socket.create_connection(site.client(), timeout=PATIENCE_S) as late:
+                ends.append(_end_of_question(site, late))
+    if "answer" in ends or ends[1] != "reset":
+        raise ProbeFailed(f"an old and a new connection ended by: {', '.join(ends)}")
+    return f"instead of an answer came a {ends[0]} on an old connection, a reset on a new one"
+
+
+def a_close_is_late(site: Site) -> str:
+    """The node hangs up, and the client learns of it later."""
+    with site.struck(SlowClose(1, delay_ms=DELAY_MS)):
+        with socket.create_connection(site.client(), timeout=PATIENCE_S) as connection:
+            began = time.perf_counter()
+            connection.sendall(NOT_KAFKA)  # an oversized request: the node closes the connection
+            is_closed = not connection.recv(1)
+            late_ms = (time.perf_counter() - began) * 1000
+        if not is_closed or late_ms < DELAY_MS:
+            raise ProbeFailed(f"a close was seen after {late_ms:.0f} ms")
+    return f"a close was seen after {late_ms:.0f} ms"
+
+
+def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
+    """After so many bytes of it."""
+    fault = LimitData(1, size_bytes=LIMIT_BYTES)
+    with site.struck(fault), socket.create_connection(site.client(), PATIENCE_S) as connection:
+        received = site.ask_over(connection, whole=False)
+    if len(received) != LIMIT_BYTES:
+        raise ProbeFailed(f"{len(received)} bytes of an answer came, not {LIMIT_BYTES}")
+    site.expect(site.answers, "a whole answer after the heal")
+    return f"{LIMIT_BYTES} bytes of an answer came, then the end"
+
+
+def a_share_of_the_connections_stalls(site: Site) -> str:
+    """Some are left without an answer and end, others are answered."""
+    stalled = answered = 0
+    with site.struck(StallConnections(1, share=0.5, timeout_ms=STALL_MS)):
+        for _ in range(CONNECTIONS_MAX):
+            with socket.create_connection(site.client(), timeout=PATIENCE_S) as connection:
+                if site.ask_over(connection):
+                    answered += 1
+                else:
+                    stalled += 1
+            if stalled and answered:
+                break
+    if not (stalled and answered):
+        raise ProbeFailed(f"{stalled} connections stalled and {answered} were answered")
+    return f"{stalled} connections stalled and ended, {answered} were answered"
+
+
 def expect_dials(
     site: Site, cut: set[tuple[int, int]], how: str = "silent", listener: str = "INTERNAL"
 ) -> None:
@@ -78,3 +207,10 @@ def _answered_after_ms(site: Site) -> float:
     if not site.answers():
         raise ProbeFailed("no answer at all")
     return (time.perf_counter() - began) * 1000
+
+
+def _end_of_question(site: Site, connection: socket.socket) -> str:
+    try:
+        return "answer" if site.ask_over(connection) else "close"
+    except ConnectionResetError:
+        return "reset"

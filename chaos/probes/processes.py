@@ -1,8 +1,10 @@
-"""Probes of faults of processes: killed and paused."""
+"""Probes of faults of processes: killed, paused, ended in good order."""
 
 from __future__ import annotations
 
-from chaos.faults import Kill, Pause
+import signal
+
+from chaos.faults import Kill, Pause, Shutdown
 from chaos.probes.asking import is_silent
 from chaos.probes.frame import QUIET_S, ProbeFailed, Site
 from chaos.targets import probe
@@ -22,6 +24,16 @@ def a_paused_node_is_silent(site: Site) -> str:
         if not is_silent(site.cluster.direct(1), QUIET_S):
             raise ProbeFailed("the paused node answered")
     return "a dial was accepted and left without an answer"
+
+
+def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
+    """It is not killed: the operating system tells that it ended as it was asked to."""
+    with site.struck(Shutdown(1)):
+        child = site.cluster.members()[0].child
+        status = child.exit_status if child is not None else None
+        if status is None or -status == signal.SIGKILL:
+            raise ProbeFailed(f"its exit status is {status}: it had to be killed")
+    return f"it ended with status {status}, and was started again"
 
 
 def _direct(site: Site) -> str:

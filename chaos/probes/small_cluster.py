@@ -15,6 +15,7 @@ from chaos.targets import layout as layouts
 from chaos.targets.apache import FAULTS as APACHE_FAULTS
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.layout import LISTENERS, Layout
+from chaos.targets.probe import NoAnswer
 
 NODES = 3
 ASK_TIMEOUT_S = 60.0
@@ -49,6 +50,14 @@ class SmallCluster(LocalCluster):
         """What a node tells of another that it dials: answered, refused or silent."""
         host, port = self.where(source, to, listener)
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
+
+    def send(self, source: int, to: int, size_bytes: int) -> int:
+        """How many milliseconds so many bytes and an answer took; DIAL's wait at most."""
+        host, port = self.where(source, to, "INTERNAL")
+        answer = self.order(source, f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}")
+        if not answer.startswith("answered "):
+            raise NoAnswer(f"{source} sent {size_bytes} bytes to {to} and was {answer}")
+        return int(answer.split()[1])
 
     def where(self, source: int, to: int, listener: str) -> Address:
         """Where a node finds another, as its hosts file has it."""

@@ -155,7 +155,7 @@ def toxic_of(fault: Any) -> Toxic:
         case NarrowLinks():
             return Toxic(name, "bandwidth", {"rate": fault.rate_kb_s})
         case ResetConnections():
-            return Toxic(name, "reset_peer", {"timeout": fault.after_ms})
+            return Toxic(name, "reset_peer", {"timeout": fault.after_ms}, ("downstream",))
         case SlowClose():
             return Toxic(name, "slow_close", {"delay": fault.delay_ms})
         case LimitData():

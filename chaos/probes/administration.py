@@ -1,0 +1,87 @@
+"""Probes of what an administrator does: elections, moves of replicas, topics that come and go."""
+
+from __future__ import annotations
+
+import threading
+
+from chaos.faults import AdminStorm, Elect, Heal, MoveReplicas, Shutdown
+from chaos.probes.asking import make_topic, partition, topics
+from chaos.probes.frame import ProbeFailed, Site
+
+TOPIC = "administered"
+STORM_TOPICS = 20
+
+
+def the_preferred_replica_leads_again(site: Site) -> str:
+    """After it was away, and another led."""
+    preferred = _replicated_topic(site)[0]
+    site.cluster.perform(Shutdown(preferred))
+    site.expect(lambda: _leader(site) not in (preferred, -1), "another replica leads")
+    other = _leader(site)
+    site.cluster.perform(Heal())
+    everybody = set(range(1, site.cluster.nodes + 1))
+    site.expect(lambda: set(partition(_address(site), TOPIC).isr) == everybody, "all are in sync")
+    with site.struck(Elect("preferred")):
+        site.expect(lambda: _leader(site) == preferred, "the preferred replica leads")
+    return f"{other} led, and after the election {preferred}"
+
+
+def a_replica_leaves_and_comes_back(site: Site) -> str:
+    """The first one, and when it is back it is the last."""
+    first = _replicated_topic(site)
+    seen = [first]
+    for wanted in (first[1:], [*first[1:], first[0]]):
+        with site.struck(MoveReplicas()):
+            expect_replicas(site, wanted)
+        seen.append(wanted)
+    return f"the replicas were {', then '.join(map(str, seen))}"
+
+
+def expect_replicas(site: Site, wanted: list[int]) -> None:
+    """Wait until the topic has them, in this order."""
+    site.expect(
+        lambda: list(partition(_address(site), TOPIC).replicas) == wanted,
+        f"the replicas are {wanted}",
+    )
+
+
+def topics_come_and_go(site: Site) -> str:
+    """Somebody who looks sees some of them, and none is left."""
+    seen: set[str] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            seen.update(name for name in topics(_address(site)) if name.startswith("storm-"))
+
+    looker = threading.Thread(target=look, daemon=True)
+    looker.start()
+    try:
+        with site.struck(AdminStorm(STORM_TOPICS)):
+            pass
+    finally:
+        done.set()
+        looker.join()
+    if not seen:
+        raise ProbeFailed("nobody saw a topic come")
+    site.expect(lambda: not seen & set(topics(_address(site))), "all of them are deleted")
+    return f"{len(seen)} topics were seen, and are gone"
+
+
+def _replicated_topic(site: Site) -> list[int]:
+    """Its replicas, as the topic has them now; it is led, and all are in sync."""
+    make_topic(_address(site), TOPIC, site.cluster.nodes)
+    site.cluster.focus = (TOPIC, 0)
+    site.expect(
+        lambda: len(partition(_address(site), TOPIC).isr) == site.cluster.nodes, "all are in sync"
+    )
+    return list(partition(_address(site), TOPIC).replicas)
+
+
+def _leader(site: Site) -> int:
+    return partition(_address(site), TOPIC).leader
+
+
+def _address(site: Site) -> tuple[str, int]:
+    """Of a node that runs, past the proxies."""
+    return site.cluster.direct(site.cluster.reachable()[0])
