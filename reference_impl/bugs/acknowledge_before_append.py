@@ -8,8 +8,9 @@ from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, SetTimer
 from reference_impl.core.events import Event, Stopping, TimerFired, TimerKey
+from reference_impl.core.log import AppendResult
 from reference_impl.core.node import Node
-from reference_impl.core.partition import Appended, Partition
+from reference_impl.core.partition import Partition
 from reference_impl.core.rules import Rules
 from reference_impl.wire import NO_TIMESTAMP
 
@@ -32,11 +33,11 @@ class AcknowledgeBeforeAppend(Rules):
     def __init__(self) -> None:
         self._late: dict[tuple[str, int], tuple[Partition, ValidatedBatch, int]] = {}
 
-    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> Appended:
+    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
         """Promise what the append would have done, and put it off."""
         self._late[partition.topic, partition.index] = (partition, batch, now_ms)
         base_offset = partition.log.log_end_offset
-        return Appended(
+        return AppendResult(
             base_offset,
             base_offset + batch.header.last_offset_delta,
             batch.log_append_time_ms or NO_TIMESTAMP,
@@ -47,7 +48,7 @@ class AcknowledgeBeforeAppend(Rules):
         """The high watermark cannot be asked: it does not know of the batch yet."""
         return True
 
-    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> Appended | None:
+    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
         """Before another batch of the partition is judged, the one before it goes in."""
         late = self._late.pop((partition.topic, partition.index), None)
         if late is not None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.config_keys import LONG_MAX
-from reference_impl.core.partition import Appended, Partition
+from reference_impl.core.log import AppendResult
+from reference_impl.core.partition import Partition
 from reference_impl.core.rules import Rules
 
 
@@ -21,7 +22,7 @@ class AcknowledgeBeforeFlush(Rules):
     Within:     one run of 15 seconds.
     """
 
-    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> Appended:
+    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
         """The batch is in the log, and the flush is left for later."""
         log = partition.log
         asked = log.config

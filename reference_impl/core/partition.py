@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.controller.metadata_image import PartitionImage
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.partition_log import AppendResult, PartitionLog
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
-
-
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """Where a batch went, or where it lies since the first time (KIP-98)."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
 
 
 class Partition:
@@ -50,16 +39,11 @@ class Partition:
         """The first offset which is not committed; consumers see only what is below."""
         return self.log.high_watermark
 
-    def append(self, batch: ValidatedBatch, now_ms: int) -> Appended:
+    def append(self, batch: ValidatedBatch, now_ms: int) -> AppendResult:
         """Write one batch at the end of the log, under the current leader epoch."""
         result = self.log.append(batch.data, [batch.header], self.leader_epoch, now_ms)
         self.advance_high_watermark()
-        return Appended(
-            result.base_offset,
-            result.last_offset,
-            batch.log_append_time_ms,
-            self.log.log_start_offset,
-        )
+        return result
 
     def advance_high_watermark(self) -> None:
         """HW = the smallest log end offset of the ISR (design#replication); ours is alone in it."""

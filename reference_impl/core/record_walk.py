@@ -7,7 +7,7 @@ and whether a key is missing; building record objects for that would cost ten ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LONG = 63
 """As `shift_max`: a number of 64 bits."""
@@ -17,8 +17,7 @@ class BadRecords(Exception):
     """The records of a batch contradict its header or themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(NamedTuple):
     """What one pass over the records found."""
 
     timestamp_delta_min: int

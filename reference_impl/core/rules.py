@@ -15,9 +15,10 @@ from reference_impl.core.groups.consumer.member import (
     TopicIdPartition,
     is_subset,
 )
+from reference_impl.core.log import AppendResult
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.parking import PartitionKey
-from reference_impl.core.partition import Appended, Partition
+from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.transactions.markers import Marker
 from reference_impl.core.transactions.states import State
@@ -57,13 +58,13 @@ class Rules:
                 f" partition {partition.topic}-{partition.index}",
             )
 
-    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> Appended | None:
+    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
         """A batch sent again gets the first answer, not a second copy (KIP-98; the last five)."""
         first = partition.log.producer_state.duplicate_of(batch.header)
         if first is None:
             return None
         # Kafka puts the batch's timestamp where the append time belongs (UnifiedLog.append).
-        return Appended(
+        return AppendResult(
             first.first_offset, first.last_offset, first.timestamp, partition.log.log_start_offset
         )
 
@@ -86,7 +87,7 @@ class Rules:
             # ProducerAppendInfo.appendDataBatch: the marker would end what is no part of it.
             raise Refused(ErrorCode.INVALID_TXN_STATE)
 
-    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> Appended:
+    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
         """What is acknowledged is in the log, and synced where `flush.messages` asks for it: the
         append happens before the answer is made.
         """

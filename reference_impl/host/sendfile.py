@@ -1,42 +1,98 @@
 """Answers whose records go from the file to the socket without passing through this process.
 
 Source: sendfile(2); FileRecords.java, writeTo. On a TLS connection the bytes must be encrypted
-here, so asyncio reads them in pieces instead.
+here, so they are read in pieces instead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.storage import StorageError
 from reference_impl.host.disk import DiskFile
 
+PIECE_BYTES = 1 << 20
+"""So much at once; then other connections have their turn."""
+
+CaughtUp = Callable[[], Awaitable[None]]
+"""Returns once the transport has nothing left that it could not send."""
+
 
 async def send_parts(
-    loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, parts: Sequence[bytes | Slice]
+    transport: asyncio.Transport, parts: Sequence[bytes | Slice], caught_up: CaughtUp
 ) -> None:
     """Send all of it, in order. Raises OSError or StorageError, with a part of it sent already."""
-    before = bytearray()
     for part in parts:
-        if not isinstance(part, Slice):
-            before += part
-            continue
-        transport.write(bytes(before))
-        before.clear()
-        await send_slice(loop, transport, part)
-    transport.write(bytes(before))
+        if isinstance(part, Slice):
+            await _send_slice(transport, part, caught_up)
+        else:
+            transport.write(part)
 
 
-async def send_slice(
-    loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, part: Slice
-) -> None:
-    """Send these bytes of a file."""
+async def _send_slice(transport: asyncio.Transport, part: Slice, caught_up: CaughtUp) -> None:
     descriptor = cast(DiskFile, part.file).duplicate()
-    with os.fdopen(descriptor, "rb") as file:
-        sent = await loop.sendfile(transport, file, part.position, part.size)
+    try:
+        if transport.get_extra_info("sslcontext") is None:
+            transport.set_write_buffer_limits(high=0)  # no byte may wait that goes before
+            await caught_up()
+            sent = await _from_file_to_socket(transport, descriptor, part)
+            transport.set_write_buffer_limits()
+        else:
+            sent = await _through_this_process(transport, descriptor, part, caught_up)
+    finally:
+        os.close(descriptor)
     if sent != part.size:
         raise StorageError(part.file.path, f"ends {part.size - sent} bytes before its last batch")
+
+
+async def _from_file_to_socket(transport: asyncio.Transport, file: int, part: Slice) -> int:
+    """How many bytes were sent: fewer only where the file ends early.
+
+    The event loop keeps the socket's own descriptor to itself, so a copy of it waits.
+    """
+    socket = os.dup(transport.get_extra_info("socket").fileno())
+    try:
+        sent = 0
+        while sent < part.size:
+            try:
+                count = min(PIECE_BYTES, part.size - sent)
+                step = os.sendfile(socket, file, part.position + sent, count)
+            except BlockingIOError:
+                await _writable(socket)
+                continue
+            if step == 0:
+                break
+            sent += step
+            await asyncio.sleep(0)
+        return sent
+    finally:
+        os.close(socket)
+
+
+async def _writable(socket: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_writer(socket, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_writer(socket)
+
+
+async def _through_this_process(
+    transport: asyncio.Transport, file: int, part: Slice, caught_up: CaughtUp
+) -> int:
+    """The same, where the bytes must be seen on their way."""
+    sent = 0
+    while sent < part.size:
+        data = os.pread(file, min(PIECE_BYTES, part.size - sent), part.position + sent)
+        if not data:
+            break
+        transport.write(data)
+        sent += len(data)
+        await caught_up()
+    return sent

@@ -14,9 +14,10 @@ import logging
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from reference_impl.bugs import BUGS
 from reference_impl.core.broker_configs import BrokerConfig
@@ -118,11 +119,23 @@ def serve(
     )
     try:
         plan = make_plan(nodes, port, data, config or {}, bug)
-        return asyncio.run(_serve(plan))
+        with asyncio.Runner(loop_factory=event_loop()) as runner:
+            return runner.run(_serve(plan))
     except CANNOT_START as error:
         return _refuse(_sentence(error))
     except KeyboardInterrupt:
         return 0
+
+
+def event_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    """What makes the event loop: uvloop where it is installed, since a request then waits less
+    (`make bench BENCH=broker`); else asyncio's own, with which everything works as well.
+    """
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return cast(Callable[[], asyncio.AbstractEventLoop], uvloop.new_event_loop)
 
 
 def keep_freed_memory() -> None:

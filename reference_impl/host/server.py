@@ -122,7 +122,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._client_host = ""
         self._in_flight = False
-        self._is_slow_reader = False
+        self._caught_up = asyncio.Event()
+        self._caught_up.set()
         self._is_pumping = False
         self._is_paused = False
         self._reads_tokens = False
@@ -148,6 +149,8 @@ class Connection(asyncio.Protocol):
         self._transport = None
         if self._muted is not None:
             self._muted.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
         self._frames.clear()
         self._server.left(self)
 
@@ -160,11 +163,14 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     def pause_writing(self) -> None:
-        self._is_slow_reader = True
+        self._caught_up.clear()
 
     def resume_writing(self) -> None:
-        self._is_slow_reader = False
+        self._caught_up.set()
         self._pump()
+
+    async def _until_caught_up(self) -> None:
+        await self._caught_up.wait()
 
     # --- Answerable ---------------------------------------------------------------------------
 
@@ -188,8 +194,8 @@ class Connection(asyncio.Protocol):
         self, transport: asyncio.Transport, parts: Sequence[bytes | Slice]
     ) -> None:
         try:
-            await send_parts(self._loop, transport, parts)
-        except (OSError, RuntimeError, StorageError) as error:  # RuntimeError: it closes already
+            await send_parts(transport, parts, self._until_caught_up)
+        except (OSError, StorageError) as error:
             # A part of the answer may be sent: the client cannot find the next one any more.
             log.warning("connection %d from %s closed: %s", self.id, self._client_host, error)
             self.abandon()
@@ -231,7 +237,7 @@ class Connection(asyncio.Protocol):
         self._is_pumping = True
         try:
             while self._frames and not (
-                self._in_flight or self._is_slow_reader or self._muted is not None
+                self._in_flight or self._muted is not None or not self._caught_up.is_set()
             ):
                 self._hand_over(self._frames.popleft())
         finally:

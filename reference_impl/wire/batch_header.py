@@ -90,6 +90,10 @@ class BatchHeader(NamedTuple):
         """Timestamps were set by the broker."""
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
+    def placed(self, base_offset: int, leader_epoch: int) -> BatchHeader:
+        """The same batch at its place in a log. (`_replace` takes four times as long.)"""
+        return BatchHeader(base_offset, self.batch_length, leader_epoch, *self[3:])
+
     @property
     def has_producer_id(self) -> bool:
         """Written by an idempotent producer."""

@@ -8,9 +8,8 @@ of ApiVersions stays at version 0, since a client may not know the broker's vers
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from reference_impl.wire.fields import Struct, parse_versions
 from reference_impl.wire.malformed import Malformed
@@ -48,8 +47,10 @@ class FrameReader:
         A size that cannot be is raised once nothing good comes before it: the frames in front of it
         are returned, and the next call raises, be it with no bytes at all.
         """
-        frames: list[bytearray] = []
         view = memoryview(data)
+        if not self._partial and len(view) >= 4 and self._size_at(view) == len(view) - 4:
+            return [bytearray(view[4:])]  # one whole frame, as of nearly every client
+        frames: list[bytearray] = []
         if self._partial:
             taken = self._finish_partial(view, frames)
             view = view[taken:]
@@ -94,8 +95,7 @@ class FrameReader:
         return size
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeader:
+class RequestHeader(NamedTuple):
     """The header of a request; its tagged fields are skipped, since Kafka defines none."""
 
     api_key: int

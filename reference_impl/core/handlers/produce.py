@@ -10,8 +10,9 @@ from reference_impl.core.batch_validation import the_only_batch
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import CloseConnection, Effect, Release
 from reference_impl.core.events import Request
+from reference_impl.core.log import AppendResult
 from reference_impl.core.parking import PartitionKey, answered
-from reference_impl.core.partition import Appended, Partition
+from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from reference_impl.core.storage import StorageError
@@ -74,7 +75,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
 
 def append_one(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
-) -> tuple[Partition, Appended]:
+) -> tuple[Partition, AppendResult]:
     """One batch into one partition; raises Refused."""
     # VALIDATE the request
     if broker.access.is_controlled:
@@ -107,7 +108,7 @@ def check_access(broker: Broker, request: Request, topic: Struct, wanted: Struct
         broker.access.require(request, WRITE_TOPIC, name)
 
 
-def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray) -> Appended:
+def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray) -> AppendResult:
     """One batch into a log that may take it; raises Refused."""
     # VALIDATE the batch
     batch = broker.rules.validated_batch(partition, data, broker.now_ms)
@@ -207,7 +208,7 @@ class PendingProduce:
         return self._body
 
 
-def acceptance(index: int, appended: Appended) -> Struct:
+def acceptance(index: int, appended: AppendResult) -> Struct:
     """The batch is in the log, at these offsets."""
     return RESPONSE.struct(
         "PartitionProduceResponse",

@@ -130,9 +130,7 @@ class PartitionLog(ReadableLog):
         placed, start = [], 0
         for header in headers:
             assign_offset_and_epoch(data, start, next_offset, leader_epoch)
-            placed.append(
-                header._replace(base_offset=next_offset, partition_leader_epoch=leader_epoch)
-            )
+            placed.append(header.placed(next_offset, leader_epoch))
             start += header.size
             next_offset += header.last_offset_delta + 1
         self._append(data, placed, now_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class OffsetOutOfRange(Exception):
@@ -15,9 +16,10 @@ class OffsetOutOfRange(Exception):
         self.offset = offset
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
-    """What the answer to a produce says of one partition."""
+class AppendResult(NamedTuple):
+    """Where a batch went, or where it lies since the first time (KIP-98), as the answer to a
+    produce says it. `log_append_time_ms` is -1 where the producer's timestamps stay.
+    """
 
     base_offset: int
     last_offset: int
