@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from linearizability import history
+from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
 from linearizability.confirm import confirm_with_porcupine
 from linearizability.engine import local
@@ -40,35 +41,45 @@ def check(
     spark_master: str | None = None,
     named_by_workload: Sequence[str] = (),
     history_format: str = "auto",
+    bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:
     """The verdict of all checkers on a run directory or a history file.
 
     engine: "local" (polars), "spark", or "auto": Spark for a run directory where Java is found,
     else local. named_by_workload: checkers that must have judged something. history_format:
-    "touchstone", "jepsen", or "auto": by the suffix. Raises HistoryError if there is no sound
+    "touchstone", "jepsen", or "auto": by the suffix. bounds: what the run promised beyond
+    correctness. Raises HistoryError if there is no sound
     history under `path`, or the engine cannot be had.
     """
     with imported(Path(path), history_format) as file:
-        return _check(file, engine, spark_master, named_by_workload)
+        return _check(file, engine, spark_master, named_by_workload, bounds)
 
 
 def _check(
-    path: Path, engine: str, spark_master: str | None, named_by_workload: Sequence[str]
+    path: Path,
+    engine: str,
+    spark_master: str | None,
+    named_by_workload: Sequence[str],
+    bounds: Bounds,
 ) -> Verdict:
     engine = chosen_engine(path, engine, spark_master)
     events = history.scan(path)
     if engine == "local":
-        opinions, name = local.run(events), local.NAME
+        opinions, name = local.run(events, bounds=bounds), local.NAME
     else:
         from linearizability.engine import spark
 
-        opinions, name = spark.run(path, spark_master), spark.name(spark_master)
+        opinions = spark.run(path, spark_master, bounds=bounds)
+        name = spark.name(spark_master)
     return merge(opinions, engine=name, named_by_workload=named_by_workload)
 
 
-def check_frame(events: pl.DataFrame, *, named_by_workload: Sequence[str] = ()) -> Verdict:
+def check_frame(
+    events: pl.DataFrame, *, named_by_workload: Sequence[str] = (),
+    bounds: Bounds = NOTHING_STATED,
+) -> Verdict:  # fmt: skip
     """The local verdict on a history in memory (the simulator, tests)."""
-    opinions = local.run(events.lazy())
+    opinions = local.run(events.lazy(), bounds=bounds)
     return merge(opinions, engine=local.NAME, named_by_workload=named_by_workload)
 
 

@@ -8,6 +8,7 @@ from linearizability.checkers.aborted_reads import AbortedReads
 from linearizability.checkers.append_order import AppendOrder
 from linearizability.checkers.base import Checker, Needs, Scope
 from linearizability.checkers.committed_offsets import CommittedOffsets
+from linearizability.checkers.compaction import Compaction
 from linearizability.checkers.dirty_reads import DirtyReads
 from linearizability.checkers.duplicates import Duplicates
 from linearizability.checkers.exactly_once import ExactlyOnce
@@ -26,6 +27,9 @@ from linearizability.checkers.phantom_records import PhantomRecords
 from linearizability.checkers.poll_order import PollOrder
 from linearizability.checkers.poll_skips import PollSkips
 from linearizability.checkers.producer_order import ProducerOrder
+from linearizability.checkers.replica_agreement import ReplicaAgreement
+from linearizability.checkers.retention import Retention
+from linearizability.checkers.stale_reads import StaleReads
 from linearizability.checkers.torn_transactions import TornTransactions
 from linearizability.checkers.unseen_writes import UnseenWrites
 from linearizability.checkers.write_cycles import WriteCycles
@@ -59,6 +63,10 @@ CHECKERS: Mapping[str, Checker] = {
         HighWatermark(),
         HangingTransactions(),
         CommittedOffsets(),
+        ReplicaAgreement(),
+        Compaction(),
+        Retention(),
+        StaleReads(),
     )
 }
 

@@ -5,8 +5,8 @@ call judges a small history, and Spark hands it one piece of a large one. It is 
 the frame: the engines differ only in who cuts the pieces.
 
 `events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `place` (the partition's
-number), `lost_polls`, `outcome`, `txn_outcome` and `commit_asked_ns` (`ingest`); `topic_id` is
-never null. Rows are in the order of `op_id` and `record_index`.
+number), `lost_polls`, `outcome`, `txn_outcome`, `commit_asked_ns` and `commit_done_ns` (`ingest`);
+`topic_id` is never null. Rows are in the order of `op_id` and `record_index`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLUMNS_READ = (
     "isolation", "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition",
     "offset", "batch_base_offset", "control", "key", "value", "tombstone", "timestamp_ms",
     "producer_id", "producer_epoch", "sequence", "leader_epoch", "t_invoke_ns", "t_complete_ns",
-    "high_watermark", "last_stable_offset", "log_start", "generation", "settings",
+    "high_watermark", "last_stable_offset", "log_start", "generation", "settings", "detail",
 )  # fmt: skip
 """The columns that kernels may read: what is shipped to them."""
 
@@ -41,6 +41,8 @@ class Scope(Enum):
     TRANSACTION = ("txn",)
     """Its rows are not events but what the partitions tell of transactions
     (`transaction_evidence`)."""
+    READER = ("topic", "topic_id", "partition", "process", "group")
+    """Its rows are what partitions and polls together tell of readers who waited (`waiting`)."""
     RUN = ()
     """The whole run at once. Its rows are what the partitions tell of who read whom, and how
     transactions ended (`cycles.evidence`)."""
@@ -54,7 +56,7 @@ class Scope(Enum):
         """The rows of a history that belong to some scope of this kind, or decide about it."""
         if self is Scope.VALUE:
             return IS_SEND | HAS_RECORD
-        if self is Scope.RUN:
+        if self in (Scope.RUN, Scope.READER):
             return pl.lit(True)
         return pl.col("topic").is_not_null()
 
@@ -70,6 +72,7 @@ class Needs(Enum):
     COMMITTED_READS = "records read under read_committed"
     READS_IN_TRANSACTIONS = "records read under read_committed inside a transaction"
     GROUP_READS = "records read by subscribed members of a group"
+    READERS = "partitions assigned to readers, or read by them"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
     FETCHED_OFFSETS = "committed offsets asked for"
@@ -107,6 +110,7 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.GROUP_READS: HAS_RECORD
     & pl.col("group").is_not_null()
     & pl.col("member_id").is_not_null(),
+    Needs.READERS: HAS_RECORD | (pl.col("f") == F.ASSIGN.value),
     Needs.WHOLE_READS: (pl.col("f") == F.READ_ALL.value) & IS_OK,
     Needs.BATCH_HEADERS: HAS_RECORD
     & pl.col("producer_id").is_not_null()

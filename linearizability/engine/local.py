@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine.opinion import frame_of, idle_in, judge, opinions
@@ -15,7 +16,11 @@ from linearizability.verdict import CheckerVerdict
 NAME = "local (polars)"
 
 
-def run(history: pl.LazyFrame, checkers: Sequence[str] = tuple(CHECKERS)) -> list[CheckerVerdict]:
+def run(
+    history: pl.LazyFrame,
+    checkers: Sequence[str] = tuple(CHECKERS),
+    bounds: Bounds = NOTHING_STATED,
+) -> list[CheckerVerdict]:
     """What each checker says of a history that fits into memory."""
     try:
         events = resolved(history.select(COLUMNS_READ))
@@ -25,7 +30,7 @@ def run(history: pl.LazyFrame, checkers: Sequence[str] = tuple(CHECKERS)) -> lis
     idle = idle_in(events, checkers)
     pieces = []
     for scope in Scope:
-        rows = frame_of(events, scope)
+        rows = frame_of(events, scope, bounds)
         if scope is Scope.RUN:  # the last; its frame is its own, and cycles take much memory
             del events
         pieces.append(judge(rows, scope, checkers, idle))

@@ -12,11 +12,13 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
 from linearizability.cycles.evidence import run_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
 from linearizability.transaction_evidence import transaction_evidence
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
+from linearizability.waiting import waiting
 
 MAX_ANOMALIES = 100
 """As many of one checker are kept in a verdict, the first by place and operations."""
@@ -40,11 +42,13 @@ _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
 
 
-def frame_of(events: pl.DataFrame, scope: Scope) -> pl.LazyFrame:
+def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:
     """What the kernels of this scope are given of a whole resolved history.
 
     Lazy: a copy of the rows for each scope would double the memory that a judgement takes."""
     rows = events.lazy().filter(scope.rows)
+    if scope is Scope.READER:
+        return waiting(rows, bounds.stale_after_ns).lazy()
     tells = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}.get(scope)
     return rows if tells is None else tells(rows).collect().lazy()
 

@@ -191,7 +191,8 @@ class Import:
         if in_transaction:
             self._add_transaction_end(number, operation, micro, records)
         if not micro:
-            self.rows.add(Row(number, 0, F.POLL.value, isolation=READ_COMMITTED))
+            nothing = Row(number, 0, F.POLL.value, member_id=member, isolation=READ_COMMITTED)
+            self.rows.add(nothing)
 
     def _add_sent(self, number: int, operation: Operation, index: int, sent: Send) -> None:
         known = sent.offset is not None
@@ -243,8 +244,9 @@ class Import:
         if operation.last.raw.get("seek-to-beginning?") or operation.type == Type.FAIL.value:
             self.sessions.reset(process)
         number = self._begin(operation)
+        member = str(process) if self.sessions.is_subscribed(process) else None
         for index, place in enumerate(places):
-            self.rows.add(Row(number, index, F.ASSIGN.value, *place))
+            self.rows.add(Row(number, index, F.ASSIGN.value, *place, member_id=member))
 
     def _add_end(self, places: list[Place]) -> None:
         """The final read: from its first event on, or after all events where none is marked."""

@@ -64,15 +64,7 @@ def consumer(world: World) -> Actor:
     rng = world.rng
     reader = Consumer(world, rng.choice([None, None, "group"]))
     while True:
-        reader.assign(rng)
-        operation = reader.operation()
-        world.write(
-            operation,
-            [
-                {"f": F.ASSIGN.value, "type": "ok", "topic": TOPIC, "partition": n}
-                for n in reader.positions
-            ],
-        )
+        assign(world, reader)
         for _ in range(rng.randint(1, 30)):
             for _ in range(rng.randint(0, 5)):
                 yield
@@ -80,6 +72,18 @@ def consumer(world: World) -> Actor:
             if not good:
                 break
         yield
+
+
+def assign(world: World, reader: Consumer) -> None:
+    """Positions anew, as a history tells it."""
+    reader.assign(world.rng)
+    world.write(
+        reader.operation(),
+        [
+            {"f": F.ASSIGN.value, "type": "ok", "topic": TOPIC, "partition": n}
+            for n in reader.positions
+        ],
+    )
 
 
 def poll(world: World, reader: Consumer) -> Steps:

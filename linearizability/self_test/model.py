@@ -21,6 +21,7 @@ from linearizability.self_test.consumers import (
     watcher,
 )
 from linearizability.self_test.producers import plain_producer, transactional_producer
+from linearizability.self_test.watching import watch
 from linearizability.self_test.world import Row, World
 
 TURNS = 1500
@@ -39,7 +40,10 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
     committed: dict[int, int] = {}
     world.actors += [committer(world, committed) for _ in range(2)]
     world.actors += [world.replication() for _ in range(2)]
+    players = list(world.actors)
     world.run(rng.randint(turns // 3, turns))
+    if rng.random() < 0.5:
+        watch(world, players)
     if rng.random() < 0.7:
         _final_phase(world)
     world.end()

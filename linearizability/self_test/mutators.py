@@ -39,6 +39,7 @@ from linearizability.self_test.lookup import (
     with_places_changed,
     without_reads_of,
 )
+from linearizability.self_test.service_mutators import keep_waiting
 from linearizability.self_test.transaction_mutators import abort_half, deliver_half, read_each_other
 from linearizability.self_test.world import Row
 
@@ -324,6 +325,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "high_watermark": (lower_a_watermark,),
     "hanging_transactions": (hang_on,),
     "committed_offsets": (forget_a_commit,),
+    "stale_reads": (keep_waiting,),
 }
 """Checker -> what it must catch."""
 

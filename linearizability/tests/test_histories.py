@@ -30,6 +30,7 @@ INVALID: dict[str, Expected] = {
     "read-before-commit.jsonl": {"dirty_reads": ("dirty-read", (2, 5))},
     "a-group-skips-a-record.jsonl": {"group_delivery": ("group-skip", (7, 11, 13))},
     "two-members-commit-one-input.jsonl": {"exactly_once": ("consumed-twice", (7, 9))},
+    "nothing-returned-for-an-hour.jsonl": {"stale_reads": ("stale-read", (1, 3, 5))},
     # What it finds.
     "unseen-write.jsonl": {"unseen_writes": ("unseen-write", (3,))},
     "unseen-write-without-offset.jsonl": {"unseen_writes": ("unseen-write", (3,))},
@@ -53,6 +54,7 @@ VALID = (
     "valid-transactions.edn",
     "valid-positions-begin-anew.jsonl",
     "valid-a-failed-transaction-rewinds.jsonl",
+    "valid-a-slow-reader.jsonl",
     "valid-unknown-record-is-read-last.jsonl",  # Jepsen: a false alarm
 )
 

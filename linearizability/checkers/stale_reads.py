@@ -1,0 +1,46 @@
+"""A reader is given what is there before long."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.bounds import NANOSECONDS
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.history import PARTITION
+from linearizability.pauses import SPAN
+from linearizability.waiting import STALE
+
+
+class StaleReads(Checker):
+    """A reader of a partition still asked, the bound (60 s, `--stale-after`) after a record was
+    known to be there for it, and had not been given it, nor anything else of the partition.
+
+    When a record is known to be there says `pauses`; what "still asked" means, and what excuses a
+    broker or a reader (faults, new positions, rebalances), says `waiting`. A reader who is given
+    records, though old ones, is slow, not stale. Where a history does not say from where a reader
+    began, it began at the beginning. Jepsen: worst-realtime-lag, reported only. Source:
+    FetchRequest.json, MaxWaitMs; docs, design#replication (what is committed is given to
+    consumers). Counted: readers' partitions that were watched for longer than the bound.
+    """
+
+    name: ClassVar[str] = "stale_reads"
+    title: ClassVar[str] = "a reader is given what is there before long"
+    scope: ClassVar[Scope] = Scope.READER
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.READERS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        who = pl.coalesce(
+            pl.format("process {}", "process"), pl.format("the members of group {}", "group")
+        )
+        what = pl.col("value").cast(pl.String).fill_null("the record")
+        message = pl.format(
+            "{} asked for {} s and was not given {} at offset {}, which was there",
+            who, pl.col("waited_ns") // NANOSECONDS, what, "offset",
+        )  # fmt: skip
+        stale = events.filter(pl.col("kind") == STALE)
+        return describe(stale, [*PARTITION, "process", "group"], "stale-read", ["op_ids"], message)
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(events.filter(pl.col("kind") == SPAN))

@@ -1,0 +1,211 @@
+"""Where readers were given nothing of a partition, and which record was there for them.
+
+A *reader* is a process that was assigned partitions, or a group whose members share them. Its
+*pause* in a partition begins when it is assigned the partition, or given a record of it, and ends
+when that happens again. What lies behind its last record, and is known to be there, it should have
+been given. Computed partition by partition; `waiting` decides what a pause proves.
+
+When is a record known to be there? For read_uncommitted: once it is acknowledged under acks=all,
+or given to anybody. For read_committed: once it was given to another such reader; or once it is
+acknowledged, its transaction's commit is, and so are the ends of all transactions that may lie
+before it (KIP-98: such a reader is given what is below the last stable offset). A record behind
+proves those before it, as a log is replicated in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from linearizability.history import PARTITION, F, Type
+from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
+from linearizability.ingest import (
+    COMMITTED,
+    IS_DATA,
+    IS_OK,
+    IS_POLL,
+    IS_SEND,
+    KEY,
+    PLAIN,
+)
+from linearizability.removals import still_there
+
+NEVER = 2**62
+"""Later than any time, and behind any offset."""
+READER = [*KEY, "process", "group"]
+PAUSE, SPAN = "pause", "span"
+COLUMNS: Mapping[str, Any] = {
+    "kind": pl.String,
+    **{"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32},
+    "process": pl.Int32,
+    "group": pl.String,
+    "since_ns": pl.Int64,
+    "until_ns": pl.Int64,
+    "since_op": pl.Int64,
+    "offset": pl.Int64,
+    "value": pl.Int64,
+    "op_id": pl.Int64,
+    "known_ns": pl.Int64,
+}
+"""kind: `pause`, with the first record that the reader lacks and when it was known to be there; or
+`span`, from when on a reader read the partition, with its first record of all.
+Either process or group is null. until_ns: when the operation that ended it was invoked."""
+
+IS_READ = IS_DATA & pl.col("replica").is_null() & (pl.col("client") != "raw").fill_null(True)
+IS_ASSIGNED = (pl.col("f") == F.ASSIGN.value) & IS_OK
+IS_LOST = IS_POLL & pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value)
+"""Nobody knows what it was given, so nor where it stands until it is told anew."""
+IS_MEMBER = pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
+WHO = {
+    "process": pl.when(~IS_MEMBER).then(pl.col("process")),
+    "group": pl.when(IS_MEMBER).then(pl.col("group")),
+}
+"""Whose positions an operation moves."""
+
+
+def ends_of(events: pl.LazyFrame) -> pl.LazyFrame:
+    """txn, ended_ns: when the end of each transaction was first acknowledged."""
+    is_end = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]) & IS_OK
+    return (
+        events.filter(is_end & pl.col("txn").is_not_null())
+        .group_by("txn")
+        .agg(ended_ns=pl.col("t_complete_ns").min())
+    )
+
+
+def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: int) -> pl.DataFrame:
+    """COLUMNS, from the resolved events of any number of whole partitions.
+
+    ends: `ends_of`. end_ns: when the run ended. What is shorter than shortest_ns is left out.
+    """
+    given = _given(events)
+    known = _known(events, ends).collect().lazy()
+    begun = (
+        given.group_by(READER)
+        .agg(pl.col("since_ns", "since_op", "isolation").first())
+        .with_columns(kind=pl.lit(SPAN), until_ns=pl.lit(None, dtype=pl.Int64), before=_offset(-1))
+    )
+    ended = pl.col("until_ns").fill_null(end_ns)
+    long = _paused(given).filter(ended - pl.col("since_ns") >= shortest_ns)
+    names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
+    return (
+        pl.concat([_waited_for(rows.select(_PAUSED), known) for rows in (long, begun)])
+        .filter(ended - pl.max_horizontal("since_ns", "known_ns") >= shortest_ns)
+        .join(names, on=KEY)
+        .select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items())
+        .collect()
+    )
+
+
+_PAUSED = [*READER, "kind", "since_ns", "until_ns", "since_op", "isolation", "before"]
+
+
+def _offset(number: int) -> pl.Expr:
+    return pl.lit(number, dtype=pl.Int64)
+
+
+def _given(events: pl.LazyFrame) -> pl.LazyFrame:
+    """In the order of operations, what moved a reader's position; offset: of the record given,
+    NEVER where nobody knows, null where the partition was assigned."""
+    return events.filter(IS_READ | IS_ASSIGNED | IS_LOST).select(
+        *KEY,
+        "isolation",
+        "t_invoke_ns",
+        **WHO,
+        offset=pl.when(IS_LOST).then(_offset(NEVER)).when(IS_POLL).then("offset"),
+        since_ns=pl.coalesce("t_complete_ns", "t_invoke_ns"),
+        since_op=pl.col("op_id"),
+    )
+
+
+def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
+    """_PAUSED: what each reader had been given last, and when the next thing was asked for.
+
+    An assignment may keep the position or set it back: what was given before is not missed."""
+    return given.with_columns(
+        kind=pl.lit(PAUSE),
+        until_ns=pl.col("t_invoke_ns").shift(-1).over(READER),
+        before=pl.col("offset").forward_fill().over(READER).fill_null(-1),
+    )
+
+
+def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
+    """Each with the first record behind what its reader had been given; only where there is one."""
+    committed = (pl.col("isolation") != "read_uncommitted").fill_null(True)
+    return (
+        paused.with_columns(committed=committed, wanted=pl.col("before") + 1)
+        .sort("wanted")
+        .join_asof(
+            known.sort("offset"), left_on="wanted", right_on="offset", by=[*KEY, "committed"],
+            strategy="forward", coalesce=False, check_sortedness=False,
+        )
+        .filter(pl.col("known_ns").is_not_null())
+    )  # fmt: skip
+
+
+def _known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
+    """place, committed, offset, value, op_id, known_ns: the records that readers should be given,
+    once for each isolation, and since when."""
+    acknowledged, stable = _acknowledged(events, ends)
+    given = (
+        events.filter(IS_READ & pl.col("t_complete_ns").is_not_null())
+        .group_by(*KEY, "offset", committed=pl.col("isolation") == READ_COMMITTED)
+        .agg(pl.col("value", "op_id").first(), known_ns=pl.col("t_complete_ns").min())
+        .with_columns(pl.col("committed").fill_null(False))
+    )
+    columns = [*KEY, "committed", "offset", "value", "op_id", "known_ns"]
+    to_anybody = [
+        rows.with_columns(committed=pl.lit(False)).select(columns) for rows in (given, acknowledged)
+    ]
+    to_stable = [
+        given.filter("committed").select(columns),
+        stable.with_columns(committed=pl.lit(True)).select(columns),
+    ]
+    records = pl.concat([*to_anybody, *to_stable])
+    return (
+        still_there(records, events)
+        .sort("known_ns", "op_id")
+        .group_by(*KEY, "committed", "offset")
+        .agg(pl.col("value", "op_id", "known_ns").first())
+        .sort("offset", descending=True)
+        .with_columns(pl.col("known_ns").cum_min().over(*KEY, "committed"))
+    )
+
+
+def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """place, offset, value, op_id, known_ns: of acknowledged records when they were; and of those
+    which readers of committed records should see, when nothing before them was open any more."""
+    sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value)).join(
+        ends, on="txn", how="left", maintain_order="left"
+    )
+    open_until = pl.when(pl.col("txn").is_null()).then(_offset(0)).otherwise(
+        pl.col("ended_ns").fill_null(NEVER)
+    )  # fmt: skip
+    sends = sends.with_columns(open_until=open_until)
+    acknowledged = (
+        sends.filter(ACKNOWLEDGED & pl.col("t_complete_ns").is_not_null())
+        .select(
+            *KEY, "offset", "value", "op_id", "outcome", "open_until", known_ns="t_complete_ns"
+        )
+        .sort("offset")
+        .with_columns(below=pl.col("open_until").cum_max().over(KEY))
+    )  # fmt: skip
+    anywhere = (
+        sends.filter(~ACKNOWLEDGED & pl.col("txn").is_not_null())
+        .select(*KEY, "t_invoke_ns", somewhere="open_until")
+        .sort("t_invoke_ns")
+        .with_columns(pl.col("somewhere").cum_max().over(KEY))
+    )
+    stable = (
+        acknowledged.filter(pl.col("outcome").is_in([PLAIN, COMMITTED]))
+        .sort("known_ns")
+        .join_asof(
+            anywhere, left_on="known_ns", right_on="t_invoke_ns", by=KEY, strategy="backward",
+            check_sortedness=False,
+        )
+        .with_columns(known_ns=pl.max_horizontal("known_ns", "below", "somewhere"))
+        .filter(pl.col("known_ns") < NEVER)
+    )  # fmt: skip
+    return acknowledged, stable

@@ -1,0 +1,50 @@
+"""More ways to break a valid history (see `mutators`): of what readers and the service promise."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.bounds import NOTHING_STATED
+from linearizability.history import F
+from linearizability.self_test.lookup import another_read, data_rows, log_start_of
+from linearizability.self_test.world import Row
+
+
+def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reader is given nothing more of a partition, though another is given the next record."""
+    last_ns: dict[tuple[int, int], int] = {}
+    for row in rows:
+        if row["f"] == F.POLL.value and row["type"] == "ok":
+            who = (row["process"], row["session"])
+            last_ns[who] = max(last_ns.get(who, 0), row["t_invoke_ns"])
+    reads = data_rows(rows)
+    victims = [
+        row for row in reads
+        if last_ns.get((row["process"], row["session"]), 0)
+        > row["t_complete_ns"] + NOTHING_STATED.stale_after_ns
+        and row["offset"] >= log_start_of(rows, row["partition"])
+        and all(
+            read["offset"] < row["offset"] for read in reads
+            if (read["process"], read["partition"]) == (row["process"], row["partition"])
+            and read["op_id"] < row["op_id"]
+        )
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    who = (victim["process"], victim["session"], victim["partition"])
+    kept: list[Row] = []
+    for row in rows:
+        is_missed = (
+            (row["process"], row["session"], row.get("partition")) == who
+            and row["f"] == F.POLL.value
+            and row["op_id"] >= victim["op_id"]
+        )
+        kept.append(nothing_of(row) if is_missed else row)
+    return [*kept, another_read(victim, isolation="read_committed", member_id=None)]
+
+
+def nothing_of(row: Row) -> Row:
+    """The row of a poll that gave nothing, in place of one that gave a record."""
+    told = ("topic", "topic_id", "partition", "offset", "value")
+    return {column: value for column, value in row.items() if column not in told}

@@ -1,0 +1,51 @@
+"""A long quiet time in a history of the model: readers stay, the clock goes on, little happens.
+
+Whoever took part before stops where he is; markers that are on their way arrive. Then a producer
+sends now and then, and each reader takes all that is there, every ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linearizability.self_test.consumers import Consumer, assign, poll
+from linearizability.self_test.producers import plain_producer
+from linearizability.self_test.world import Actor, World
+
+ROUNDS = 12
+ROUND_NS = 10_000_000_000
+TURNS_A_ROUND = 60
+
+
+def watch(world: World, players: Sequence[Actor]) -> None:
+    """Two minutes after the players have stopped."""
+    world.actors = [actor for actor in world.actors if actor not in players]
+    world.actors.append(world.replication())
+    while len(world.actors) > 1:
+        world.run(1)
+    world.actors.append(plain_producer(world))
+    readers = [Consumer(world, world.rng.choice([None, f"watchers-{n}"])) for n in range(2)]
+    for reader in readers:
+        assign(world, reader)
+    for _ in range(ROUNDS):
+        world.run(TURNS_A_ROUND)
+        for reader in readers:
+            take_all(world, reader)
+        world.now_ns += ROUND_NS
+    world.actors.clear()
+
+
+def take_all(world: World, reader: Consumer) -> None:
+    """Poll until nothing is given, from new positions after a failure."""
+    while True:
+        given = len(world.rows)
+        steps = poll(world, reader)
+        try:
+            while True:
+                next(steps)
+        except StopIteration as ended:
+            if not ended.value:
+                assign(world, reader)
+                continue
+        if world.rows[given].get("offset") is None:
+            return

@@ -1,0 +1,188 @@
+"""Which pauses of readers prove that they were kept waiting: the evidence of `Scope.READER`.
+
+A pause proves it where, `shortest_ns` after it began and the record that the reader lacks was known
+to be there, the reader still asked and was not given it; and nothing that would excuse it happened
+meanwhile: positions were not set anew, no member of the group came or went, no poll ended without
+telling what it delivered, no fault was under way or healed. "Still asked" means: a poll gave
+nothing at all; or polls gave other records, then and before the first half of the time was over
+(one who comes back after an hour is given what had been fetched for him before, first).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from linearizability.history import F
+from linearizability.ingest import IS_OK, IS_POLL
+from linearizability.pauses import IS_LOST, NEVER, PAUSE, SPAN, WHO, ends_of, pauses
+
+COLUMNS: Mapping[str, Any] = {
+    "kind": pl.String,
+    **{"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32},
+    "process": pl.Int32,
+    "group": pl.String,
+    "offset": pl.Int64,
+    "value": pl.Int64,
+    "op_ids": pl.List(pl.Int64),
+    "waited_ns": pl.Int64,
+}
+"""kind: STALE, or SPAN: a reader of a partition who was watched for longer than the bound."""
+STALE = "stale"
+WHOSE = ["process", "group"]
+TURNS = (F.ASSIGN.value, F.SUBSCRIBE.value, F.LEAVE.value, F.CRASH.value)
+IS_TURN = pl.col("f").is_in(TURNS) | (IS_LOST & pl.col("topic").is_null())
+IS_FAULT = pl.col("f") == F.NEMESIS.value
+IS_ANSWERED_POLL = IS_POLL & IS_OK & pl.col("t_complete_ns").is_not_null()
+Polls = Callable[[pl.DataFrame], pl.DataFrame]
+"""WHOSE of some readers -> WHOSE, op_id, t_invoke_ns, nothing (it gave no record) of their polls
+that were answered."""
+
+
+def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
+    """COLUMNS, from a whole resolved history."""
+    began, ended = bounds(events)
+    if ended - began < shortest_ns:
+        return pl.DataFrame(schema=pl.Schema(COLUMNS))
+    rows = events.filter(pl.col("topic").is_not_null())
+    found = pauses(rows, ends_of(events), ended, shortest_ns)
+    turns, faults = pl.collect_all([turns_of(events), faults_of(events)])
+    polls = events.filter(IS_ANSWERED_POLL).select(
+        "op_id", "t_invoke_ns", **WHO, nothing=pl.col("offset").is_null()
+    )
+    return kept_waiting(found, turns, faults, lambda who: polls_of(polls, who), shortest_ns)
+
+
+def bounds(events: pl.LazyFrame) -> tuple[int, int]:
+    """When the run began and ended."""
+    last = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
+    began, ended = events.select(pl.col("t_invoke_ns").min(), ended=last).collect().row(0)
+    return began or 0, ended or 0
+
+
+def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
+    """process, group, t_invoke_ns of what changes positions, or may have."""
+    return events.filter(IS_TURN).select("process", "group", "t_invoke_ns").unique()
+
+
+def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
+    """t_invoke_ns, t_complete_ns, detail of faults and heals, in order."""
+    faults = events.filter(IS_FAULT)
+    return faults.select("t_invoke_ns", "t_complete_ns", "detail").sort("t_invoke_ns")
+
+
+def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
+    """`Polls` from one row per record."""
+    return (
+        polls.join(who.lazy(), on=WHOSE, how="semi", nulls_equal=True)
+        .group_by(*WHOSE, "op_id")
+        .agg(pl.col("t_invoke_ns").min(), pl.col("nothing").all())
+        .select(ASKED.keys())
+        .collect()
+    )
+
+
+def kept_waiting(
+    found: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, polls: Polls, shortest_ns: int
+) -> pl.DataFrame:
+    """COLUMNS, from what partitions tell (`pauses`) and what no partition knows."""
+    judged = found.with_columns(
+        began_ns="since_ns", since_ns=pl.max_horizontal("since_ns", "known_ns")
+    )
+    paused = _undisturbed(judged.filter(kind=PAUSE), turns, faults, shortest_ns)
+    spans = judged.filter(kind=SPAN)
+    who = pl.concat([rows.select(WHOSE) for rows in (paused, spans)]).unique()
+    asked = polls(who) if who.height else pl.DataFrame(schema=ASKED)
+    last = asked.group_by(WHOSE).agg(asked_ns=pl.col("t_invoke_ns").max())
+    watched = (
+        spans.join(last, on=WHOSE, nulls_equal=True)
+        .with_columns(
+            waited_ns=pl.col("asked_ns") - pl.col("since_ns"), op_ids=pl.concat_list("op_id")
+        )
+        .filter(pl.col("waited_ns") >= shortest_ns)
+    )
+    stale = _stale(paused, asked, shortest_ns).with_columns(kind=pl.lit(STALE))
+    return pl.concat(
+        [rows.select(pl.col(n).cast(t) for n, t in COLUMNS.items()) for rows in (watched, stale)]
+    ).rechunk()  # polars panics on lists in chunks
+
+
+ASKED: dict[str, Any] = {
+    "process": pl.Int32, "group": pl.String, "op_id": pl.Int64, "t_invoke_ns": pl.Int64,
+    "nothing": pl.Boolean,
+}  # fmt: skip
+
+
+def _undisturbed(
+    paused: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, shortest_ns: int
+) -> pl.DataFrame:
+    """The long parts of pauses between faults, until the reader's positions were set anew."""
+    parts = paused.with_row_index("pause").join(quiet(faults), how="cross")
+    found = []
+    for own in WHOSE:
+        mine = parts.filter(pl.col(own).is_not_null())
+        turn = (
+            turns.filter(pl.col(own).is_not_null()).select(own, "t_invoke_ns").sort("t_invoke_ns")
+        )
+        found.append(
+            mine.sort("began_ns").join_asof(
+                turn, left_on="began_ns", right_on="t_invoke_ns", by=own, strategy="forward",
+                coalesce=False, check_sortedness=False,
+            )
+        )  # fmt: skip
+    return (
+        pl.concat(found)
+        .with_columns(
+            since_ns=pl.max_horizontal("since_ns", "quiet_ns"),
+            until_ns=pl.min_horizontal("until_ns", "t_invoke_ns", "loud_ns"),
+        )
+        .filter(pl.col("until_ns") - pl.col("since_ns") >= shortest_ns)
+    )
+
+
+def quiet(faults: pl.DataFrame) -> pl.DataFrame:
+    """quiet_ns, loud_ns: from when until when no fault was under way."""
+    parts: list[tuple[int, int]] = []
+    healed: int | None = 0
+    for asked_ns, done_ns, detail in faults.iter_rows():
+        if healed is not None and asked_ns > healed:
+            parts.append((healed, asked_ns))
+        healed = done_ns if is_heal(detail) else None
+    if healed is not None:
+        parts.append((healed, NEVER))
+    return pl.DataFrame(parts, schema={"quiet_ns": pl.Int64, "loud_ns": pl.Int64}, orient="row")
+
+
+def is_heal(detail: str | None) -> bool:
+    """Whether a fault's JSON is of what ends all faults."""
+    try:
+        fault = json.loads(detail or "")
+    except ValueError:
+        return False
+    return isinstance(fault, dict) and fault.get("fault") == "Heal"
+
+
+def _stale(paused: pl.DataFrame, asked: pl.DataFrame, shortest_ns: int) -> pl.DataFrame:
+    """Those in which the reader asked for long enough; op_ids: the record's, what it was given
+    last, and the first poll that proves it."""
+    late = pl.col("asked_ns") >= pl.col("since_ns") + shortest_ns
+    early = pl.col("asked_ns") <= pl.col("since_ns") + shortest_ns // 2
+    polls = asked.select(*WHOSE, "nothing", asked_ns="t_invoke_ns", poll_op="op_id")
+    row = ["pause", "quiet_ns"]
+    return (
+        paused.join(polls, on=WHOSE, nulls_equal=True)
+        .filter(
+            (pl.col("since_ns") <= pl.col("asked_ns")) & (pl.col("asked_ns") < pl.col("until_ns"))
+        )
+        .with_columns(proves=late & (pl.col("nothing") | early.any().over(row)))
+        .filter("proves")
+        .sort("asked_ns", "poll_op")
+        .unique(["pause"], keep="first", maintain_order=True)
+        .with_columns(
+            waited_ns=pl.col("asked_ns") - pl.col("since_ns"),
+            op_ids=pl.concat_list("op_id", "since_op", "poll_op").list.unique().list.sort(),
+        )
+    )
