@@ -43,6 +43,11 @@ grouping by two texts and a number. `places` gives the names back."""
 
 KEY = [PLACE]
 
+END_COLUMNS = ("txn", "f", "type", "t_invoke_ns", "t_complete_ns")
+"""What is known of a transaction that was asked to end."""
+
+COMMIT_TIMES = ("commit_asked_ns", "commit_done_ns")
+
 CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
 
@@ -82,9 +87,7 @@ def groups_with_lost_polls(history: pl.LazyFrame) -> list[str]:
 
 def with_lost_polls(history: pl.LazyFrame, groups: list[str]) -> pl.LazyFrame:
     """Adds `lost_polls`: the row's group is one of these."""
-    return history.with_columns(
-        lost_polls=pl.col("group").is_in(groups).fill_null(False)
-    )
+    return history.with_columns(lost_polls=pl.col("group").is_in(groups).fill_null(False))
 
 
 def places(events: pl.LazyFrame) -> pl.DataFrame:
@@ -152,20 +155,21 @@ def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, f, type, t_invoke_ns of every commit and abort asked for."""
-    return history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])).select(
-        "txn", "f", "type", "t_invoke_ns"
-    )
+    """END_COLUMNS of every commit and abort asked for."""
+    return history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])).select(END_COLUMNS)
 
 
 def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, txn_outcome, commit_asked_ns (when a commit was first invoked; null: never). A
-    transaction that is not in the answer is unknown."""
+    """txn, txn_outcome, commit_asked_ns, commit_done_ns (when a commit was first invoked, and first
+    acknowledged; null: never). A transaction that is not in the answer is unknown."""
     asked = ends.filter(pl.col("txn").is_not_null()).group_by("txn").agg(
         commit_asked=(pl.col("f") == F.COMMIT.value).any(),
         commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
         abort_ok=((pl.col("f") == F.ABORT.value) & IS_OK).any(),
         commit_asked_ns=pl.col("t_invoke_ns").filter(pl.col("f") == F.COMMIT.value).min(),
+        commit_done_ns=pl.col("t_complete_ns").filter(
+            (pl.col("f") == F.COMMIT.value) & IS_OK
+        ).min(),
     )  # fmt: skip
     marked = markers.group_by("txn").agg(
         commit_marked=(pl.col("marker") == "commit").any(),
@@ -180,10 +184,10 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
     aborted = (abort_only & ~pl.col("commit_ok")) | (unmarked & aborted_by_answer)
     return (
         asked.join(marked, on="txn", how="full", coalesce=True)
-        .with_columns(pl.exclude("txn", "commit_asked_ns").fill_null(False))
+        .with_columns(pl.exclude("txn", *COMMIT_TIMES).fill_null(False))
         .select(
             "txn",
-            "commit_asked_ns",
+            *COMMIT_TIMES,
             txn_outcome=pl.when(committed)
             .then(pl.lit(COMMITTED))
             .when(aborted)
@@ -238,11 +242,11 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """Adds `txn_outcome` and `commit_asked_ns`, null outside transactions and where unknown."""
+    """Adds `txn_outcome` and COMMIT_TIMES, null outside transactions and where unknown."""
     found = events.lazy().select("txn").join(
         outcomes, on="txn", how="left", maintain_order="left"
     )  # fmt: skip
-    return events.hstack(found.select("txn_outcome", "commit_asked_ns").collect())
+    return events.hstack(found.select("txn_outcome", *COMMIT_TIMES).collect())
 
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:

@@ -113,7 +113,7 @@ def _by_spark(path: Path, master: str | None, start_ns: int) -> tuple[pl.DataFra
     from pyspark.sql import functions as sql
 
     from linearizability.engine.session import spark_session
-    from linearizability.engine.spark import read, tuned
+    from linearizability.engine.table import read, tuned
 
     columns = ("op_id", "f", "type", "t_invoke_ns", "t_complete_ns", "offset", "error")
     session, file = spark_session(master), history.history_file(path)

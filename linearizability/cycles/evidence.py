@@ -1,10 +1,18 @@
 """Which transaction was given whose records, and when each was committed.
 
 Reads are found partition by partition (`reads_between`), ends from the operations that asked for
-them (`ends`); the rows of both together are what `Scope.RUN` judges:
+them (`ends`); what `Scope.RUN` judges is:
 
 - `read`: transaction `reader` was given, before it asked for its own commit, a record of `txn`;
-- `end`: when the commit of `txn` was first asked for, and first acknowledged.
+- `end`: when the commit of `txn` was first asked for, and first acknowledged;
+- `given`: how many reads there were (`value`).
+
+Only reads that can be part of a cycle are kept, in a correct history hardly any. Each transaction
+has an instant: when its commit was acknowledged, else when it was asked for, else never. Real time
+leads from an earlier instant to a later one, and so does nearly every read. On a cycle something
+must lead back, and that is a read: whoever goes from the latest instant of a cycle to the earliest
+passes each instant between them by reads that lead back over it. So the whole cycle lies in one of
+the spans which such reads cover together (`spans_of`), and all other reads can be left out.
 """
 
 from __future__ import annotations
@@ -12,8 +20,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from linearizability.cycles.graph import NEVER
 from linearizability.history import PARTITION, F
 from linearizability.inferred_log import READ_COMMITTED
 from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
@@ -34,40 +44,85 @@ COLUMNS: Mapping[str, Any] = {
 }
 """op_id, later_op: of a read the send and the poll; of an end what asked first, and what was
 acknowledged first."""
-READ, END = "read", "end"
+OF_READS = frozenset(COLUMNS) - {"kind", "asked_ns", "done_ns"}
+READ, END, GIVEN = "read", "end", "given"
 END_COLUMNS = ("f", "type", "txn", "op_id", "t_invoke_ns", "t_complete_ns")
 """The columns of a history that `ends` reads."""
+INSTANTS = ("writer_ns", "reader_ns")
+"""The instants of the two transactions of a read."""
+
+Spans = np.ndarray[Any, np.dtype[np.int64]]
+"""Of each span the first and the last instant; they are disjoint, and in order."""
 
 
 def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
     """COLUMNS, from a whole resolved history."""
-    return pl.concat([reads_between(events), ends(events)])
+    reads = reads_between(events)
+    instants = reads.select(INSTANTS).collect()
+    spans = spans_of(instants.filter(LEADS_BACK))
+    kept = within(reads.collect(), spans) if len(spans) else reads.head(0).collect()
+    return told(kept, ends(events.join(transactions_of(kept).lazy(), on="txn", how="semi")),
+                instants.height)  # fmt: skip
+
+
+def told(reads: pl.DataFrame, ended: pl.LazyFrame, given: int) -> pl.LazyFrame:
+    """COLUMNS: the reads that matter, the ends of their transactions, and how many reads there
+    were in all."""
+    counted = pl.LazyFrame({"value": [given]})
+    return pl.concat([_as_rows(reads.lazy(), READ), ended, _as_rows(counted, GIVEN)])
+
+
+def transactions_of(reads: pl.DataFrame) -> pl.DataFrame:
+    """txn: the writers and the readers."""
+    return pl.concat([reads["txn"], reads["reader"].rename("txn")]).unique().to_frame()
+
+
+_INSTANT = pl.coalesce("commit_done_ns", "commit_asked_ns", pl.lit(NEVER))
+LEADS_BACK = pl.col("writer_ns") >= pl.col("reader_ns")
+"""The reads that are on every cycle."""
+
+
+def spans_of(leading_back: pl.DataFrame) -> Spans:
+    """The spans of instants that such reads cover together."""
+    pairs = leading_back.select("reader_ns", "writer_ns").unique().sort("reader_ns").to_numpy()
+    if not len(pairs):
+        return pairs
+    reached = np.maximum.accumulate(pairs[:, 1])
+    is_first = np.concatenate([[True], pairs[1:, 0] > reached[:-1]])
+    is_last = np.concatenate([is_first[1:], [True]])
+    return np.column_stack([pairs[is_first, 0], reached[is_last]])
+
+
+def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
+    """The reads both of whose transactions lie in one span."""
+    writer_ns, reader_ns = (reads[column].to_numpy() for column in INSTANTS)
+    number = np.searchsorted(spans[:, 0], writer_ns, side="right") - 1
+    first, last = spans[number].T
+    inside = (number >= 0) & (writer_ns <= last) & (first <= reader_ns) & (reader_ns <= last)
+    return reads.filter(pl.Series(inside))
 
 
 def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The `read` rows of any number of whole partitions: of each pair the first in the log.
+    """Every read of any number of whole partitions, with its INSTANTS.
 
     Only values that were sent once have a known writer. A poll that began after its transaction's
     commit was asked for is no longer part of it.
     """
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
+        .select(*KEY, "value", "txn", "op_id", writer_ns=_INSTANT)
         .group_by(*KEY, "value")
-        .agg(pl.col("txn", "op_id").first(), sends=pl.len())
+        .agg(pl.col("txn", "op_id", "writer_ns").first(), sends=pl.len())
         .filter((pl.col("sends") == 1) & pl.col("txn").is_not_null())
         .drop("sends")
     )
     in_time = (pl.col("t_invoke_ns") <= pl.col("commit_asked_ns")).fill_null(True)
     given = events.filter(
         IS_DATA & (pl.col("isolation") == READ_COMMITTED) & pl.col("txn").is_not_null() & in_time
-    ).select(*KEY, *PARTITION, "offset", "value", reader="txn", later_op="op_id")
-    found = (
-        given.join(writers, on=[*KEY, "value"])
-        .filter(pl.col("txn") != pl.col("reader"))
-        .sort(*KEY, "offset", "value", "op_id", "later_op")
-        .unique([*KEY, "txn", "reader"], keep="first", maintain_order=True)
+    ).select(
+        *KEY, *PARTITION, "offset", "value", reader="txn", later_op="op_id", reader_ns=_INSTANT
     )
-    return _as_rows(found, READ)
+    return given.join(writers, on=[*KEY, "value"]).filter(pl.col("txn") != pl.col("reader"))
 
 
 def ends(history: pl.LazyFrame) -> pl.LazyFrame:

@@ -1,59 +1,54 @@
 """The Spark engine: the same kernels on pieces of the history, cut by shuffles.
 
-A history is shuffled once per scope into buckets of whole scopes (a hash of the scope's columns),
-and each bucket goes to the kernels as one Arrow table (`groupBy(bucket).applyInArrow`). A bucket
-holds several scopes: a kernel judges many of them in one call, and a call for each would cost five
-times as much. Before that, the outcomes of transactions are resolved, by the same functions of
-`ingest` that the local engine uses.
+Executors read the history's file and scatter its rows over buckets of whole partitions (and of
+whole values); each bucket goes to the kernels as one table (`groupBy(bucket).applyInArrow`). A
+bucket holds many partitions: a kernel judges them in one call, and a call for each would cost five
+times as much. Before that the outcomes of transactions are found, and sent to the buckets that ask
+for them; after it what the partitions tell of transactions is shuffled once more, by transaction.
+What travels are chunks (`exchange`); what is done with them is `stages`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from linearizability import ingest
+from linearizability import waiting
+from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.cycles.evidence import COLUMNS as RUN_COLUMNS
-from linearizability.cycles.evidence import END_COLUMNS, ends, reads_between
+from linearizability.cycles import evidence as cycles
+from linearizability.engine import stages
+from linearizability.engine.exchange import (
+    CHUNK_SQL,
+    SURVEY,
+    SURVEYED,
+    Chunk,
+    Source,
+    Tables,
+    Whereabouts,
+    on_batches,
+    on_chunks,
+    on_runs,
+    surveyed,
+    unpacked,
+    whereabouts,
+)
 from linearizability.engine.opinion import ROWS, judge, opinions
 from linearizability.engine.progress import progress_shown
 from linearizability.engine.session import LOCAL, spark_session
-from linearizability.history import PARTITION, SCHEMA, F, Type, history_file
-from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
-from linearizability.transaction_evidence import transaction_evidence
+from linearizability.engine.table import tuned
+from linearizability.history import history_file
 from linearizability.verdict import CheckerVerdict
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-ROWS_PER_BUCKET = 500_000
-BUCKETS_MIN = 4
-BROADCAST_MAX = 2_000_000
-MARKER_COLUMNS = (
-    *PARTITION, "f", "op_id", "record_index", "replica", "txn", "offset", "control", "value",
-    "producer_id",
-)  # fmt: skip
-"""What `ingest.markers_of_transactions` reads."""
-VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value")
-"""What the checkers of Scope.VALUE read."""
-
-Kernel = Callable[[pl.DataFrame], pl.DataFrame]
-
-_SPARK_TYPES = {
-    pl.Int16: "smallint", pl.Int32: "int", pl.Int64: "bigint", pl.String: "string",
-    pl.Boolean: "boolean", pl.List(pl.Int64): "array<bigint>",
-}  # fmt: skip
-_ARROW_TYPES = {
-    "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(), "string": pa.string(),
-    "boolean": pa.bool_(), "array<bigint>": pa.list_(pa.int64()),
-}  # fmt: skip
+OPINIONS: Mapping[str, pl.Schema] = {stages.OPINION: ROWS}
 
 
 def name(master: str | None) -> str:
@@ -62,7 +57,10 @@ def name(master: str | None) -> str:
 
 
 def run(
-    path: Path, master: str | None = None, checkers: Sequence[str] = tuple(CHECKERS)
+    path: Path,
+    master: str | None = None,
+    checkers: Sequence[str] = tuple(CHECKERS),
+    bounds: Bounds = NOTHING_STATED,
 ) -> list[CheckerVerdict]:
     """What each checker says; a job that dies is UNKNOWN. Raises SparkError without Spark."""
     session = spark_session(master)
@@ -70,207 +68,120 @@ def run(
     buckets = tuned(session, file)
     try:
         with progress_shown(session.sparkContext):
-            pieces = _pieces(read(session, file), checkers, buckets)
+            history = History(session, Source.of(file.resolve()))
+            pieces = _pieces(history, checkers, buckets, bounds.stale_after_ns)
     except Exception as error:  # py4j, Arrow, the workers: the reason goes into the verdict
         return opinions(pl.DataFrame(schema=ROWS), checkers, f"Spark: {_first_cause(error)}")
     return opinions(pl.concat(pieces), checkers)
 
 
-def _pieces(rows: DataFrame, checkers: Sequence[str], buckets: int) -> list[pl.DataFrame]:
-    """The rows of `opinion.judge`, scope by scope."""
-    events = with_lost_polls(with_topic_ids(rows))
-    outcomes = outcomes_of_transactions(events, buckets)
-    try:
-        return [
-            judged(with_outcomes(events, outcomes), Scope.PARTITION, checkers, buckets),
-            judged(events.select(*VALUE_COLUMNS), Scope.VALUE, checkers, buckets),
-            judged(
-                evidence(with_outcomes(events, outcomes), buckets),
-                Scope.TRANSACTION,
-                checkers,
-                buckets,
-            ),
-            judged_whole(events, outcomes, checkers, buckets),
-        ]
-    finally:
-        outcomes.unpersist()
+class History:
+    """The history's file, and the session whose executors read it."""
+
+    def __init__(self, session: SparkSession, source: Source) -> None:
+        self._session, self._source = session, source
+
+    def mapped(
+        self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
+    ) -> DataFrame:
+        """The chunks that are made of these columns, piece by piece."""
+        runs = len(self._source.runs)
+        numbers = self._session.range(0, runs, 1, max(1, runs))
+        return numbers.mapInArrow(on_runs(self._source, columns, work), CHUNK_SQL)
 
 
-def tuned(session: SparkSession, file: Path) -> int:
-    """Set the session up for a history of this size; the number of buckets."""
-    rows: int = pq.read_metadata(file).num_rows
-    buckets = max(BUCKETS_MIN, -(-rows // ROWS_PER_BUCKET))
-    session.conf.set("spark.sql.shuffle.partitions", str(buckets))
-    # Compiling the plan pays for many rows only.
-    large = rows > ROWS_PER_BUCKET
-    session.conf.set("spark.sql.codegen.wholeStage", str(large).lower())
-    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if large else "NO_CODEGEN")
-    return buckets
-
-
-def read(session: SparkSession, file: Path, columns: Sequence[str] = COLUMNS_READ) -> DataFrame:
-    """The columns that the kernels read; null where an older history has no such column."""
-    from pyspark.sql import functions as sql
-
-    table = session.read.parquet(str(file))
-    types = {column: _SPARK_TYPES[dtype] for column, dtype in SCHEMA.items()}
-    present = set(table.columns)
-    return table.select(
-        [
-            (sql.col(f"`{c}`") if c in present else sql.lit(None)).cast(types[c]).alias(c)
-            for c in columns
-        ]
-    )
-
-
-def with_topic_ids(events: DataFrame) -> DataFrame:
-    """`ingest.with_topic_ids`: the few topics go through the driver."""
-    from pyspark.sql import functions as sql
-
-    named = events.where(sql.col("topic").isNotNull() & sql.col("topic_id").isNotNull())
-    found = named.select("topic", "topic_id").distinct().toArrow()
-    known = ingest.topic_ids(pl.DataFrame(pl.from_arrow(found)).lazy())
-    pairs = [item for row in known.iter_rows() for item in row]
-    absent = sql.lit(ingest.NO_TOPIC_ID)
-    only_id = sql.create_map(*map(sql.lit, pairs))[sql.col("topic")] if pairs else absent
-    return events.withColumn("topic_id", sql.coalesce("topic_id", only_id, absent))
-
-
-def with_lost_polls(events: DataFrame) -> DataFrame:
-    """`ingest.with_lost_polls`: the few groups go through the driver."""
-    from pyspark.sql import functions as sql
-
-    lost = (
-        (sql.col("f") == F.POLL.value)
-        & (sql.col("type") == Type.INFO.value)
-        & sql.col("topic").isNull()
-        & sql.col("group").isNotNull()
-    )
-    groups = [row["group"] for row in events.where(lost).select("group").distinct().collect()]
-    found = sql.col("group").isin(groups) if groups else sql.lit(False)
-    return events.withColumn("lost_polls", sql.coalesce(found, sql.lit(False)))
-
-
-def outcomes_of_transactions(events: DataFrame, buckets: int) -> DataFrame:
-    """txn, txn_outcome, commit_asked_ns, computed and kept (ingest, steps 1 and 2)."""
-    from pyspark.sql import functions as sql
-
-    has_end = sql.col("f").isin(F.COMMIT.value, F.ABORT.value) & sql.col("txn").isNotNull()
-    nothing = sql.lit(None).cast("string")
-    parts = events.where(has_end).select("txn", "f", "type", "t_invoke_ns", nothing.alias("marker"))
-    if events.where(sql.col("control").isNotNull()).limit(1).count():
-        in_transactions = (sql.col("f") == F.SEND.value) & sql.col("txn").isNotNull()
-        rows = events.where(in_transactions | sql.col("producer_id").isNotNull())
-        markers = apply(
-            rows.select(*MARKER_COLUMNS), Scope.PARTITION.columns, buckets, _markers,
-            {"txn": "bigint", "marker": "string"},
-        )  # fmt: skip
-        for column in ("f", "type", "t_invoke_ns"):
-            markers = markers.withColumn(column, sql.lit(None).cast(_SPARK_TYPES[SCHEMA[column]]))
-        parts = parts.unionByName(markers)
-    output = {"txn": "bigint", "txn_outcome": "string", "commit_asked_ns": "bigint"}
-    return apply(parts, ["txn"], buckets, _outcomes, output).persist()
-
-
-def with_outcomes(events: DataFrame, outcomes: DataFrame) -> DataFrame:
-    """`txn_outcome` and `commit_asked_ns` on every row of a transaction. Few transactions are sent
-    to every row, lest the whole history be shuffled once more."""
-    from pyspark.sql import functions as sql
-
-    few = outcomes.count() <= BROADCAST_MAX
-    return events.join(sql.broadcast(outcomes) if few else outcomes, "txn", "left")
-
-
-def judged(events: DataFrame, scope: Scope, checkers: Sequence[str], buckets: int) -> pl.DataFrame:
-    """The rows of `opinion.judge` over all buckets of one scope."""
-    from pyspark.sql import functions as sql
-
-    def kernel(piece: pl.DataFrame) -> pl.DataFrame:
-        if scope is Scope.PARTITION:
-            piece = ingest.with_record_outcomes(ingest.with_places(piece))
-        elif scope is Scope.VALUE:
-            piece = piece.with_columns(outcome=pl.lit(None, dtype=pl.String))
-        return judge(piece.lazy(), scope, checkers)
-
-    rows = events
-    if scope is Scope.PARTITION:
-        rows = events.where(sql.col("topic").isNotNull())
-    elif scope is Scope.VALUE:
-        rows = events.where(sql.col("f").isin(F.SEND.value, F.POLL.value))
-    output = {column: _SPARK_TYPES[dtype] for column, dtype in ROWS.items()}
-    answer = apply(rows, scope.columns, buckets, kernel, output).toArrow()
-    return pl.DataFrame(pl.from_arrow(answer)).cast(ROWS)
-
-
-def judged_whole(
-    events: DataFrame, outcomes: DataFrame, checkers: Sequence[str], buckets: int
-) -> pl.DataFrame:
-    """The rows of `opinion.judge` of Scope.RUN: the evidence is found here and judged on the
-    driver, as it is small (at most one row per pair of transactions and partition)."""
-    from pyspark.sql import functions as sql
-
-    output = {column: _SPARK_TYPES[dtype] for column, dtype in RUN_COLUMNS.items()}
-    is_read = (sql.col("f") == F.POLL.value) & sql.col("txn").isNotNull()
-    rows = with_outcomes(events.where((sql.col("f") == F.SEND.value) | is_read), outcomes)
-    reads = apply(rows, Scope.PARTITION.columns, buckets, _reads, output)
-    is_end = (sql.col("f") == F.COMMIT.value) & sql.col("txn").isNotNull()
-    ended = apply(events.where(is_end).select(*END_COLUMNS), ["txn"], buckets, _ends, output)
-    found = pl.DataFrame(pl.from_arrow(reads.unionByName(ended).toArrow())).cast(
-        pl.Schema(RUN_COLUMNS)
-    )
-    return judge(found.lazy(), Scope.RUN, checkers)
-
-
-def _reads(piece: pl.DataFrame) -> pl.DataFrame:
-    return reads_between(ingest.with_places(piece).lazy()).collect()
-
-
-def _ends(piece: pl.DataFrame) -> pl.DataFrame:
-    return ends(piece.lazy()).collect()
-
-
-def evidence(events: DataFrame, buckets: int) -> DataFrame:
-    """`transaction_evidence`, partition by partition."""
-    from pyspark.sql import functions as sql
-
-    output = {column: _SPARK_TYPES[dtype] for column, dtype in EVIDENCE_COLUMNS.items()}
-    rows = events.where(sql.col("topic").isNotNull())
-    return apply(rows, Scope.PARTITION.columns, buckets, _evidence, output)
-
-
-def _evidence(piece: pl.DataFrame) -> pl.DataFrame:
-    resolved = ingest.with_record_outcomes(ingest.with_places(piece))
-    return transaction_evidence(resolved.lazy()).collect()
-
-
-def apply(
-    rows: DataFrame, key: Sequence[str], buckets: int, kernel: Kernel, output: dict[str, str]
+def by_bucket(
+    chunks: DataFrame,
+    schemas: Mapping[str, pl.Schema],
+    work: Callable[[Tables], Iterable[Chunk]],
 ) -> DataFrame:
-    """Shuffle rows into buckets of whole keys, and each bucket through the kernel."""
-    from pyspark.sql import functions as sql
-
-    schema = pa.schema([(column, _ARROW_TYPES[dtype]) for column, dtype in output.items()])
-
-    def on_arrow(piece: pa.Table) -> pa.Table:
-        frame = pl.DataFrame(pl.from_arrow(piece)).drop("bucket")
-        return kernel(frame).select(schema.names).to_arrow().cast(schema)
-
-    bucket: Column = sql.pmod(sql.xxhash64(*key), sql.lit(buckets)).cast("int")
-    return (
-        rows.withColumn("bucket", bucket)
-        .groupBy("bucket")
-        .applyInArrow(on_arrow, ", ".join(f"{c} {dtype}" for c, dtype in output.items()))
-    )
+    """Shuffle: each bucket's tables through the work."""
+    return chunks.groupBy("bucket").applyInArrow(on_chunks(schemas, work), CHUNK_SQL)
 
 
-def _markers(piece: pl.DataFrame) -> pl.DataFrame:
-    return ingest.markers_of_transactions(ingest.with_places(piece).lazy()).collect()
+def collected(chunks: DataFrame, schemas: Mapping[str, pl.Schema]) -> Tables:
+    """All tables of these kinds, on the driver."""
+    return unpacked(chunks.toArrow(), schemas)
 
 
-def _outcomes(piece: pl.DataFrame) -> pl.DataFrame:
-    ends = piece.lazy().filter(pl.col("f").is_not_null()).select("txn", "f", "type", "t_invoke_ns")
-    markers = piece.lazy().filter(pl.col("marker").is_not_null()).select("txn", "marker")
-    return ingest.outcomes_of_transactions(ends, markers).collect()
+def _pieces(
+    history: History, checkers: Sequence[str], buckets: int, stale_after_ns: int
+) -> list[pl.DataFrame]:
+    """The rows of `opinion.judge`, scope by scope."""
+    survey = collected(history.mapped(SURVEYED, lambda _, rows: surveyed(rows)), SURVEY)
+    where = whereabouts(survey, buckets)
+    has_markers = bool(survey["partitions"]["controls"].sum())
+    outcomes = outcomes_of_transactions(history, where, has_markers)
+    events = history.mapped(COLUMNS_READ, partial(stages.scatter_events, where))
+    judging = partial(stages.judge_bucket, checkers, where, stale_after_ns)
+    answers = by_bucket(events.union(outcomes), stages.TO_JUDGE, judging).persist()
+    try:
+        by_partition = collected(answers.where("kind = 'opinion'"), OPINIONS)
+        by_transaction = collected(
+            by_bucket(
+                answers.where("kind = 'evidence'"),
+                {stages.EVIDENCE: stages.EVIDENCES},
+                partial(stages.judge_transactions, checkers),
+            ),
+            OPINIONS,
+        )
+        paused = collected(answers.where("kind = 'pause'"), {stages.PAUSE: stages.PAUSES})
+        kept_waiting = reader_evidence(history, paused[stages.PAUSE], stale_after_ns)
+        found = run_evidence(history, answers.where("kind = 'read'"))
+    finally:
+        answers.unpersist()
+    return [
+        by_partition[stages.OPINION],
+        by_transaction[stages.OPINION],
+        judge(kept_waiting.lazy(), Scope.READER, checkers),
+        judge(found, Scope.RUN, checkers),
+    ]
+
+
+def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: bool) -> DataFrame:
+    """How each transaction ended, for each bucket with rows of it (`ingest`, steps 1 and 2)."""
+    known = history.mapped(stages.TRANSACTION_COLUMNS, partial(stages.scatter_transactions, where))
+    if has_markers:
+        marked = history.mapped(stages.MARKED_COLUMNS, partial(stages.scatter_marked, where))
+        schemas = {stages.MARKED: stages.MARKED_ROWS}
+        known = known.union(by_bucket(marked, schemas, partial(stages.find_markers, where.count)))
+    return by_bucket(known, stages.TO_OUTCOMES, stages.find_outcomes)
+
+
+def run_evidence(history: History, reads: DataFrame) -> pl.LazyFrame:
+    """`cycles.evidence.run_evidence`: what matters of it is small, and comes to the driver."""
+    of_reads = {stages.READ: stages.READS}
+    backward = reads.mapInArrow(on_batches(of_reads, stages.find_leading_back), CHUNK_SQL)
+    found = collected(backward, {stages.BACK: stages.INSTANTS, stages.COUNT: stages.COUNTS})
+    given = int(found[stages.COUNT]["reads"].sum())
+    spans = cycles.spans_of(found[stages.BACK])
+    of_ends = {stages.END: stages.ENDS}
+    kept, ended = pl.DataFrame(schema=stages.READS), pl.DataFrame(schema=stages.ENDS)
+    if len(spans):
+        within = reads.mapInArrow(
+            on_batches(of_reads, partial(stages.keep_within, spans)), CHUNK_SQL
+        )
+        kept = collected(within, of_reads)[stages.READ]
+        txns = cycles.transactions_of(kept)["txn"].to_list()
+        of_txns = history.mapped(cycles.END_COLUMNS, partial(stages.keep_ends, txns))
+        ended = collected(of_txns, of_ends)[stages.END]
+    return cycles.told(kept, cycles.ends(ended.lazy()), given)
+
+
+def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int) -> pl.DataFrame:
+    """`waiting.waiting`: the polls are asked for only of readers who were watched for so long."""
+    if paused.is_empty():
+        return pl.DataFrame(schema=pl.Schema(waiting.COLUMNS))
+    rows = history.mapped(stages.OTHER_COLUMNS, stages.keep_others)
+    others = collected(rows, {stages.OTHER: stages.OTHERS})[stages.OTHER].lazy()
+    turns, faults = pl.collect_all([waiting.turns_of(others), waiting.faults_of(others)])
+
+    def polls(who: pl.DataFrame) -> pl.DataFrame:
+        rows = history.mapped(stages.POLL_COLUMNS, partial(stages.find_polls, who))
+        found = collected(rows, {stages.POLL: stages.POLLS})[stages.POLL]
+        return waiting.polls_of(found.lazy(), who)
+
+    return waiting.kept_waiting(paused, turns, faults, polls, stale_after_ns)
 
 
 def _first_cause(error: Exception) -> str:

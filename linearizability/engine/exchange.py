@@ -1,0 +1,230 @@
+"""How rows travel through Spark: as chunks, each a piece of a table in Arrow's own format.
+
+Spark's JVM would take every row apart and put it together again, twice per shuffle, which costs ten
+times what the kernels do with it. So the executors read the Parquet file themselves, and what Spark
+shuffles are few large values: (bucket, kind, position, data), where `data` is many rows. What
+belongs together has one bucket; `kind` says what table the rows are of.
+
+Executors import this file: nothing of pyspark is needed here.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from linearizability import ingest
+from linearizability.history import PARTITION, SCHEMA
+
+CHUNK_SQL = "bucket int, kind string, position bigint, data binary"
+CHUNK_ARROW = pa.schema(
+    [("bucket", pa.int32()), ("kind", pa.string()), ("position", pa.int64()), ("data", pa.binary())]
+)
+CHUNK_ROWS = 100_000
+"""A value of Spark's has its limits (2 GiB for all values of one Arrow batch)."""
+ROWS_PER_TASK = 500_000
+
+Chunk = tuple[int, str, int, bytes]
+"""bucket, kind, position, data."""
+Tables = Mapping[str, pl.DataFrame]
+"""Of one bucket: kind -> all its rows."""
+
+
+def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -> Iterator[Chunk]:
+    """A table as chunks of one bucket."""
+    for start in range(0, frame.height, CHUNK_ROWS):
+        data = io.BytesIO()
+        frame.slice(start, CHUNK_ROWS).write_ipc_stream(data, compression="lz4")
+        yield bucket, kind, position + start, data.getvalue()
+
+
+def scattered(frame: pl.DataFrame, kind: str, position: int = 0) -> Iterator[Chunk]:
+    """A table as chunks of what its column `bucket` says; rows without one are left out."""
+    placed = frame.filter(pl.col("bucket").is_not_null())
+    parts = placed.partition_by("bucket", as_dict=True, include_key=False, maintain_order=True)
+    for (number,), part in parts.items():
+        yield from packed(part, kind, int(number), position)
+
+
+def unpacked(table: pa.Table, schemas: Mapping[str, pl.Schema]) -> Tables:
+    """The tables of these kinds, their rows in order of position."""
+    found: dict[str, list[tuple[int, bytes]]] = {kind: [] for kind in schemas}
+    columns = (table.column(name).to_pylist() for name in ("kind", "position", "data"))
+    for kind, position, data in zip(*columns, strict=True):
+        if kind in found:
+            found[kind].append((position, data))
+    return {
+        kind: pl.concat([pl.DataFrame(schema=schemas[kind]), *map(_frame, sorted(parts))])
+        for kind, parts in found.items()
+    }
+
+
+def _frame(part: tuple[int, bytes]) -> pl.DataFrame:
+    return pl.read_ipc_stream(io.BytesIO(part[1]))
+
+
+def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
+    """What Spark is given."""
+    columns = list(zip(*chunks, strict=True)) or [(), (), (), ()]
+    arrays = [pa.array(c, t) for c, t in zip(columns, CHUNK_ARROW.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=CHUNK_ARROW)
+
+
+def remainder(column: str, buckets: int) -> pl.Expr:
+    """The bucket of a number; the same on every machine, which a hash need not be."""
+    return ((pl.col(column) % buckets + buckets) % buckets).fill_null(0).cast(pl.Int32)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The history's file, and its rows in runs of whole row groups: (first row, groups)."""
+
+    file: Path
+    runs: tuple[tuple[int, tuple[int, ...]], ...]
+
+    @staticmethod
+    def of(file: Path) -> Source:
+        found = pq.read_metadata(file)
+        runs: list[tuple[int, list[int]]] = []
+        rows, run_rows = 0, ROWS_PER_TASK
+        for group in range(found.num_row_groups):
+            if run_rows >= ROWS_PER_TASK:
+                runs.append((rows, []))
+                run_rows = 0
+            runs[-1][1].append(group)
+            rows += found.row_group(group).num_rows
+            run_rows += found.row_group(group).num_rows
+        return Source(file, tuple((first, tuple(groups)) for first, groups in runs))
+
+    def rows(self, run: int, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """(first row, rows) of one run, piece by piece; a column that an older history lacks is
+        null."""
+        position, groups = self.runs[run]
+        opened = pq.ParquetFile(self.file)
+        present = [c for c in columns if c in opened.schema_arrow.names]
+        for batch in opened.iter_batches(ROWS_PER_TASK, row_groups=groups, columns=present):
+            piece = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([batch])))
+            yield (
+                position,
+                piece.select(
+                    (pl.col(c) if c in present else pl.lit(None)).cast(SCHEMA[c]).alias(c)
+                    for c in columns
+                ),
+            )
+            position += batch.num_rows
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """What must be known of a whole history before it is cut: the same for every piece."""
+
+    topic_ids: pl.DataFrame
+    lost_groups: list[str]
+    buckets: pl.DataFrame
+    """PARTITION, bucket."""
+    count: int
+    """Buckets of partitions are numbered from 0, others from here."""
+    began_ns: int
+    ended_ns: int
+
+    def with_buckets(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with their topic ids, and `bucket`; null where there is no partition."""
+        named = ingest.with_topic_ids(rows.lazy(), self.topic_ids)
+        return named.join(
+            self.buckets.lazy(), on=PARTITION, how="left", maintain_order="left"
+        ).collect()
+
+
+SURVEY: Mapping[str, pl.Schema] = {
+    "partitions": pl.Schema(
+        {"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32, "rows": pl.Int64,
+         "controls": pl.Int64}
+    ),
+    "lost": pl.Schema({"group": pl.String}),
+    "times": pl.Schema({"began": pl.Int64, "ended": pl.Int64}),
+}  # fmt: skip
+SURVEYED = (
+    "topic", "topic_id", "partition", "group", "f", "type", "control", "t_invoke_ns",
+    "t_complete_ns",
+)  # fmt: skip
+
+
+def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
+    """What a piece of the history adds to `Whereabouts`."""
+    partitions = (
+        rows.filter(pl.col("topic").is_not_null())
+        .group_by(PARTITION)
+        .agg(rows=pl.len().cast(pl.Int64), controls=pl.col("control").count().cast(pl.Int64))
+    )
+    lost = rows.filter(ingest.IS_LOST_POLL).select("group").unique()
+    yield from packed(partitions, "partitions")
+    yield from packed(lost, "lost")
+    ended = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
+    yield from packed(rows.select(began=pl.col("t_invoke_ns").min(), ended=ended), "times")
+
+
+def whereabouts(survey: Tables, count: int) -> Whereabouts:
+    """Partitions are dealt to buckets, the largest first, each to the bucket with fewest rows."""
+    partitions = survey["partitions"]
+    known = ingest.topic_ids(partitions.lazy())
+    sizes = (
+        ingest.with_topic_ids(partitions.lazy(), known)
+        .group_by(PARTITION)
+        .agg(pl.col("rows").sum())
+        .sort("rows", *PARTITION, descending=[True, False, False, False])
+        .collect()
+    )
+    held = [0] * count
+    numbers = []
+    for rows in sizes["rows"]:
+        bucket = held.index(min(held))
+        held[bucket] += rows
+        numbers.append(bucket)
+    buckets = sizes.select(PARTITION).with_columns(bucket=pl.Series(numbers, dtype=pl.Int32))
+    groups = survey["lost"]["group"].unique().to_list()
+    began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
+    return Whereabouts(known, groups, buckets, count, began or 0, ended or 0)
+
+
+def on_runs(
+    source: Source, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For `mapInArrow` over the numbers of the runs."""
+
+    def on_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for run in batch.column(0).to_pylist():
+                for position, rows in source.rows(run, columns):
+                    yield from as_arrow(work(position, rows)).to_batches()
+
+    return on_numbers
+
+
+def on_batches(
+    schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For `mapInArrow` over chunks, however they are batched."""
+
+    def on_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            yield from as_arrow(work(unpacked(table, schemas))).to_batches()
+
+    return on_some
+
+
+def on_chunks(
+    schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
+) -> Callable[[pa.Table], pa.Table]:
+    """For `applyInArrow` over the chunks of one bucket."""
+
+    def on_bucket(table: pa.Table) -> pa.Table:
+        return as_arrow(work(unpacked(table, schemas)))
+
+    return on_bucket

@@ -1,0 +1,187 @@
+"""What the executors do with pieces of a history: tables in, chunks out (`exchange`).
+
+The same functions of `ingest`, `opinion` and the evidence that the local engine uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from linearizability import ingest, waiting
+from linearizability.checkers import Scope
+from linearizability.checkers.base import COLUMNS_READ
+from linearizability.cycles import evidence as cycles
+from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, remainder, scattered
+from linearizability.engine.opinion import judge
+from linearizability.history import PARTITION, SCHEMA
+from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
+from linearizability.pauses import WHO, ends_of, pauses
+from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
+from linearizability.transaction_evidence import transaction_evidence
+
+MARKED_COLUMNS = (
+    *PARTITION, "f", "op_id", "record_index", "replica", "txn", "offset", "control", "value",
+    "producer_id",
+)  # fmt: skip
+"""What `ingest.markers_of_transactions` reads."""
+VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value")
+"""What the checkers of Scope.VALUE read."""
+TRANSACTION_COLUMNS = (*ingest.END_COLUMNS, *PARTITION)
+
+EVENT, VALUE, MARKED = "event", "value", "marked"
+END, ASKER, MARKER, OUTCOME = "end", "asker", "marker", "outcome"
+OPINION, EVIDENCE, READ, BACK, COUNT = "opinion", "evidence", "read", "back", "count"
+PAUSE, OTHER, POLL = "pause", "other", "poll"
+
+
+def _schema(*columns: str) -> pl.Schema:
+    return pl.Schema({column: SCHEMA[column] for column in columns})
+
+
+EVENTS = pl.Schema([*_schema(*COLUMNS_READ).items(), ("lost_polls", pl.Boolean())])
+VALUES = _schema(*VALUE_COLUMNS)
+MARKED_ROWS = _schema(*MARKED_COLUMNS)
+MARKERS = pl.Schema({"txn": pl.Int64, "marker": pl.String})
+ASKERS = pl.Schema({"txn": pl.Int64, "asker": pl.Int32})
+OUTCOMES = pl.Schema(
+    {
+        "txn": pl.Int64,
+        "commit_asked_ns": pl.Int64,
+        "commit_done_ns": pl.Int64,
+        "txn_outcome": pl.String,
+        "ended_ns": pl.Int64,
+    }
+)
+PAUSES = pl.Schema(PAUSE_COLUMNS)
+EVIDENCES = pl.Schema(EVIDENCE_COLUMNS)
+READS = pl.Schema(
+    [(column, dtype) for column, dtype in cycles.COLUMNS.items() if column in cycles.OF_READS]
+    + [(column, pl.Int64) for column in cycles.INSTANTS]
+)
+INSTANTS = pl.Schema([(column, pl.Int64) for column in cycles.INSTANTS])
+ENDS = _schema(*cycles.END_COLUMNS)
+OTHER_COLUMNS = (
+    "process", "group", "f", "type", "topic", "offset", "t_invoke_ns", "t_complete_ns", "detail"
+)  # fmt: skip
+POLL_COLUMNS = (
+    "op_id", "process", "group", "member_id", "f", "type", "offset", "t_invoke_ns", "t_complete_ns"
+)  # fmt: skip
+OTHERS = _schema(*OTHER_COLUMNS)
+POLLS = pl.Schema(waiting.ASKED)
+COUNTS = pl.Schema({"reads": pl.Int64})
+
+TO_OUTCOMES: Mapping[str, pl.Schema] = {
+    END: _schema(*ingest.END_COLUMNS), ASKER: ASKERS, MARKER: MARKERS,
+}  # fmt: skip
+TO_JUDGE: Mapping[str, pl.Schema] = {EVENT: EVENTS, VALUE: VALUES, OUTCOME: OUTCOMES}
+
+
+def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
+    """Each row to the bucket of its partition, and what is judged by value to that of its value."""
+    rows = where.with_buckets(rows)
+    events = ingest.with_lost_polls(rows.lazy(), where.lost_groups).collect()
+    yield from scattered(events, EVENT, position)
+    values = rows.filter(Scope.VALUE.rows).select(
+        *VALUE_COLUMNS, bucket=remainder("value", where.count) + where.count
+    )
+    yield from scattered(values, VALUE, position)
+
+
+def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
+    """What is known of the ends of transactions, and which buckets will ask for their outcomes."""
+    rows = rows.filter(pl.col("txn").is_not_null())
+    number = remainder("txn", where.count)
+    ended = ingest.ends_of_transactions(rows.lazy()).with_columns(bucket=number).collect()
+    yield from scattered(ended, END, position)
+    asking = where.with_buckets(rows).select("txn", asker="bucket").drop_nulls().unique()
+    yield from scattered(asking.with_columns(bucket=number), ASKER, position)
+
+
+def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
+    """What tells of markers, partition by partition."""
+    in_transactions = ingest.IS_SEND & pl.col("txn").is_not_null()
+    rows = rows.filter(in_transactions | pl.col("producer_id").is_not_null())
+    yield from scattered(where.with_buckets(rows), MARKED, position)
+
+
+def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
+    """`ingest`, step 1."""
+    events = ingest.with_places(tables[MARKED]).lazy()
+    markers = ingest.markers_of_transactions(events).with_columns(bucket=remainder("txn", count))
+    yield from scattered(markers.select(*MARKERS, "bucket").collect().cast({"marker": pl.String}),
+                         MARKER)  # fmt: skip
+
+
+def find_outcomes(tables: Tables) -> Iterator[Chunk]:
+    """`ingest`, step 2: to each bucket that asks."""
+    found = ingest.outcomes_of_transactions(tables[END].lazy(), tables[MARKER].lazy())
+    found = found.join(ends_of(tables[END].lazy()), on="txn", how="left")
+    asked = found.join(tables[ASKER].unique().lazy(), on="txn")
+    known = asked.select(*(pl.col(c).cast(t) for c, t in OUTCOMES.items()), bucket="asker")
+    yield from scattered(known.collect(), OUTCOME)
+
+
+def judge_bucket(
+    checkers: Sequence[str], where: Whereabouts, stale_after_ns: int, tables: Tables
+) -> Iterator[Chunk]:
+    """What is judged by partition or by value; and the evidence that other scopes need."""
+    if tables[VALUE].height:
+        values = tables[VALUE].lazy().with_columns(outcome=pl.lit(None, dtype=pl.String))
+        yield from packed(judge(values, Scope.VALUE, checkers), OPINION)
+    if not tables[EVENT].height:
+        return
+    placed = ingest.with_places(tables[EVENT])
+    outcomes = tables[OUTCOME].lazy()
+    decided = ingest.with_transaction_outcomes(placed, outcomes.drop("ended_ns"))
+    events = ingest.with_record_outcomes(decided).lazy()
+    yield from packed(judge(events, Scope.PARTITION, checkers), OPINION)
+    told = transaction_evidence(events).with_columns(bucket=remainder("txn", where.count)).collect()
+    yield from scattered(told, EVIDENCE)
+    reads = cycles.reads_between(events).select(pl.col(c).cast(t) for c, t in READS.items())
+    yield from packed(reads.collect(), READ)
+    if where.ended_ns - where.began_ns >= stale_after_ns:
+        ends = outcomes.select("txn", "ended_ns").drop_nulls()
+        yield from packed(pauses(events, ends, where.ended_ns, stale_after_ns), PAUSE)
+
+
+def judge_transactions(checkers: Sequence[str], tables: Tables) -> Iterator[Chunk]:
+    """Transactions whose evidence is all here."""
+    yield from packed(judge(tables[EVIDENCE].lazy(), Scope.TRANSACTION, checkers), OPINION)
+
+
+def find_leading_back(tables: Tables) -> Iterator[Chunk]:
+    """The few reads that every cycle needs, and how many reads there are."""
+    reads = tables[READ]
+    yield from packed(pl.DataFrame({"reads": [reads.height]}, schema=COUNTS), COUNT)
+    yield from packed(reads.filter(cycles.LEADS_BACK).select(cycles.INSTANTS), BACK)
+
+
+def keep_within(spans: cycles.Spans, tables: Tables) -> Iterator[Chunk]:
+    """The reads that a cycle may go through."""
+    yield from packed(cycles.within(tables[READ], spans), READ)
+
+
+def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
+    """How these transactions ended."""
+    yield from packed(rows.filter(pl.col("txn").is_in(txns)), END, position=position)
+
+
+def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
+    """What no partition knows, and what readers were held up or moved by."""
+    others = rows.filter(waiting.IS_TURN | waiting.IS_FAULT)
+    yield from packed(others, OTHER, position=position)
+
+
+def find_polls(who: pl.DataFrame, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
+    """The polls of these readers."""
+    yield from packed(waiting.polls_of(polls_with_readers(rows), who), POLL, position=position)
+
+
+def polls_with_readers(rows: pl.DataFrame) -> pl.LazyFrame:
+    return (
+        rows.lazy()
+        .filter(waiting.IS_ANSWERED_POLL)
+        .select("op_id", "t_invoke_ns", **WHO, nothing=pl.col("offset").is_null())
+    )
