@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable
 
 from chaos.clients.confluent import ConfluentFactory
+from chaos.clients.java import JavaFactory
 from chaos.clients.operator import with_operator
 from chaos.clients.reference import ReferenceFactory
 from chaos.protocols import ClientFactory, TargetError, Workload
@@ -15,6 +16,7 @@ CONFLUENT = "confluent"
 CLIENTS: dict[str, Callable[[bytes], ClientFactory]] = {
     CONFLUENT: with_operator(ConfluentFactory),
     "reference": with_operator(ReferenceFactory),
+    "java": with_operator(JavaFactory),
 }
 """Name -> what makes the clients of a run, given its nonce."""
 

@@ -17,6 +17,7 @@ from chaos.clients.wire_link import EARLIEST, LATEST, Leader, WireCluster, WireE
 from chaos.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
 from reference_impl.wire import (
     ApiKey,
+    CorruptRecord,
     Malformed,
     RecordBatch,
     Struct,
@@ -177,8 +178,14 @@ class RawClient:
     def _take(self, read: PartitionRead, answer: Struct) -> None:
         data = bytes(answer.records or b"")
         for header, start, end in batches(data):
-            batch, _ = RecordBatch.decode(data[start:end])
-            for record in self._rows(read, batch, answer.high_watermark):
+            try:
+                batch, _ = RecordBatch.decode(data[start:end])
+            except CorruptRecord as error:
+                # What the broker hands out is what it has: asking again would show the same.
+                rows = iter([_unreadable(read, header.base_offset, str(error))])
+            else:
+                rows = self._rows(read, batch, answer.high_watermark)
+            for record in rows:
                 if record.offset is not None and record.offset >= read.next_offset:
                     read.records.append(record)
             # By the header, not the last record: a compacted batch keeps its last offset.
@@ -212,6 +219,12 @@ class RawClient:
 
     def close(self) -> None:
         self._cluster.close()
+
+
+def _unreadable(read: PartitionRead, offset: int, reason: str) -> Record:
+    """A batch that is not what anybody wrote, as one record without a value."""
+    whose = {} if read.replica is None else {"replica": read.replica}
+    return Record(read.topic, read.partition, None, offset, extra={"detail": reason, **whose})
 
 
 def _sequence(batch: RecordBatch, offset: int) -> int:

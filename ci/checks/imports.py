@@ -48,7 +48,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.first_phase": ("chaos.protocols", "chaos.recorder"),
     "chaos.final_phase": ("chaos.protocols", "chaos.workers"),
     "chaos.clients": (
+        "chaos.caches",
         "chaos.faults",
+        "chaos.targets.java",
         "chaos.protocols",
         "chaos.outcomes",
         "linearizability.history",

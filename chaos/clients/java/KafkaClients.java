@@ -1,0 +1,259 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.FencedInstanceIdException;
+import org.apache.kafka.common.errors.InvalidPidMappingException;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.OutOfOrderSequenceException;
+import org.apache.kafka.common.errors.ProducerFencedException;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Apache Kafka's own clients, for a program in another language: a request is a line of JSON on the
+ * standard input, and its answer one on the standard output.
+ *
+ * <p>A request names a number ("id"), which the answer repeats; the "client" it is for; and what to
+ * do ("op"). The requests of a client are done one after the other, those of several at once. Bytes
+ * travel in base 64. Whatever goes wrong is an answer with "error": Kafka's name of it, or the
+ * exception's with an underscore before it. The program ends with its standard input.
+ */
+public final class KafkaClients {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int CLOSE_MS = 100;
+    private static final Duration POSITION_TIMEOUT = Duration.ofSeconds(5);
+
+    private final PrintStream answers;
+    private final Map<Integer, OneClient> clients = new HashMap<>();
+
+    private KafkaClients(PrintStream answers) {
+        this.answers = answers;
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        PrintStream answers = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        System.setOut(System.err); // whatever logs, it must not disturb the answers
+        new KafkaClients(answers).serve();
+        System.exit(0); // without waiting for clients whose brokers are gone
+    }
+
+    private void serve() throws IOException {
+        BufferedReader requests =
+                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = requests.readLine(); line != null; line = requests.readLine()) {
+            JsonNode request = JSON.readTree(line);
+            int number = request.get("client").asInt();
+            OneClient client = clients.computeIfAbsent(number, ignored -> new OneClient());
+            if (request.get("op").asText().equals("close")) {
+                clients.remove(number);
+            }
+            client.thread.execute(() -> answer(client, request));
+        }
+    }
+
+    private void answer(OneClient client, JsonNode request) {
+        ObjectNode answer = JSON.createObjectNode();
+        try {
+            client.perform(request, answer);
+        } catch (Throwable thrown) {
+            describe(thrown, answer);
+        }
+        answer.set("id", request.get("id"));
+        synchronized (answers) {
+            answers.println(answer);
+            answers.flush();
+        }
+    }
+
+    /** Puts the name of an error, what it says, and whether the client can go on after it. */
+    private static void describe(Throwable thrown, ObjectNode answer) {
+        Throwable cause = thrown;
+        while (!(cause instanceof ApiException) && cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        Errors error = Errors.forException(cause);
+        boolean named = error != Errors.UNKNOWN_SERVER_ERROR || cause instanceof ApiException;
+        answer.put("error", named ? error.name() : "_" + cause.getClass().getSimpleName());
+        answer.put("detail", String.valueOf(cause.getMessage()));
+        answer.put("fatal", isFatal(cause));
+        answer.put("timed_out", cause instanceof TimeoutException);
+    }
+
+    /** KafkaProducer's documentation: after these the producer can only be closed. */
+    private static boolean isFatal(Throwable cause) {
+        return cause instanceof ProducerFencedException
+                || cause instanceof InvalidProducerEpochException
+                || cause instanceof OutOfOrderSequenceException
+                || cause instanceof InvalidPidMappingException
+                || cause instanceof FencedInstanceIdException
+                || cause instanceof AuthorizationException
+                || cause instanceof UnsupportedVersionException
+                || !(cause instanceof KafkaException);
+    }
+
+    /** The producer or the consumer of one process, and the thread on which it works. */
+    private static final class OneClient {
+        final ExecutorService thread = Executors.newSingleThreadExecutor();
+        private KafkaProducer<byte[], byte[]> producer;
+        private KafkaConsumer<byte[], byte[]> consumer;
+
+        void perform(JsonNode request, ObjectNode answer) throws Exception {
+            switch (request.get("op").asText()) {
+                case "producer" ->
+                        producer = new KafkaProducer<>(
+                                properties(request), new ByteArraySerializer(), new ByteArraySerializer());
+                case "consumer" ->
+                        consumer = new KafkaConsumer<>(
+                                properties(request), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+                case "send" -> send(request, answer);
+                case "init_transactions" -> producer.initTransactions();
+                case "begin" -> producer.beginTransaction();
+                case "commit" -> producer.commitTransaction();
+                case "abort" -> producer.abortTransaction();
+                case "assign" -> assign(request);
+                case "poll" -> poll(request, answer);
+                case "positions" -> positions(answer);
+                case "close" -> close();
+                default -> throw new IllegalArgumentException("no such op: " + request.get("op"));
+            }
+        }
+
+        private static Properties properties(JsonNode request) {
+            Properties properties = new Properties();
+            for (Map.Entry<String, JsonNode> entry : request.get("config").properties()) {
+                properties.put(entry.getKey(), entry.getValue().asText());
+            }
+            return properties;
+        }
+
+        /** Hands over all records, then waits for each. */
+        private void send(JsonNode request, ObjectNode answer) throws IOException {
+            List<Object> sent = new ArrayList<>();
+            for (JsonNode record : request.get("records")) {
+                try {
+                    sent.add(producer.send(recordOf(request, record)));
+                } catch (RuntimeException refused) {
+                    sent.add(refused);
+                }
+            }
+            ArrayNode settled = answer.putArray("records");
+            for (Object each : sent) {
+                ObjectNode told = settled.addObject();
+                try {
+                    if (each instanceof RuntimeException refused) {
+                        throw refused;
+                    }
+                    @SuppressWarnings("unchecked")
+                    RecordMetadata metadata = ((Future<RecordMetadata>) each).get();
+                    told.put("offset", metadata.hasOffset() ? metadata.offset() : -1L);
+                } catch (ExecutionException | InterruptedException | RuntimeException failed) {
+                    describe(failed, told);
+                }
+            }
+        }
+
+        private static ProducerRecord<byte[], byte[]> recordOf(JsonNode request, JsonNode record)
+                throws IOException {
+            List<Header> headers = new ArrayList<>();
+            for (JsonNode header : record.get("headers")) {
+                headers.add(new RecordHeader(header.get(0).asText(), bytes(header.get(1))));
+            }
+            return new ProducerRecord<>(
+                    request.get("topic").asText(),
+                    request.get("partition").asInt(),
+                    bytes(record.get("key")),
+                    bytes(record.get("value")),
+                    headers);
+        }
+
+        private static byte[] bytes(JsonNode node) throws IOException {
+            return node.isNull() ? null : node.binaryValue();
+        }
+
+        /** Takes partitions from these offsets on; an offset of null is the start of the log. */
+        private void assign(JsonNode request) {
+            Map<TopicPartition, JsonNode> starts = new HashMap<>();
+            for (JsonNode each : request.get("partitions")) {
+                starts.put(new TopicPartition(each.get(0).asText(), each.get(1).asInt()), each.get(2));
+            }
+            consumer.assign(starts.keySet());
+            starts.forEach((partition, offset) -> {
+                if (offset.isNull()) {
+                    consumer.seekToBeginning(List.of(partition));
+                } else {
+                    consumer.seek(partition, offset.asLong());
+                }
+            });
+        }
+
+        private void poll(JsonNode request, ObjectNode answer) {
+            Duration timeout = Duration.ofMillis(request.get("timeout_ms").asLong());
+            ArrayNode records = answer.putArray("records");
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(timeout)) {
+                ObjectNode told = records.addObject();
+                told.put("topic", record.topic());
+                told.put("partition", record.partition());
+                told.put("offset", record.offset());
+                told.put("leader_epoch", record.leaderEpoch().orElse(-1));
+                told.put("timestamp_ms", record.timestamp());
+                told.put("key", record.key());
+                told.put("value", record.value());
+                ArrayNode headers = told.putArray("headers");
+                for (Header header : record.headers()) {
+                    headers.addArray().add(header.key()).add(header.value());
+                }
+            }
+        }
+
+        private void positions(ObjectNode answer) {
+            ArrayNode positions = answer.putArray("positions");
+            for (TopicPartition partition : consumer.assignment()) {
+                positions.addArray()
+                        .add(partition.topic())
+                        .add(partition.partition())
+                        .add(consumer.position(partition, POSITION_TIMEOUT));
+            }
+        }
+
+        private void close() {
+            thread.shutdown();
+            if (producer != null) {
+                producer.close(Duration.ofMillis(CLOSE_MS));
+            }
+            if (consumer != null) {
+                consumer.close(CloseOptions.timeout(Duration.ofMillis(CLOSE_MS)));
+            }
+        }
+    }
+}
