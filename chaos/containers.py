@@ -29,6 +29,7 @@ STAND_IN = "touchstone.stand-in"
 """The label of images that are not the published ones, but made here (ci/airgap)."""
 SOCKET = "unix:///var/run/docker.sock"
 TIMEOUT_S = 30
+END_TIMEOUT_S = 15.0
 LINE_LENGTH_MAX = 300
 LOOPBACK = "127.0.0.1"
 
@@ -130,11 +131,16 @@ class Container:
                 self._handle.wait(timeout=TIMEOUT_S)
         self.paused = False
 
-    def end(self, timeout_s: float = 0.0) -> None:
-        """SIGTERM, wait, SIGKILL; then remove it, with its writable layer."""
+    def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
+        """SIGTERM, wait, SIGKILL. Safe to call again and after its death."""
+        with asking(f"stop {self.name}"):
+            if self.paused:
+                self.resume()
+            self._handle.stop(timeout=max(1, round(timeout_s)))
+
+    def remove(self) -> None:
+        """Kill it, and remove it with its writable layer."""
         with asking(f"remove {self.name}"):
-            if timeout_s and self.running and not self.paused:
-                self._handle.stop(timeout=round(timeout_s))
             _remove(self._handle)
 
     def last_words(self, lines: int = 2) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from chaos.containers import Container, Engine
 from chaos.protocols import TargetError
 from chaos.targets.apache import (
+    FAULTS,
     JVM_OPTIONS,
     LOG4J1,
     LOG4J2,
@@ -19,7 +20,7 @@ from chaos.targets.apache import (
     newest_leader,
     of_version,
 )
-from chaos.targets.dockerized.cluster import DATA, ContainerCluster, ContainerTarget, Maker
+from chaos.targets.dockerized.cluster import ABLE, DATA, ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import PORTS, Network
 from chaos.targets.properties import as_text, properties_of
 
@@ -40,6 +41,7 @@ class DockerizedApache(ContainerTarget):
     """A release of Apache Kafka, 1 or 3 nodes."""
 
     cluster_class = ApacheContainers
+    faults = FAULTS & ABLE
 
     def __init__(self, version: str, on_disks: bool = False) -> None:
         self.version = version

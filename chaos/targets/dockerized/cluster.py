@@ -14,27 +14,27 @@ from chaos import leftovers
 from chaos.containers import Container, Engine
 from chaos.disks import Disk
 from chaos.faults import (
-    DISK_FAULTS,
-    CutClients,
-    CutLink,
-    DelayAnswers,
+    ADMIN_FAULTS,
+    LINK_FAULTS,
+    PROCESS_FAULTS,
+    DiskFull,
+    DiskStall,
     Fault,
     Heal,
-    Isolate,
-    Kill,
-    Pause,
+    PowerLoss,
 )
 from chaos.links import LinkError
-from chaos.protocols import Cluster, Performed, TargetError
+from chaos.protocols import Cluster, TargetError
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.disk_faults import disks_for
 from chaos.targets.dockerized import network as networks
-from chaos.targets.dockerized.network import PORTS, ContainerLinks, Network
+from chaos.targets.dockerized.network import PORTS, Network
 from chaos.targets.listeners import LISTENERS
 
-FAULTS: frozenset[type[Fault]] = frozenset(
-    {Kill, Pause, CutLink, Isolate, CutClients, DelayAnswers, *DISK_FAULTS, Heal}
+ABLE: frozenset[type[Fault]] = (
+    PROCESS_FAULTS | LINK_FAULTS | ADMIN_FAULTS | {DiskStall, DiskFull, PowerLoss, Heal}
 )
+"""What can be done to containers, if the implementation in them is able."""
 DATA = "/data"
 """Where a node's data is, in its container."""
 
@@ -57,21 +57,15 @@ class ContainerNode(LocalNode):
     def stop(self) -> None:
         """Removed with it: its data are not needed any more, and nothing may hold its disk."""
         if self.container is not None:
-            self.container.end(self.stop_timeout_s)
+            self.container.remove()
             self.child = self.container = None
 
 
 class ContainerCluster(LocalCluster):
-    """What LocalCluster does; rules are set once per fault, and all that was made is removed."""
+    """What LocalCluster does, and at the end all that was made is removed."""
 
     engine: Engine
     network: Network
-
-    def perform(self, fault: Fault) -> Performed:
-        performed = super().perform(fault)
-        if isinstance(self.links, ContainerLinks):
-            self.links.apply()
-        return performed
 
     def collect(self, into: Path) -> None:
         """The logs are Docker's until now."""
@@ -98,10 +92,9 @@ class ContainerTarget(ABC):
 
     name: str
     version: str
-    faults = FAULTS
+    faults: frozenset[type[Fault]]
     cluster_class: type[ContainerCluster] = ContainerCluster
     on_disks = False
-    stop_timeout_s = 0.0
 
     def start(
         self,
@@ -143,7 +136,7 @@ class ContainerTarget(ABC):
             }
             direct = sidecar.published(PORTS["CLIENT"])
             home = directory / "nodes" / str(number)
-            member = ContainerNode(number, (), direct, home, self.stop_timeout_s)
+            member = ContainerNode(number, (), direct, home)
             member.disk = disks.get(number)
             member.make = _bound(makers[number], options)
             members.append(member)

@@ -4,20 +4,21 @@ A node is two containers. Its *sidecar* has the network: an address and publishe
 outlive every kill, and the right to set rules (NET_ADMIN), which the broker beside it does not
 have. The broker joins it (`network_mode: container:…`), as containers of one pod do.
 
-    clients -> toxiproxy, in a container of its own -> nodes        cut and delayed by toxics
-    node -> node, directly                                          cut by rules in its sidecar
-    the harness -> sidecar's published ports                        never cut
+    clients -> toxiproxy, in a container of its own -> node
+    node -> a rule in its sidecar turns it to toxiproxy -> node     a port for each directed link
+    the harness -> published ports of the sidecar -> node           never cut
 
-A socket of Docker is enough for all of this: no root, and nothing outside of the network.
+So a broker dials its peers as anywhere, and yet every link can be cut, slowed and narrowed as on
+the process backend, by the same `Links`. A socket of Docker is enough: no root.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from chaos.containers import Container, Engine
-from chaos.faults import How
 from chaos.links import Address, Link, Links
 from chaos.targets.layout import Layout, client_link, node_links
 
@@ -27,61 +28,7 @@ PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
 """Listener -> its port, the same on every node."""
 PUBLISHED = (PORTS["CLIENT"], PORTS["CONTROLLER"])
 EVERYWHERE = "0.0.0.0"
-_API_PORT, _FIRST_PROXY_PORT = 8474, 20_000
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One directed link between nodes: connections which the source opens to `host:port`."""
-
-    host: str
-    port: int
-
-    def lines(self, how: How) -> list[str]:
-        """For iptables-restore, in the source's network. A refusal must let its own RST out."""
-        there = f"-d {self.host} -p tcp --dport {self.port}"
-        back = f"-s {self.host} -p tcp --sport {self.port}"
-        if how == "blackhole":
-            return [f"-A OUTPUT {there} -j DROP", f"-A INPUT {back} -j DROP"]
-        reset = "-j REJECT --reject-with tcp-reset"
-        return [f"-A OUTPUT {there} ! --tcp-flags RST RST {reset}", f"-A INPUT {back} {reset}"]
-
-
-class ContainerLinks(Links):
-    """Links to clients by toxiproxy, links between nodes by rules; both under the same names."""
-
-    rules: Mapping[str, tuple[Container, Rule]]
-    """Name of a link between nodes -> the sidecar of its source, and what to say there."""
-
-    def __init__(self, api: Address, child: Container) -> None:
-        super().__init__(api, child)
-        self.rules = {}
-        self._waiting: dict[Container, list[str]] = {}
-        self._ruled: set[Container] = set()
-
-    def cut(self, name: str, how: How) -> None:
-        """Cut one link; between nodes, from `apply` on."""
-        if name not in self.rules:
-            super().cut(name, how)
-            return
-        self._troubled.add(name)
-        sidecar, rule = self.rules[name]
-        self._waiting.setdefault(sidecar, []).extend(rule.lines(how))
-
-    def apply(self) -> None:
-        """Set the rules of every link that was cut since: one command for each sidecar."""
-        waiting, self._waiting = self._waiting, {}
-        for sidecar, lines in waiting.items():
-            text = "\n".join(["*filter", *lines, "COMMIT"])
-            self._ruled.add(sidecar)
-            sidecar.execute("sh", "-c", f"iptables-restore --noflush <<END\n{text}\nEND\n")
-
-    def heal(self) -> None:
-        self._waiting.clear()
-        for sidecar in list(self._ruled):
-            sidecar.execute("iptables", "-F")
-            self._ruled.discard(sidecar)
-        super().heal()
+_API_PORT, _FIRST_PROXY_PORT = 8474, 20_001
 
 
 @dataclass(frozen=True)
@@ -106,7 +53,7 @@ class Network:
 
     layout: ContainerLayout
     sidecars: Mapping[int, Container]
-    links: ContainerLinks | None
+    links: Links | None
 
     @property
     def bootstrap(self) -> str:
@@ -122,13 +69,11 @@ def build(engine: Engine, nodes: int, proxied: bool) -> Network:
     if not proxied:
         clients = {number: one.published(PORTS["CLIENT"]) for number, one in sidecars.items()}
         return Network(_layout(addresses, clients), sidecars, None)
-    toxiproxy, links = _toxiproxy(engine, name, nodes)
-    links.add(
-        Link(client_link(n), (EVERYWHERE, _FIRST_PROXY_PORT + n), (addresses[n], PORTS["CLIENT"]))
-        for n in sidecars
-    )
-    links.rules = _rules(sidecars, addresses)
-    clients = {number: toxiproxy.published(_FIRST_PROXY_PORT + number) for number in sidecars}
+    wanted = list(_links(addresses))
+    toxiproxy, links = _toxiproxy(engine, name, wanted)
+    _turn_links(sidecars, wanted, toxiproxy.address(name))
+    ports = {link.name: link.listen[1] for link in wanted}
+    clients = {number: toxiproxy.published(ports[client_link(number)]) for number in sidecars}
     return Network(_layout(addresses, clients), sidecars, links)
 
 
@@ -146,24 +91,40 @@ def _sidecar(engine: Engine, network: str, number: int) -> Container:
     return sidecar
 
 
-def _toxiproxy(engine: Engine, network: str, nodes: int) -> tuple[Container, ContainerLinks]:
-    ports = [_API_PORT, *range(_FIRST_PROXY_PORT + 1, _FIRST_PROXY_PORT + nodes + 1)]
-    command: Sequence[str] = ("/toxiproxy", f"-host={EVERYWHERE}")
-    toxiproxy = engine.create(TOXIPROXY_IMAGE, "toxiproxy", command, ports, network=network)
-    toxiproxy.start()
-    links = ContainerLinks.attached(toxiproxy.published(_API_PORT), toxiproxy)
-    return toxiproxy, links
-
-
-def _rules(
-    sidecars: Mapping[int, Container], addresses: Mapping[int, str]
-) -> dict[str, tuple[Container, Rule]]:
-    found = {}
-    for source, sidecar in sidecars.items():
-        for to, address in addresses.items():
+def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
+    """Every directed link, each with a port of its own at toxiproxy."""
+    ports = count(_FIRST_PROXY_PORT)
+    for to, address in addresses.items():
+        yield Link(client_link(to), (EVERYWHERE, next(ports)), (address, PORTS["CLIENT"]))
+        for source in addresses:
             if source == to:
                 continue
             names = node_links(source, to)
             for name, listener in zip(names, ("INTERNAL", "CONTROLLER"), strict=True):
-                found[name] = (sidecar, Rule(address, PORTS[listener]))
-    return found
+                yield Link(name, (EVERYWHERE, next(ports)), (address, PORTS[listener]))
+
+
+def _toxiproxy(engine: Engine, network: str, links: Sequence[Link]) -> tuple[Container, Links]:
+    """The server, its API and the links published."""
+    ports = [_API_PORT, *(link.listen[1] for link in links)]
+    command = ("/toxiproxy", f"-host={EVERYWHERE}")
+    toxiproxy = engine.create(TOXIPROXY_IMAGE, "toxiproxy", command, ports, network=network)
+    toxiproxy.start()
+    running = Links.attached(toxiproxy.published(_API_PORT), toxiproxy)
+    running.add(links)
+    return toxiproxy, running
+
+
+def _turn_links(sidecars: Mapping[int, Container], links: Sequence[Link], toxiproxy: str) -> None:
+    """What a node dials towards a peer goes to toxiproxy. Docker's own rules, for names, stay."""
+    by_name = {link.name: link for link in links}
+    for source, sidecar in sidecars.items():
+        names = [name for to in sidecars if to != source for name in node_links(source, to)]
+        lines = []
+        for link in (by_name[name] for name in names):
+            (host, port), proxy = link.upstream, link.listen[1]
+            match = f"-A OUTPUT -d {host} -p tcp --dport {port}"
+            lines.append(f"{match} -j DNAT --to-destination {toxiproxy}:{proxy}")
+        text = "\n".join(["*nat", *lines, "COMMIT"])
+        if lines:
+            sidecar.execute("sh", "-c", f"iptables-restore --noflush <<END\n{text}\nEND\n")

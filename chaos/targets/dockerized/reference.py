@@ -11,9 +11,9 @@ from typing import Any
 from chaos.containers import Container, Engine
 from chaos.links import joined
 from chaos.protocols import TargetError
-from chaos.targets.dockerized.cluster import DATA, ContainerTarget, Maker
+from chaos.targets.dockerized.cluster import ABLE, DATA, ContainerTarget, Maker
 from chaos.targets.dockerized.network import Network
-from chaos.targets.reference import STOP_TIMEOUT_S, own_version
+from chaos.targets.reference import FAULTS, own_version
 
 IMAGE = "python:3.11-slim"
 LIBRARIES = ("crc32c", "cramjam", "lz4")
@@ -26,7 +26,7 @@ class DockerizedReference(ContainerTarget):
     """The reference broker, with or without a planted bug; 1 node."""
 
     name = "docker:reference"
-    stop_timeout_s = STOP_TIMEOUT_S
+    faults = FAULTS & ABLE
 
     def __init__(self, bug: str | None = None, on_disks: bool = False) -> None:
         self.bug = bug
