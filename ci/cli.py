@@ -313,6 +313,7 @@ def scenarios(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Take the runs that are there already.")
     ] = False,
+    engine: Annotated[str, typer.Option(help="Who judges: auto, local or spark.")] = "auto",
     runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
 ) -> None:
     """List the regressions with their expected verdicts; or run the documents' guarantee tables."""
@@ -323,7 +324,7 @@ def scenarios(
     if not table:
         print(list_scenarios(named))
         return
-    text, status = run_tables(named, runs, seeds, reuse)
+    text, status = run_tables(named, runs, seeds, reuse, engine)
     print(f"\n{text}")
     raise typer.Exit(status)
 

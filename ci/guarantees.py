@@ -72,6 +72,7 @@ class Tables:
     runs: Path
     seeds: int = SEEDS
     reuse: bool = False
+    engine: str = "auto"
     done: dict[str, Shown] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,7 +101,7 @@ class Tables:
             judged = attack(
                 target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
                 nodes=scenario.nodes, seconds=scenario.seconds, seed=scenario.seed, bug=None,
-                config=scenario.config, runs=self.runs, engine="auto", spark_master=None,
+                config=scenario.config, runs=self.runs, engine=self.engine, spark_master=None,
             )  # fmt: skip
             if judged.run.get("interrupted"):
                 raise KeyboardInterrupt
@@ -121,7 +122,7 @@ class Tables:
         names = Scenario.__dataclass_fields__
         scenario = Scenario(**{name: facts[name] for name in names if name in facts})
         if not (directory / VERDICT_FILE).is_file():
-            judge(directory)
+            judge(directory, engine=self.engine)
         verdict = judge_written(directory)
         self.done[scenario.command()] = Shown(
             scenario, effects_of(directory), verdict, directory.name
@@ -148,10 +149,14 @@ def judge_written(directory: Path) -> str:
 
 
 def run_tables(
-    targets: Sequence[str], runs: Path, seeds: int = SEEDS, reuse: bool = False
+    targets: Sequence[str],
+    runs: Path,
+    seeds: int = SEEDS,
+    reuse: bool = False,
+    engine: str = "auto",
 ) -> tuple[str, int]:
     """(the tables as Markdown, the exit status): 1 if a promise was broken, 3 if a cell is open."""
-    tables = Tables(runs, seeds, reuse)
+    tables = Tables(runs, seeds, reuse, engine)
     answers = {
         target: [tables.answer(cell) for cell in cells(target)]
         for target in targets

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from random import Random
 
-from chaos.faults import PowerLoss
+from chaos.faults import POWER_FAULTS
 from chaos.nemeses import NEMESES
 from chaos.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
@@ -36,7 +36,7 @@ SETTINGS: tuple[Settings, ...] = (
 PLAIN_SHARE = 0.5
 """How often nothing is set: what most people run."""
 
-BREAK_PROMISES = frozenset({"last-replica-standing"})
+BREAK_PROMISES = frozenset({"last-replica-standing", "bit-flip-active", "bit-flip-closed"})
 """Nemeses that take what nobody promised to keep. They stand in the regression list and in the
 guarantee tables, where it is said which verdict they must lead to."""
 
@@ -82,4 +82,4 @@ def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario
 
 def promised_config(nemesis: str) -> Mapping[str, str]:
     """A loss of power may take what was not flushed; what was flushed, it may not."""
-    return FLUSH_EACH if PowerLoss in NEMESES[nemesis].faults else {}
+    return FLUSH_EACH if POWER_FAULTS & NEMESES[nemesis].faults else {}

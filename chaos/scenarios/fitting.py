@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from chaos.clients.factories import check_groups
-from chaos.disks import why_none
-from chaos.faults import DISK_FAULTS, Kill, PowerLoss
+from chaos.faults import POWER_FAULTS, Kill
 from chaos.listing import check_able
 from chaos.nemeses import NEMESES
-from chaos.protocols import TargetError
+from chaos.protocols import SizedTarget, TargetError
 from chaos.run_directory import Scenario
-from chaos.targets import parse_target
+from chaos.targets import equipment, parse_target
 from chaos.workloads import WORKLOADS
 
 SECONDS = {"apache": 25.0}
@@ -28,6 +27,9 @@ def family_of(target: str) -> str:
 
 def nodes_of(target: str) -> int:
     """Three nodes where the target can run them."""
+    chosen = parse_target(target)
+    if isinstance(chosen, SizedTarget):
+        return chosen.nodes
     return 3 if family_of(target) == "apache" else 1
 
 
@@ -42,14 +44,19 @@ def why_not(scenario: Scenario) -> str | None:
     workload, nemesis = WORKLOADS.get(scenario.workload), NEMESES.get(scenario.nemesis)
     if workload is None or nemesis is None:
         return f"there is no workload {scenario.workload} or no nemesis {scenario.nemesis}"
+    target = parse_target(scenario.target, scenario.bug)
+    if isinstance(target, SizedTarget) and {**workload.config, **scenario.config}:
+        return (
+            f"{scenario.target} is configured by its owner, and this needs settings of the brokers"
+        )
     try:
-        check_able(parse_target(scenario.target, scenario.bug), nemesis, scenario.nodes)
+        check_able(target, nemesis, scenario.nodes)
         check_groups(scenario.client, workload)
     except TargetError as error:
         return str(error)
-    if nemesis.faults & DISK_FAULTS and (reason := why_none()):
+    if reason := equipment.why_not(parse_target(scenario.target, scenario.bug), nemesis.faults):
         return reason
-    if family in IN_MEMORY and nemesis.faults & {Kill, PowerLoss}:
+    if family in IN_MEMORY and nemesis.faults & {Kill, *POWER_FAULTS}:
         return f"{family} keeps everything in memory: a killed node comes back empty"
     settings = map(workload.settings, range(workload.processes))
     if family in WITHOUT_TRANSACTIONS and any(one.transactional for one in settings):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from pathlib import Path
 
 from chaos.protocols import Target, TargetError
 from chaos.targets.apache import of_version
 from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
+from chaos.targets.foreign import SUFFIX, ForeignTarget
 from chaos.targets.kfake import pinned
 from chaos.targets.reference import with_bug_or_not
 
@@ -25,18 +27,30 @@ TARGETS: dict[str, Callable[[str, str | None], Target]] = {
 FOREIGN: Callable[[str], Target] = BootstrapTarget
 """Whoever is not named there is an address, host:port[,host:port]."""
 
+DESCRIBED: Callable[[Path], Target] = ForeignTarget
+"""FILE.toml describes a cluster that can be attacked by its owner's commands."""
+
 
 def parse_target(text: str, bug: str | None = None) -> Target:
     """ "apache:4.3.1", "apache" (4.3.1), "apache:3.9" (the pinned 3.9.1), "reference", "kfake", or
     host:port[,host:port]. Raises TargetError, with the nearest known name."""
     name, _, rest = text.partition(":")
+    if text.endswith(SUFFIX):
+        _refuse_bug(text, bug)
+        return DESCRIBED(Path(text))
     if name in TARGETS:
         return TARGETS[name](rest, bug)
     if rest.partition(",")[0].isdigit() or text.startswith("["):
-        if bug:
-            raise TargetError(f"{text} has no planted bugs, so no {bug!r}; only the reference has")
+        _refuse_bug(text, bug)
         return FOREIGN(text)
     nearest = difflib.get_close_matches(name, TARGETS, n=1, cutoff=0.4)
     hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
     known = ", ".join(TARGETS)
-    raise TargetError(f"unknown target {text!r}{hint}; use {known}, apache:VERSION or host:port")
+    raise TargetError(
+        f"unknown target {text!r}{hint}; use {known}, apache:VERSION, host:port or FILE.toml"
+    )
+
+
+def _refuse_bug(text: str, bug: str | None) -> None:
+    if bug:
+        raise TargetError(f"{text} has no planted bugs, so no {bug!r}; only the reference has")

@@ -13,7 +13,18 @@ REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/nemeses": frozenset(),
     "chaos/workloads": frozenset({"reading", "values"}),
     "chaos/targets": frozenset(
-        {"cluster", "disk_faults", "java", "layout", "listeners", "probe", "properties", "roles"}
+        {
+            "cluster",
+            "disk_faults",
+            "foreign_file",
+            "foreign_node",
+            "java",
+            "layout",
+            "listeners",
+            "probe",
+            "properties",
+            "roles",
+        }
     ),
     "linearizability/checkers": frozenset({"base"}),
     "reference_impl/bugs": frozenset(),

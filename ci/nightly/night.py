@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,6 +90,10 @@ class Nightly:
             )  # fmt: skip
         except (TargetError, HistoryError) as error:
             return Outcome.of(one, before, str(error), "", time.monotonic() - began)
+        except Exception as error:  # a defect of ours costs one scenario, not the night
+            traceback.print_exception(error)
+            reason = f"a defect of touchstone: {type(error).__name__}: {error}"
+            return Outcome.of(one, before, reason, "", time.monotonic() - began)
         self._check_interrupted(judged)
         self.store.keep_history(judged.path, scenario.target, self.night.started)
         verdict = judged.verdict

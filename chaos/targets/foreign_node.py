@@ -1,0 +1,212 @@
+"""A node of a foreign cluster as a process: seen by its pid file, moved by its owner's commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from chaos import guard, processes
+from chaos.links import joined
+from chaos.protocols import TargetError
+from chaos.targets import probe
+from chaos.targets.cluster import LocalNode
+from chaos.targets.foreign_file import ForeignNode
+
+COMMAND_TIMEOUT_S = 60.0
+GONE_TIMEOUT_S = 15.0
+START_GRACE_S = 10.0
+LOOK_TIMEOUT_S = 1.0
+POLL_S = 0.05
+LOG_LINES = 20
+
+
+class ForeignProcess:
+    """The process behind a node. Where it cannot be seen, it runs unless we ended it."""
+
+    def __init__(self, node: ForeignNode, folder: Path, log: Path) -> None:
+        self.paused = False
+        self._node = node
+        self._folder = folder
+        self._log = log
+        self._child: processes.Child | None = None
+        """The start command of a node of ours; where it stays, it is the node."""
+        self._status: Callable[[], int | None] = lambda: None
+        """How the start command ended, if it has."""
+        self._started_s = -START_GRACE_S
+        self._ended = False
+
+    @property
+    def pid(self) -> int:
+        """0 where nobody told."""
+        if self._node.pid_file is not None:
+            with suppress(OSError, ValueError):
+                return int(self._node.pid_file.read_text().split()[0])
+            return 0
+        return self._child.pid if self._child is not None else 0
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._status()
+
+    @property
+    def running(self) -> bool:
+        if self._node.pid_file is not None:
+            return self._is_starting() or guard.start_time(self.pid or 0) is not None
+        if self._child is not None and (self._child.running or self._child.exit_status != 0):
+            return self._child.running
+        return not self._ended
+
+    def _is_starting(self) -> bool:
+        """Between the start command and the pid file there is a moment without either."""
+        young = time.monotonic() < self._started_s + START_GRACE_S
+        return young and not self._ended and self._status() in (None, 0) and not self.pid
+
+    def start(self, number: int, ours: bool) -> None:
+        """Run the start command. ours: it was not running when we came, and goes when we go."""
+        command = self._node.start
+        if command is None:
+            raise TargetError(f"node {number} is down, and no start command was given for it")
+        self._ended = self.paused = False
+        if self._node.pid_file is not None:
+            self._node.pid_file.unlink(missing_ok=True)  # of the process that was
+        self._started_s = time.monotonic()
+        try:
+            if ours:
+                self._child = child = processes.start(
+                    command, name=f"node {number}", log=self._log, directory=self._folder
+                )
+                self._status = lambda: child.exit_status
+            else:
+                self._status = self._start_for_its_owner(command).poll
+        except OSError as error:
+            raise TargetError(
+                f"node {number}: start = {command[0]!r} cannot be run: {error.strerror}; mend it"
+            ) from error
+
+    def _start_for_its_owner(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """It goes on when this command has ended: it was found running."""
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as output:
+            return subprocess.Popen(
+                command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True, env=plain_environment(),
+            )  # fmt: skip
+
+    def kill(self) -> None:
+        self._end(self._node.kill, signal.SIGKILL)
+
+    def end(self, timeout_s: float = GONE_TIMEOUT_S) -> None:
+        """In an orderly way; with SIGKILL when the time is up."""
+        if self.paused:
+            self.resume()
+        self._end(self._node.stop, signal.SIGTERM, timeout_s)
+
+    def pause(self) -> None:
+        self._signal_or(self._node.pause, signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        self._signal_or(self._node.resume, signal.SIGCONT)
+        self.paused = False
+
+    def last_words(self, lines: int = LOG_LINES) -> str:
+        with suppress(OSError):
+            return " | ".join(self._log.read_text("utf-8", "replace").splitlines()[-lines:])
+        return ""
+
+    def _end(
+        self, command: Sequence[str] | None, number: signal.Signals,
+        timeout_s: float = GONE_TIMEOUT_S,
+    ) -> None:  # fmt: skip
+        self._signal_or(command, number)
+        self._ended = True
+        self.paused = False
+        if self._gone(timeout_s):
+            return
+        if number is not signal.SIGKILL and (self._node.kill or self.pid):
+            self.kill()
+        else:
+            where = joined(self._node.address)
+            raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
+
+    def _signal_or(self, command: Sequence[str] | None, number: signal.Signals) -> None:
+        if command is not None:
+            run(command, self._folder)
+        elif pid := self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def _gone(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            unseen = self._node.pid_file is None and self._child is None
+            if not (self._listens() if unseen else self.running):
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    def _listens(self) -> bool:
+        return probe.listens(joined(self._node.address), LOOK_TIMEOUT_S)
+
+
+class ForeignMember(LocalNode):
+    """A member of a foreign cluster; one that runs already is not started, nor ended at the end."""
+
+    process: ForeignProcess
+    ours: bool = False
+
+    def start(self) -> None:
+        first = self.child is None
+        self.child = self.process
+        if first and probe.answers(self.direct, LOOK_TIMEOUT_S):
+            return
+        if first:
+            self.ours = True
+        elif self.running:
+            return
+        self.process.start(self.number, self.ours)
+
+    def stop(self) -> None:
+        """Left as it was found: running, where it ran before."""
+        if self.child is None:
+            return
+        if self.ours:
+            if self.running:
+                self.process.end()
+        elif not self.running:
+            self.process.start(self.number, ours=False)
+        elif self.process.paused:
+            self.process.resume()
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    """Run one of the owner's commands to its end. Raises TargetError with what it said."""
+    text = " ".join(command)
+    try:
+        done = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=COMMAND_TIMEOUT_S, env=plain_environment(),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(
+            f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s; mend it"
+        ) from error
+    except OSError as error:
+        raise TargetError(
+            f"the command {text!r} cannot be run: {error.strerror}; mend it"
+        ) from error
+    if done.returncode:
+        said = done.stdout.decode(errors="replace").strip().splitlines()
+        raise TargetError(
+            f"the command {text!r} ended with status {done.returncode}: {said[-1] if said else ''}"
+        )
+
+
+def plain_environment() -> Mapping[str, str]:
+    """Ours without the mark of what we started: their processes are not ours to end."""
+    return {key: value for key, value in os.environ.items() if key != guard.VARIABLE}

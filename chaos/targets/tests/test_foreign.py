@@ -1,0 +1,200 @@
+"""Clusters that somebody else describes: what is offered, what is refused, and how it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
+from chaos.ports import free_ports
+from chaos.protocols import Cluster, SizedTarget, TargetError
+from chaos.targets import parse_target, probe
+from chaos.targets.cluster import LocalCluster
+
+WAIT_S = 30.0
+ALWAYS: frozenset[type[Fault]] = ADMIN_FAULTS | {Heal}
+
+
+def described(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "cluster.toml"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("given", "offered"),
+    [
+        ("", set()),
+        ('start = "s"', set()),
+        ('start = "s"\nkill = "k"', {Kill}),
+        ('start = "s"\nstop = "k"', {Shutdown}),
+        ('pid_file = "p"', {Pause}),
+        ('start = "s"\npid_file = "p"', {Kill, Shutdown, Pause}),
+        ('pause = "p"\nresume = "r"', {Pause}),
+    ],
+)
+def test_the_faults_offered_follow_from_what_is_given(
+    given: str, offered: set[type[Fault]], tmp_path: Path
+) -> None:
+    file = described(tmp_path, f'[[node]]\naddress = "127.0.0.1:9092"\n{given}\n')
+    assert parse_target(str(file)).faults == ALWAYS | offered
+
+
+def test_only_what_every_node_can_suffer_is_offered(tmp_path: Path) -> None:
+    nodes = '[[node]]\naddress = "a:1"\nstart = "s"\npid_file = "p"\n[[node]]\naddress = "b:1"\n'
+    target = parse_target(str(described(tmp_path, nodes)))
+    assert target.faults == ALWAYS
+    assert isinstance(target, SizedTarget)
+    assert target.nodes == 2
+
+
+def test_a_service_of_compose_can_be_killed_shut_down_and_paused(tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text("services: {}\n")
+    text = '[compose]\nfile = "compose.yml"\n[[node]]\naddress = "a:1"\nservice = "kafka-1"\n'
+    target = parse_target(str(described(tmp_path, text)))
+    assert target.faults == ALWAYS | {Kill, Shutdown, Pause}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("node = 1", r"node must be \[\[…\]\] tables: write it so"),
+        ("x = [", "is not TOML"),
+        ("", r"it has no \[\[node\]\]: write one for each broker"),
+        ("[[node]]", "node 1: address is missing: write address ="),
+        ('[[node]]\naddress = "nowhere"', "node 1: address = 'nowhere' is not one host:port"),
+        ('[[node]]\naddress = "a:1,b:1"', "node 1: address = 'a:1,b:1' is not one host:port"),
+        ("[[node]]\naddress = 5", "node 1: address must be text in quotes"),
+        ('[[node]]\naddress = "a:1"\nports = "x"', "node 1: there is no key 'ports': use address"),
+        ('[[node]]\naddress = "a:1"\nkill = "k"', "node 1: start is missing"),
+        ('[[node]]\naddress = "a:1"\npause = "k"', "node 1: pause and resume go together"),
+        ('[[node]]\naddress = "a:1"\nstart = "\'"', "node 1: start = .* cannot be split"),
+        ('[[node]]\naddress = "a:1"\nservice = "s"', r"node 1: service needs a \[compose\] table"),
+        ('[compose]\nfile = "gone.yml"\n[[node]]\naddress = "a:1"', "compose: file = 'gone.yml'"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_sentence_with_file_key_and_remedy(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    file = described(tmp_path, text)
+    with pytest.raises(TargetError, match=said) as refused:
+        parse_target(str(file))
+    assert str(refused.value).startswith(str(file))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"gone.toml: no such file or directory; name a TOML"):
+        parse_target(str(tmp_path / "gone.toml"))
+
+
+def test_there_is_no_bug_to_plant_and_nothing_to_configure(tmp_path: Path) -> None:
+    file = str(described(tmp_path, '[[node]]\naddress = "127.0.0.1:9092"'))
+    with pytest.raises(TargetError, match="has no planted bugs"):
+        parse_target(file, "a-bug")
+    with pytest.raises(TargetError, match=r"configured by its owner; leave out num.partitions"):
+        parse_target(file).start(tmp_path, config={"num.partitions": "3"})
+
+
+# --- the reference broker, started by plain commands, is the foreigner ----------------------------
+
+
+def command(tmp_path: Path, port: int) -> str:
+    """A shell that writes its pid and becomes the broker, as a service manager's unit would."""
+    serve = (
+        f"{sys.executable} -m reference_impl.host --nodes 1 --data {tmp_path / 'data'}"
+        f" --config listeners=PLAINTEXT://127.0.0.1:{port}"
+        f" --config advertised.listeners=PLAINTEXT://127.0.0.1:{port}"
+    )
+    return f"echo $$ > {tmp_path / 'broker.pid'}; exec {serve}"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    port = free_ports(1)[0]
+    script = tmp_path / "start.sh"
+    script.write_text(command(tmp_path, port))
+    return described(
+        tmp_path,
+        f'[[node]]\naddress = "127.0.0.1:{port}"\nstart = "sh {script}"\n'
+        f'pid_file = "broker.pid"\nlog = "broker.log"\n',
+    )
+
+
+@pytest.fixture
+def cluster(file: Path, tmp_path: Path) -> Iterator[LocalCluster]:
+    (tmp_path / "broker.log").write_text("its own log")
+    cluster = parse_target(str(file)).start(tmp_path / "run")
+    assert isinstance(cluster, LocalCluster)
+    yield cluster
+    cluster.stop()
+
+
+def pid_of(tmp_path: Path) -> int:
+    return int((tmp_path / "broker.pid").read_text())
+
+
+def test_it_is_killed_paused_and_healed(cluster: LocalCluster, tmp_path: Path) -> None:
+    for fault in (Kill(1), Shutdown(1)):
+        before = pid_of(tmp_path)
+        assert cluster.perform(fault).nodes == (1,)
+        assert not cluster.alive()
+        cluster.perform(Heal())
+        cluster.wait_ready(WAIT_S)
+        assert pid_of(tmp_path) != before
+    cluster.perform(Pause(1))
+    assert not cluster.alive()
+    cluster.perform(Heal())
+    assert cluster.alive()
+
+
+def test_its_own_log_is_kept_and_what_we_started_is_ended(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.collect(tmp_path / "kept")
+    assert (tmp_path / "kept" / "1" / "broker.log").read_text() == "its own log"
+    cluster.stop()
+    cluster.stop()
+    assert not cluster.alive()
+
+
+def test_one_that_ran_before_runs_afterwards(file: Path, tmp_path: Path) -> None:
+    target = parse_target(str(file))
+    owner = subprocess.Popen(["sh", str(tmp_path / "start.sh")], stdout=subprocess.DEVNULL)
+    try:
+        address = ("127.0.0.1", int(file.read_text().split(":")[1].split('"')[0]))
+        deadline = time.monotonic() + WAIT_S
+        while not probe.answers(address, 1.0) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        cluster = target.start(tmp_path / "run")
+        assert pid_of(tmp_path) == owner.pid
+        cluster.perform(Kill(1))
+        owner.wait(WAIT_S)
+        cluster.stop()
+        while not probe.answers(address, 1.0) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert probe.answers(address, 1.0)
+    finally:
+        for pid in {owner.pid, pid_of(tmp_path)}:
+            if owner.poll() is None or pid != owner.pid:
+                os.kill(pid, signal.SIGKILL)
+        owner.wait(WAIT_S)
+
+
+def test_a_command_that_fails_says_which_and_why(tmp_path: Path) -> None:
+    text = 'reset = "sh -c \'echo no right to; exit 3\'"\n[[node]]\naddress = "127.0.0.1:9"\n'
+    target = parse_target(str(described(tmp_path, text)))
+    with pytest.raises(TargetError, match="ended with status 3: no right to"):
+        target.start(tmp_path / "run")
+
+
+def test_one_that_nobody_started_and_nobody_can_start_is_named(tmp_path: Path) -> None:
+    port = free_ports(1)[0]
+    target = parse_target(str(described(tmp_path, f'[[node]]\naddress = "127.0.0.1:{port}"\n')))
+    with pytest.raises(TargetError, match="node 1 is down, and no start command was given"):
+        target.start(tmp_path / "run")
