@@ -9,6 +9,7 @@ from linearizability.checkers.append_order import AppendOrder
 from linearizability.checkers.base import Checker, Needs, Scope
 from linearizability.checkers.committed_offsets import CommittedOffsets
 from linearizability.checkers.compaction import Compaction
+from linearizability.checkers.delivery_semantics import DeliverySemantics
 from linearizability.checkers.dirty_reads import DirtyReads
 from linearizability.checkers.duplicates import Duplicates
 from linearizability.checkers.exactly_once import ExactlyOnce
@@ -67,6 +68,7 @@ CHECKERS: Mapping[str, Checker] = {
         Compaction(),
         Retention(),
         StaleReads(),
+        DeliverySemantics(),
     )
 }
 

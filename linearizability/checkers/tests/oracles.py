@@ -153,6 +153,13 @@ def is_proof(row: Row) -> bool:
     return is_read(row) and below
 
 
+def is_leader_answer(row: Row) -> bool:
+    asked = row["f"] in ("poll", "read_all") and row["topic"] is not None
+    named = row["high_watermark"] is not None and row["leader_epoch"] is not None
+    of_leader = row["offset"] is None and row["replica"] is None
+    return asked and of_leader and named and row["leader_epoch"] >= 0
+
+
 def log_start(rows: list[Row], place: Any) -> int:
     starts = [r["log_start"] for r in rows if r["place"] == place and r["log_start"] is not None]
     return max(starts, default=0)

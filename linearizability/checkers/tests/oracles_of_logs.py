@@ -11,6 +11,7 @@ from linearizability.checkers.tests.oracles import (
     Row,
     is_acked,
     is_compacted,
+    is_leader_answer,
     is_proof,
     is_read,
     log_start,
@@ -118,17 +119,10 @@ def late_markers(rows: list[Row]) -> Found:
     return found
 
 
-def _is_leader_answer(row: Row) -> bool:
-    asked = row["f"] in ("poll", "read_all") and row["topic"] is not None
-    named = row["high_watermark"] is not None and row["leader_epoch"] is not None
-    of_leader = row["offset"] is None and row["replica"] is None
-    return asked and of_leader and named and row["leader_epoch"] >= 0
-
-
 def high_watermark(rows: list[Row]) -> Found:
     said: list[dict[str, Any]] = []
     for row in rows:
-        if not _is_leader_answer(row) or row["t_complete_ns"] is None:
+        if not is_leader_answer(row) or row["t_complete_ns"] is None:
             continue
         given = [
             r["offset"] + 1 for read in raw_reads(rows) for r in read
@@ -158,7 +152,7 @@ def high_watermark(rows: list[Row]) -> Found:
 
 def hanging_transactions(rows: list[Row]) -> Found:
     found: Found = set()
-    for row in filter(_is_leader_answer, rows):
+    for row in filter(is_leader_answer, rows):
         stable, end = row["last_stable_offset"], row["high_watermark"]
         if stable is None or stable >= end:
             continue

@@ -64,6 +64,25 @@ def ASKS(offset: int | None, **more: Any) -> Row:
     return PLACE | {"f": F.FETCH_OFFSETS.value, "group": "g", "offset": offset} | more
 
 
+def LOG(*values: int | None, replica: int | None = None, **more: Any) -> list[Row]:
+    """Operation 1000 of the final phase reads a replica, the leader's or another's, to its end.
+    None: there is nothing at that offset."""
+    own = {"final": True, "replica": replica, "high_watermark": len(values)} | more
+    records = [RAW(v, n, **own) for n, v in enumerate(values) if v is not None]
+    return [*records, WHOLE(None) | {"op_id": 1000, "record_index": 99} | own]
+
+
+def TOPIC(settings: str = "{}", **more: Any) -> Row:
+    """The topic's settings, at second 0 of both clocks."""
+    own = {"f": F.TOPIC.value, "settings": settings, "timestamp_ms": 0, "t_invoke_ns": 0}
+    return PLACE | own | {"t_complete_ns": 0} | more
+
+
+def DELETES(offset: int | None, **more: Any) -> Row:
+    """DeleteRecords below this offset."""
+    return PLACE | {"f": F.DELETE_RECORDS.value, "offset": offset} | more
+
+
 def judged(name: str, rows: list[Row]) -> CheckerVerdict:
     """What one checker says of the history."""
     (opinion,) = local.run(frame(rows).lazy(), [name])

@@ -8,6 +8,7 @@ import pytest
 
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.tests import (
+    histories_of_kept_logs,
     histories_of_logs,
     histories_of_readers,
     histories_of_transactions,
@@ -302,7 +303,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
     },
 }  # fmt: skip
-for _module in (histories_of_readers, histories_of_transactions, histories_of_logs):
+for _module in (
+    histories_of_readers,
+    histories_of_transactions,
+    histories_of_logs,
+    histories_of_kept_logs,
+):
     VALID |= _module.VALID
     INVALID |= _module.INVALID
 

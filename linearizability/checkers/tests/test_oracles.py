@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
+from linearizability.checkers.tests.oracles_of_kept_logs import ORACLES_OF_KEPT_LOGS
 from linearizability.checkers.tests.oracles_of_logs import ORACLES_OF_LOGS
 from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS
 from linearizability.checkers.tests.oracles_of_transactions import ORACLES_OF_TRANSACTIONS
@@ -19,7 +20,7 @@ from linearizability.ingest import resolved
 
 ALL = {
     **ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS, **ORACLES_OF_TRANSACTIONS,
-    **ORACLES_OF_LOGS,
+    **ORACLES_OF_LOGS, **ORACLES_OF_KEPT_LOGS,
 }  # fmt: skip
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
 OFFSET = st.integers(0, 5)
@@ -108,6 +109,43 @@ def raw_reads() -> st.SearchStrategy[list[Row]]:
     )
 
 
+def readings_of_replicas() -> st.SearchStrategy[list[Row]]:
+    """One operation reads a leader and a follower, of small logs that are much the same."""
+    own = st.fixed_dictionaries(
+        {
+            "value": st.sampled_from([1, 1, 1, 2]), "kept": st.sampled_from([True, True, False]),
+            "producer_id": st.just(7), "producer_epoch": st.just(0), "sequence": st.just(0),
+            "leader_epoch": st.sampled_from([0] * 9 + [1]),
+            "batch_base_offset": st.sampled_from([None, 0, 0, 0, 1]),
+            "control": st.sampled_from([None] * 9 + ["commit"]),
+        }
+        | KEY
+    )  # fmt: skip
+    end = st.fixed_dictionaries(
+        {
+            "high_watermark": st.integers(0, 4), "log_start": st.sampled_from([None, 0, 0, 1]),
+            "type": st.sampled_from(["ok", "ok", "ok", "info"]),
+        }
+    )  # fmt: skip
+    shared = st.fixed_dictionaries(
+        place() | {"final": st.sampled_from([True, True, False]), "client": st.just("raw")}
+    )
+    replica = st.tuples(st.lists(own, max_size=4), end)
+    return st.builds(_read_in_one, shared, st.lists(replica, min_size=1, max_size=3))
+
+
+def _read_in_one(shared: Row, replicas: list[tuple[list[Row], Row]]) -> list[Row]:
+    rows: list[Row] = []
+    for number, (records, end) in enumerate(replicas):
+        whose = shared | {"replica": number or None, "high_watermark": end["high_watermark"]}
+        for offset, record in enumerate(records):
+            plain = {column: value for column, value in record.items() if column != "kept"}
+            if record["kept"]:
+                rows.append(whose | plain | {"f": "poll", "offset": offset})
+        rows.append(whose | end | {"f": "read_all"})
+    return [row | {"record_index": n} for n, row in enumerate(rows)]
+
+
 def _placed(record: Row, n: int) -> Row:
     """The n-th record of a read; from the fifth on there may be a hole before it."""
     plain = {column: value for column, value in record.items() if column != "skipped"}
@@ -161,7 +199,7 @@ def others() -> st.SearchStrategy[Row]:
 def operations() -> st.SearchStrategy[list[Row]]:
     return st.one_of(
         sends_of_one_operation(), polls().map(lambda row: [row]), raw_reads(),
-        others().map(lambda row: [row]),
+        others().map(lambda row: [row]), readings_of_replicas(),
     )  # fmt: skip
 
 

@@ -1,0 +1,146 @@
+"""Compaction keeps the last value of every key."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.history import F
+from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
+from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
+
+NO_SUCCESSOR, TOO_EARLY, MOVED = "last-value-lost", "tombstone-lost-early", "record-moved"
+READ = [*KEY, "read_op", "reader"]
+LEADER = -1
+"""Stands for the leader among replicas, so that joins need no special case for null."""
+DELETE_RETENTION_MS = 24 * 60 * 60 * 1000
+"""The default of delete.retention.ms (LogConfig)."""
+
+
+class Compaction(Checker):
+    """A complete read lacks the last record of a key: a value, or a tombstone that was sent less
+    than delete.retention.ms ago. Or it shows a record elsewhere than where it was acknowledged.
+
+    Only a later record of the same key takes one away, so what else may go is what a later one
+    stands above. The last record: acknowledged under acks=all before the read began (plain or
+    committed), none of the key being known at a higher offset, aborted ones apart. Of keys of which
+    a tombstone was sent whose fate nobody knows, nothing is said; nor of keys of which any record
+    was, where the read was not one of the final phase. Of deletion by time or size the log start
+    tells. Source: docs, design#compaction; KIP-534 (tombstones); Cleaner, LogCleanerManager
+    (nothing above the last stable offset is cleaned). Counted: last records that a read should
+    show, and records of compacted topics that it shows, sent once with idempotence.
+    """
+
+    name: ClassVar[str] = "compaction"
+    title: ClassVar[str] = "compaction keeps the last value of every key, in its place"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.KEYS, Needs.WHOLE_READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        reads = complete_reads(events)
+        shown = records_shown(events, reads)
+        missing = due(events, reads).join(shown, on=[*READ, "value"], how="anti")
+        kind = pl.when("tombstone").then(pl.lit(TOO_EARLY)).otherwise(pl.lit(NO_SUCCESSOR))
+        message = pl.format(
+            "key {} had {} at offset {} last, which a complete read does not show",
+            "key", "value", "offset",
+        )  # fmt: skip
+        moved = placed_once(events, shown).filter(pl.col("offset") != pl.col("acked_at"))
+        elsewhere = pl.format(
+            "{} was acknowledged at offset {} and stands at {}", "value", "acked_at", "offset"
+        )
+        operations = ["op_id", "read_op"]
+        return pl.concat(
+            [
+                describe(missing, KEY, kind, operations, message, "broker"),
+                describe(moved, KEY, MOVED, operations, elsewhere, "broker"),
+            ]
+        )
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        reads = complete_reads(events)
+        placed = placed_once(events, records_shown(events, reads))
+        judged = [due(events, reads), placed]
+        return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
+
+
+def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Each reading of a log from start to end, by whomever, in partitions with keys."""
+    is_committed = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
+    end = pl.when(is_committed).then(pl.min_horizontal("high_watermark", "last_stable_offset"))
+    known = pl.col("high_watermark").is_not_null() & (
+        ~is_committed | pl.col("last_stable_offset").is_not_null()
+    )
+    with_keys = events.filter(IS_SEND & pl.col("key").is_not_null()).select(KEY).unique()
+    return (
+        events.filter((pl.col("f") == F.READ_ALL.value) & IS_OK & known)
+        .join(with_keys, on=KEY, how="semi")
+        .select(
+            *KEY,
+            read_op="op_id",
+            reader=pl.col("replica").fill_null(LEADER),
+            start=pl.col("log_start").fill_null(0),
+            end=end.otherwise("high_watermark"),
+            asked_ns="t_invoke_ns",
+            read_ns="t_complete_ns",
+            final="final",
+        )
+    )
+
+
+def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
+    """What these reads show: the reading, offset, value."""
+    return (
+        events.filter(IS_DATA & pl.col("value").is_not_null())
+        .select(
+            *KEY,
+            "offset",
+            "value",
+            read_op="op_id",
+            reader=pl.col("replica").fill_null(LEADER),
+        )
+        .join(reads.select(READ).unique(), on=READ, how="semi")
+    )
+
+
+def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
+    """The last records of keys that each read must show."""
+    durable = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
+    sent = events.filter(durable & pl.col("key").is_not_null() & pl.col("value").is_not_null())
+    sent = sent.select(
+        *OF_KEY, "offset", "value", "op_id", sent_ns="t_invoke_ns", acked_ns="t_complete_ns"
+    )
+    last = sent.join(newest_of_keys(events), on=OF_KEY).filter(pl.col("offset") == pl.col("newest"))
+    age_ms = (pl.col("read_ns") - pl.col("sent_ns")) // 1_000_000
+    stays = ~pl.col("tombstone") | (age_ms < pl.col("delete_retention_ms")).fill_null(False)
+    return (
+        at_or_above_log_start(last.filter(~pl.col("lost_tombstone")), events)
+        .join(reads, on=KEY)
+        .join(delete_retentions(events), on=KEY, how="left")
+        .filter(
+            (pl.col("acked_ns") < pl.col("asked_ns"))
+            & (pl.col("start") <= pl.col("offset"))
+            & (pl.col("offset") < pl.col("end"))
+            & (~pl.col("lost") | pl.col("final"))
+            & stays
+        )
+    )
+
+
+def delete_retentions(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The shortest time that each partition's settings ever left to tombstones."""
+    told = setting("delete.retention.ms").cast(pl.Int64).fill_null(DELETE_RETENTION_MS)
+    return events.filter(IS_TOPIC).group_by(KEY).agg(delete_retention_ms=told.min())
+
+
+def placed_once(events: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
+    """Records that a read shows, with where they were acknowledged: sent once, with idempotence."""
+    sends = events.filter(IS_SEND & pl.col("value").is_not_null())
+    once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
+    placed = sends.filter(ACKNOWLEDGED & pl.col("idempotent").fill_null(False)).select(
+        *KEY, "value", "op_id", acked_at="offset"
+    )
+    return placed.join(once, on=[*KEY, "value"], how="semi").join(shown, on=[*KEY, "value"])

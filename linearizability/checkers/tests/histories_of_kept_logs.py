@@ -1,0 +1,160 @@
+"""Histories written by hand for what replicas, compaction and retention must keep."""
+
+from __future__ import annotations
+
+from linearizability.checkers.tests.rows import DELETES, LOG, RAW, SAYS, TOPIC, WHOLE, Row, S
+
+K: Row = {"key": "k"}
+J: Row = {"key": "j"}
+NIL: Row = {"key": "k", "tombstone": True}
+FINAL: Row = {"final": True}
+TXN = {"txn": 1}
+COMPACT = '{"cleanup.policy": "compact", "delete.retention.ms": "60000"}'
+HOUR_NS = 3_600_000_000_000
+LATE: Row = {"t_invoke_ns": HOUR_NS, "t_complete_ns": HOUR_NS}
+
+VALID: dict[str, dict[str, list[Row]]] = {
+    "replica_agreement": {
+        "the same": [*LOG(1, 2), *LOG(1, 2, replica=2), *LOG(1, 2, replica=3)],
+        "a follower knows of less": [*LOG(1, 2), *LOG(1, replica=2)],
+        "above a follower's high watermark": [
+            *LOG(1, 2), *LOG(1, replica=2), RAW(3, 1, replica=2, high_watermark=1, final=True),
+        ],
+        "deleted on one of them": [*LOG(1, 2), *LOG(None, 2, replica=2, log_start=1)],
+        "read while faults went on": [*LOG(1, 2, final=False), *LOG(1, 3, replica=2, final=False)],
+        "another reading": [*LOG(1, 2), *LOG(1, 3, replica=2, op_id=1001)],
+        "not read to the end": [*LOG(1, 2), *LOG(1, None, replica=2, type="info")],
+        "compacted here first": [*LOG(1, 2, **K), *LOG(None, 2, replica=2, **K)],
+        "a tombstone is gone here first": [*LOG(1, **NIL), *LOG(None, replica=2, **NIL)],
+        "other partitions": [*LOG(1, 2), *LOG(1, 3, replica=2, partition=1)],
+    },
+    "compaction": {
+        "nothing is compacted": [S(1, 0, **K), S(2, 1, **K), *LOG(1, 2, **K)],
+        "the first value went": [S(1, 0, **K), S(2, 1, **K), *LOG(None, 2, **K)],
+        "of another key": [S(1, 0, **K), S(2, 1, **J), S(3, 2, **K), *LOG(None, 2, 3)],
+        "behind what was read": [S(1, 0, **K), WHOLE(0)],
+        "acknowledged after the read began": [WHOLE(1), S(1, 0, **K)],
+        "deleted by time": [S(1, 0, **K), WHOLE(1, log_start=1)],
+        "a tombstone, long ago": [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1, **LATE)],
+        "a tombstone, settings unknown": [S(1, 0, **NIL), WHOLE(1)],
+        "under a tombstone of unknown place": [S(1, 0, **K), S(2, **NIL), WHOLE(2, **FINAL)],
+        "under a record that is on its way": [S(1, 0, **K), S(2, **K), WHOLE(2)],
+        "above it an aborted record": [
+            S(1, 0, **K), S(2, 1, **K, **TXN), {"f": "abort", "txn": 1}, *LOG(1, None, **K),
+        ],
+        "acks 1 proves nothing": [S(1, 0, **K, acks=1), S(2, 1, **J), *LOG(None, 2, **J)],
+    },
+    "retention": {
+        "nothing is deleted": [TOPIC(), S(1, 0), WHOLE(1)],
+        "DeleteRecords": [TOPIC(), S(1, 0), S(2, 1), DELETES(1), WHOLE(2, log_start=1)],
+        "maybe DeleteRecords": [
+            TOPIC(), S(1, 0), DELETES(None, type="info"), WHOLE(1, log_start=1),
+        ],
+        "by time": [
+            TOPIC('{"retention.ms": "60000"}'), S(1, 0), WHOLE(1, log_start=1, **LATE),
+        ],
+        "by a time of its sender's": [
+            TOPIC('{"retention.ms": "60000"}'), S(1, 0, timestamp_ms=-99_999),
+            WHOLE(1, log_start=1),
+        ],
+        "by size": [TOPIC('{"retention.bytes": "100"}'), S(1, 0), WHOLE(1, log_start=1)],
+        "the settings were changed": [
+            TOPIC(), TOPIC('{"retention.ms": "60000"}'), S(1, 0), WHOLE(1, log_start=1, **LATE),
+        ],
+        "nobody knows the wall clock": [
+            TOPIC(timestamp_ms=None), S(1, 0), WHOLE(1, log_start=1),
+        ],
+        "settings unknown": [S(1, 0), WHOLE(1, log_start=1)],
+        "a new leader knows less": [
+            TOPIC(), DELETES(2, log_start=2, leader_epoch=0), SAYS(3, log_start=1, leader_epoch=1),
+        ],
+        "asked before it was answered": [
+            TOPIC(), DELETES(2, log_start=2, leader_epoch=0, t_complete_ns=99),
+            SAYS(3, log_start=1),
+        ],
+    },
+}  # fmt: skip
+
+INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
+    "replica_agreement": {
+        "a record is missing": (
+            [*LOG(1, 2, 3), *LOG(1, None, 3, replica=2)], [("replica-lacks-records", (1000,))],
+        ),
+        "a record too many": (
+            [*LOG(1, None, 3), *LOG(1, 2, 3, replica=2)], [("replica-has-more-records", (1000,))],
+        ),
+        "another record": ([*LOG(1, 2), *LOG(1, 3, replica=2)], [("replica-differs", (1000,))]),
+        "another epoch": (
+            [*LOG(1, leader_epoch=1), *LOG(1, replica=2, leader_epoch=2)],
+            [("replica-differs", (1000,))],
+        ),
+        "another batch": (
+            [*LOG(1, 2, batch_base_offset=0), *LOG(1, 2, replica=2, batch_base_offset=1)],
+            [("replica-differs", (1000,))],
+        ),
+        "the last of its key": (
+            [S(1, 0, **K), *LOG(1, **K), *LOG(None, replica=2, **K)],
+            [("replica-lacks-records", (1000,))],
+        ),
+        "compacted, another record": (
+            [*LOG(1, 2, **K), *LOG(None, 3, replica=2, **K)], [("replica-differs", (1000,))],
+        ),
+    },
+    "compaction": {
+        "the last value": (
+            [S(1, 0, **K), S(2, 1, **J), *LOG(None, 2, **J)], [("last-value-lost", (0, 1000))],
+        ),
+        "on a follower alone": (
+            [S(1, 0, **K), *LOG(1, **K), *LOG(None, replica=2, **K)],
+            [("last-value-lost", (0, 1000))],
+        ),
+        "for an aborted record": (
+            [S(1, 0, **K), S(2, 1, **K, **TXN), {"f": "abort", "txn": 1}, *LOG(None, 2, **K)],
+            [("last-value-lost", (0, 1000))],
+        ),
+        "for a record that never came": (
+            [S(1, 0, **K), S(2, **K), WHOLE(2, **FINAL)], [("last-value-lost", (0, 2))],
+        ),
+        "a tombstone, at once": (
+            [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1)], [("tombstone-lost-early", (1, 2))],
+        ),
+        "moved": (
+            [S(1, 0, **J), S(2, 1, **K), *LOG(1, None, 2, **K)],
+            [("record-moved", (1, 1000))],
+        ),
+    },
+    "retention": {
+        "for no reason": (
+            [TOPIC(), S(1, 0), WHOLE(1, log_start=1)], [("deleted-too-early", (1, 2))],
+        ),
+        "too early": (
+            [TOPIC('{"retention.ms": "9999999"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
+            [("deleted-too-early", (1, 2))],
+        ),
+        "kept for ever": (
+            [TOPIC('{"retention.ms": "-1"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
+            [("deleted-too-early", (1, 2))],
+        ),
+        "compacted only": (
+            [
+                TOPIC('{"cleanup.policy": "compact", "retention.ms": "60000"}'), S(1, 0),
+                WHOLE(1, log_start=1, **LATE),
+            ],
+            [("deleted-too-early", (1, 2))],
+        ),
+        "more than DeleteRecords asked for": (
+            [TOPIC(), S(1, 0), S(2, 1), DELETES(1), WHOLE(2, log_start=2)],
+            [("deleted-too-early", (2, 4))],
+        ),
+        "refused": (
+            [TOPIC(), S(1, 0), DELETES(1, type="fail"), WHOLE(1, log_start=1)],
+            [("deleted-too-early", (1, 3))],
+        ),
+        "it comes back": (
+            [
+                TOPIC(), S(1, 0), DELETES(1, log_start=1, leader_epoch=0), SAYS(3, log_start=0),
+            ],
+            [("log-start-goes-back", (2, 3))],
+        ),
+    },
+}  # fmt: skip

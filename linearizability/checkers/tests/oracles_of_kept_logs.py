@@ -1,0 +1,221 @@
+"""More dumb twins (see `oracles`): of what replicas, compaction and retention must keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+from linearizability.checkers.tests.oracles import (
+    Found,
+    Row,
+    is_acked,
+    is_compacted,
+    is_data,
+    is_leader_answer,
+    is_proof,
+    is_read,
+    keyed,
+    log_start,
+    lost_of_key,
+    operations,
+)
+
+CONTENT = (
+    "value", "control", "key", "tombstone", "timestamp_ms", "producer_id", "producer_epoch",
+    "sequence", "leader_epoch",
+)  # fmt: skip
+
+
+def replica_agreement(rows: list[Row]) -> Found:
+    found: Found = set()
+    ends = [r for r in rows if _is_end(r) and r["final"] and r["high_watermark"] is not None]
+    for leader, follower in product(ends, ends):
+        pair = (leader["place"], leader["op_id"]) == (follower["place"], follower["op_id"])
+        if not pair or leader["replica"] is not None or follower["replica"] is None:
+            continue
+        start = max(leader["log_start"] or 0, follower["log_start"] or 0)
+        end = min(leader["high_watermark"], follower["high_watermark"])
+        for offset in range(start, end):
+            kind = _disagreement(rows, leader, follower, offset)
+            if kind is not None:
+                found.add((kind, operations(leader), leader["place"]))
+    return found
+
+
+def _disagreement(rows: list[Row], leader: Row, follower: Row, offset: int) -> str | None:
+    here = [r for r in _log(rows, leader) if r["offset"] == offset]
+    there = [r for r in _log(rows, follower) if r["offset"] == offset]
+    compacted = is_compacted(rows, leader["place"])
+    columns = CONTENT if compacted else (*CONTENT, "batch_base_offset")
+    if here and there:
+        pairs = [(a[c], b[c]) for a in here for b in there for c in columns]
+        return "replica-differs" if any(None not in p and p[0] != p[1] for p in pairs) else None
+    which, log = (here, leader) if here else (there, follower)
+    if not which or (compacted and not any(_is_last(rows, log, r) for r in which)):
+        return None
+    return "replica-lacks-records" if here else "replica-has-more-records"
+
+
+def _log(rows: list[Row], end: Row) -> list[Row]:
+    """What one reading found on one replica."""
+    return [
+        r for r in rows
+        if is_read(r) and is_proof(r) and r["final"]
+        and all(r[c] == end[c] for c in ("place", "op_id", "replica"))
+    ]  # fmt: skip
+
+
+def _is_last(rows: list[Row], log: Row, row: Row) -> bool:
+    same = [
+        r["offset"] for r in _log(rows, log)
+        if r["key"] == row["key"] is not None and r["outcome"] != "aborted"
+    ]  # fmt: skip
+    committed = row["outcome"] in ("plain", "committed")
+    return committed and not row["tombstone"] and bool(same) and max(same) == row["offset"]
+
+
+def _is_end(row: Row) -> bool:
+    return row["f"] == "read_all" and row["type"] == "ok"
+
+
+def compaction(rows: list[Row]) -> Found:
+    found: Found = set()
+    for read, send in product(rows, rows):
+        end = _end_of(read)
+        keys = [r for r in rows if r["f"] == "send" and r["key"] is not None]
+        known = any(r["place"] == read["place"] for r in keys)
+        if end is None or not known or send["place"] != read["place"] or not is_acked(send):
+            continue
+        shown = [
+            r for r in rows
+            if is_data(r) and all(r[c] == read[c] for c in ("place", "op_id", "replica"))
+        ]  # fmt: skip
+        stands = {r["offset"] for r in shown if r["value"] == send["value"] is not None}
+        same = [
+            r for r in rows
+            if r["f"] == "send" and (r["place"], r["value"]) == (send["place"], send["value"])
+        ]  # fmt: skip
+        if send["idempotent"] and len(same) == 1 and stands - {send["offset"]}:
+            found.add(("record-moved", operations(send, read), read["place"]))
+        inside = (read["log_start"] or 0) <= send["offset"] < end
+        if not stands and inside and _is_due(rows, send, read):
+            early = _is_tombstone(rows, send)
+            kind = "tombstone-lost-early" if early else "last-value-lost"
+            found.add((kind, operations(send, read), read["place"]))
+    return found
+
+
+def _end_of(read: Row) -> int | None:
+    """Up to where a complete read shows everything."""
+    ends = [read["high_watermark"]]
+    if read["isolation"] == "read_committed":
+        ends.append(read["last_stable_offset"])
+    return None if not _is_end(read) or None in ends else min(ends)
+
+
+def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
+    place, key = send["place"], send["key"]
+    if key is None or send["value"] is None or send["outcome"] not in ("plain", "committed"):
+        return False
+    if send["t_complete_ns"] is None or send["t_complete_ns"] >= read["t_invoke_ns"]:
+        return False
+    newest = max(r["offset"] for r in keyed(rows, place, key) if r["offset"] is not None)
+    lost = lost_of_key(rows, place, key)
+    if send["offset"] != newest or send["offset"] < log_start(rows, place):
+        return False
+    if any(r["tombstone"] for r in lost) or (lost and not read["final"]):
+        return False
+    if not _is_tombstone(rows, send):
+        return True
+    kept = [
+        int(settings.get("delete.retention.ms", 86_400_000)) for settings, _ in _told(rows, place)
+    ]
+    if not kept or read["t_complete_ns"] is None:
+        return False
+    return (read["t_complete_ns"] - send["t_invoke_ns"]) // 1_000_000 < min(kept)
+
+
+def _is_tombstone(rows: list[Row], send: Row) -> bool:
+    """As anybody says of what stands there with this key."""
+    here = keyed(rows, send["place"], send["key"])
+    return any(r["tombstone"] for r in here if r["offset"] == send["offset"])
+
+
+def _told(rows: list[Row], place: Any) -> list[tuple[dict[str, str], Row]]:
+    return [
+        (json.loads(r["settings"]), r) for r in rows
+        if r["f"] == "topic" and r["place"] == place and r["settings"] is not None
+    ]  # fmt: skip
+
+
+def retention(rows: list[Row]) -> Found:
+    return _deleted_too_early(rows) | _went_back(rows)
+
+
+def _deleted_too_early(rows: list[Row]) -> Found:
+    found: Found = set()
+    for send in filter(is_acked, rows):
+        place, offset = send["place"], send["offset"]
+        answers = [
+            r for r in rows
+            if r["place"] == place and r["t_complete_ns"] is not None
+            and r["log_start"] is not None and r["log_start"] > offset
+        ]  # fmt: skip
+        told = _told(rows, place)
+        durable = send["outcome"] in ("plain", "committed")
+        if not durable or not told or not answers:
+            continue
+        answer = min(answers, key=lambda r: (r["log_start"], r["t_complete_ns"], r["op_id"]))
+        asked = [
+            r for r in rows
+            if r["f"] == "delete_records" and r["place"] == place and r["type"] != "fail"
+            and (r["offset"] is None or r["offset"] > offset)
+        ]  # fmt: skip
+        if not asked and not _may_expire(told, send, answer):
+            found.add(("deleted-too-early", operations(send, answer), place))
+    return found
+
+
+def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) -> bool:
+    deleting = [s for s, _ in told if "delete" in s.get("cleanup.policy", "delete")]
+    if any(int(s.get("retention.bytes", -1)) >= 0 for s in deleting):
+        return True
+    limits = [int(s.get("retention.ms", 604_800_000)) for s in deleting]
+    limits = [limit for limit in limits if limit >= 0]
+    if not limits:
+        return False
+    clocks = [
+        r["timestamp_ms"] - r["t_invoke_ns"] // 1_000_000
+        for _, r in told
+        if r["timestamp_ms"] is not None
+    ]
+    if not clocks:
+        return True
+    sent_ms = send["timestamp_ms"]
+    if sent_ms is None:
+        sent_ms = min(clocks) + send["t_invoke_ns"] // 1_000_000
+    told_ms = min(clocks) + answer["t_complete_ns"] // 1_000_000
+    return bool(told_ms - sent_ms >= min(limits) - 1000)
+
+
+def _went_back(rows: list[Row]) -> Found:
+    found: Found = set()
+    for deletion, answer in product(rows, rows):
+        done = deletion["f"] == "delete_records" and deletion["type"] == "ok"
+        told = None not in (deletion["log_start"], deletion["t_complete_ns"], answer["log_start"])
+        if not done or not told or not is_leader_answer(answer):
+            continue
+        same = all(deletion[c] == answer[c] for c in ("place", "leader_epoch"))
+        after = deletion["t_complete_ns"] < answer["t_invoke_ns"]
+        if same and after and answer["log_start"] < deletion["log_start"]:
+            found.add(("log-start-goes-back", operations(deletion, answer), answer["place"]))
+    return found
+
+
+ORACLES_OF_KEPT_LOGS: Mapping[str, Callable[[list[Row]], Found]] = {
+    "replica_agreement": replica_agreement,
+    "compaction": compaction,
+    "retention": retention,
+}
