@@ -1,7 +1,8 @@
 """`make demo`: everything once, thin: examine, attack, judge twice, show that bugs are caught.
 
-Doctor; P0 conformance on the reference and on Apache Kafka; an attack on three Apache nodes (else
-on the reference), judged by polars and by Spark, and by porcupine; the canaries; the report.
+Doctor; P0 conformance, without groups and administration, on the reference and on Apache Kafka; an
+attack on three Apache nodes (else on the reference), judged by polars and by Spark, and by
+porcupine; the canaries; the report.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from linearizability.confirm import NAME as PORCUPINE
 from linearizability.verdict import Validity, Verdict
 
 APACHE = "apache:4.3.1"
+LEFT_OUT = "not groups and not groups8 and not offsets and not security and not admin"
+"""Areas (as `pytest -k` has it) whose cases wait for timers or want instances of their own: the
+demo examines the others, `touchstone conform` all."""
 CANARIES = ("acknowledge-before-append", "forget-producer-state-on-restart")
 CANARY_SECONDS = 15.0
 
@@ -84,7 +88,7 @@ def run_demo(seconds: float, out: Path) -> int:
 
 
 def _conform(demo: Demo, target: str) -> None:
-    results = examine(["--target", target, "--priority", "P0"])
+    results = examine(["--target", target, "--priority", "P0", "-k", LEFT_OUT])
     demo.conformance.append(results)
     summary = f"{results['passed']} passed, {results['failed']} failed, "
     summary += f"{results['unsupported']} unsupported"
