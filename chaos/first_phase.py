@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaos.protocols import Completion, CreateTopic, Outcome, TopicSpec
+from chaos.operations import CreateTopic
+from chaos.protocols import Completion, Outcome, TopicSpec
 from chaos.recorder import HistoryRecorder
 
 RUNNER_PROCESS = -2

@@ -130,32 +130,6 @@ class TopicSpec:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class CreateTopic(Operation):
-    """Make a topic: the runner's, which names the brokers' settings among the topic's."""
-
-    topic: TopicSpec
-
-
-@dataclass(frozen=True)
-class Recreate(Operation):
-    """Delete the topic and make it anew under the same name, and wait until all brokers know. Done
-    by a process whose own the topic is: nobody else sends to it."""
-
-    topic: TopicSpec
-    replication_factor: int = -1
-    """-1: as the brokers' default.replication.factor has it."""
-
-
-@dataclass(frozen=True)
-class DeleteRecords(Operation):
-    """Delete all records of a partition below this offset; None: below the high watermark."""
-
-    topic: str
-    partition: int
-    offset: int | None
-
-
 # --- completions ----------------------------------------------------------------------------------
 
 

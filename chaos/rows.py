@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chaos.operations import CommitPosition, CreateTopic, DeleteRecords, FetchPositions, Recreate
 from chaos.protocols import (
     Abort,
     Assign,
@@ -22,8 +23,6 @@ from chaos.protocols import (
     CommitOffsets,
     Completion,
     Crash,
-    CreateTopic,
-    DeleteRecords,
     Leave,
     Operation,
     Outcome,
@@ -31,7 +30,6 @@ from chaos.protocols import (
     Poll,
     ReadAll,
     Record,
-    Recreate,
     Send,
     Subscribe,
 )
@@ -281,6 +279,31 @@ def _create_topic(
     return count, columns | {"settings": json.dumps(dict(topic.config), sort_keys=True)}
 
 
+def _commit_position(
+    operation: CommitPosition, completion: Completion | None
+) -> tuple[int, Columns]:
+    columns: Columns = {
+        "f": F.COMMIT_OFFSETS.value,
+        "group": operation.group,
+        "topic": operation.topic,
+        "partition": operation.partition,
+        "offset": operation.offset,
+    }
+    return 1, columns | _how_it_ended(completion)
+
+
+def _fetch_positions(
+    operation: FetchPositions, completion: Completion | None
+) -> tuple[int, Columns]:
+    asked = [(operation.topic, partition) for partition in operation.partitions]
+    count, columns = _per_partition(F.FETCH_OFFSETS, asked, completion)
+    columns["group"] = operation.group
+    if completion is not None and completion.records:
+        offsets = {record.partition: record.offset for record in completion.records}
+        columns["offset"] = [offsets.get(partition) for partition in operation.partitions]
+    return count, columns
+
+
 def _delete_records(operation: DeleteRecords, completion: Completion | None) -> tuple[int, Columns]:
     columns: Columns = {
         "f": F.DELETE_RECORDS.value,
@@ -358,4 +381,6 @@ _MAKERS: dict[type[Operation], Callable[[Any, Completion | None], tuple[int, Col
     CreateTopic: _create_topic,
     Recreate: _create_topic,
     DeleteRecords: _delete_records,
+    CommitPosition: _commit_position,
+    FetchPositions: _fetch_positions,
 }

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from chaos.faults import Fault, Heal
+from chaos.operations import Recreate
 from chaos.protocols import (
     Abort,
     Assign,
@@ -31,7 +32,6 @@ from chaos.protocols import (
     Poll,
     ReadAll,
     Recorder,
-    Recreate,
     Send,
     Subscribe,
     TargetError,

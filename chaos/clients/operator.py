@@ -1,4 +1,5 @@
-"""Operations on topics themselves, over our own codec, whichever client performs the others.
+"""Operations on topics themselves and on committed offsets, over our own codec, whichever client
+performs the others.
 
 Sources: CreateTopicsRequest.json, DeleteTopicsRequest.json (by id, KIP-516),
 DeleteRecordsRequest.json (KIP-107); UnifiedLog, maybeIncrementLogStartOffset.
@@ -12,18 +13,11 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
+from chaos.clients import group_offsets
 from chaos.clients.admin import Admin
 from chaos.clients.wire_link import WireCluster, WireError, kafka_name
-from chaos.protocols import (
-    Client,
-    ClientFactory,
-    ClientSettings,
-    Completion,
-    DeleteRecords,
-    Operation,
-    Outcome,
-    Recreate,
-)
+from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, Recreate
+from chaos.protocols import Client, ClientFactory, ClientSettings, Completion, Operation, Outcome
 from reference_impl.wire import ApiKey, request_definition
 
 T = TypeVar("T")
@@ -37,18 +31,27 @@ REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
 """Before anything was deleted; other errors may come while the leader waits for the followers."""
 
 
+PERFORMED = (Recreate, DeleteRecords, CommitPosition, FetchPositions)
+
+
 class Operator:
-    """Performs Recreate and DeleteRecords for one process."""
+    """Performs PERFORMED for one process."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         self._cluster = WireCluster(bootstrap)
 
     def perform(self, operation: Operation) -> Completion:
-        if isinstance(operation, Recreate):
-            return self._recreate(operation)
-        assert isinstance(operation, DeleteRecords)
-        return self._delete_records(operation)
+        match operation:
+            case Recreate():
+                return self._recreate(operation)
+            case DeleteRecords():
+                return self._delete_records(operation)
+            case CommitPosition():
+                return group_offsets.commit(self._cluster, operation)
+            case FetchPositions():
+                return group_offsets.fetch(self._cluster, operation)
+        raise TypeError(f"the operator does not perform {operation}")
 
     # --- a topic anew ---------------------------------------------------------------------------
 
@@ -144,7 +147,7 @@ class WithOperator:
         self._operator: Operator | None = None
 
     def perform(self, operation: Operation) -> Completion:
-        if not isinstance(operation, Recreate | DeleteRecords):
+        if not isinstance(operation, PERFORMED):
             return self._client.perform(operation)
         if self._operator is None:
             self._operator = Operator(self._bootstrap)

@@ -34,6 +34,9 @@ _VERSION_MAX = {
     ApiKey.LIST_OFFSETS: 7,
     ApiKey.METADATA: 12,
     ApiKey.CREATE_TOPICS: 7,
+    ApiKey.OFFSET_COMMIT: 9,  # v10 names topics by id
+    ApiKey.OFFSET_FETCH: 7,  # the last that speaks of one group
+    ApiKey.FIND_COORDINATOR: 3,
 }
 
 

@@ -16,6 +16,8 @@ from chaos.protocols import TargetError
 
 LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
 PROTOCOLS = "listener.security.protocol.map"
+NODE = "{node}"
+"""In a value that is asked for: the number of the node which it is for (broker.rack)."""
 
 
 def with_listeners(
@@ -25,6 +27,8 @@ def with_listeners(
 
     What is asked for wins over the target's own settings, except that listeners add up.
     """
+    number = own.get("node.id", "1")
+    asked = {key: value.replace(NODE, number) for key, value in asked.items()}
     settings = {**own, **asked}
     if LISTENERS not in asked:
         return settings, {}

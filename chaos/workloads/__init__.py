@@ -7,7 +7,9 @@ from chaos.workloads.appends_weaker import AppendsAcks0, AppendsAcks1, AppendsNo
 from chaos.workloads.compaction import Compaction
 from chaos.workloads.delete_records import DeletingRecords
 from chaos.workloads.fan_out import FanOut
-from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups
+from chaos.workloads.followers import ReadFromFollower
+from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups, StaticGroups
+from chaos.workloads.offsets import Offsets
 from chaos.workloads.recreate import Recreated
 from chaos.workloads.retention import Retention
 from chaos.workloads.transactions import Transactions
@@ -21,6 +23,7 @@ WORKLOADS: dict[str, Workload] = {
         ClassicGroups(),
         CooperativeGroups(),
         ConsumerGroups(),
+        StaticGroups(),
         Transform(),
         FanOut(),
         AppendsMixed(),
@@ -31,5 +34,7 @@ WORKLOADS: dict[str, Workload] = {
         Retention(),
         DeletingRecords(),
         Recreated(),
+        Offsets(),
+        ReadFromFollower(),
     )
 }

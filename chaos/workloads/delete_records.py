@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from random import Random
 
-from chaos.protocols import Completion, DeleteRecords, Operation, Outcome, Send
+from chaos.operations import DeleteRecords
+from chaos.protocols import Completion, Operation, Outcome, Send
 from chaos.workloads.appends import Appends
 from chaos.workloads.sending import send_for_ever
 

@@ -37,6 +37,7 @@ class _Groups:
     name: str
     protocol: GroupProtocol
     assignor: str
+    static = False
     config: Mapping[str, str] = {}
     judged_by: tuple[str, ...] = (
         "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
@@ -56,9 +57,11 @@ class _Groups:
         if process < self.producers:
             return ClientSettings(acks=-1, idempotent=True)
         auto_commit = not self._commits_itself(process)
-        return ClientSettings(
-            group=GroupSettings(f"group-of-{self.name}", self.protocol, self.assignor, auto_commit)
+        instance_id = f"member-{process}" if self.static else None
+        group = GroupSettings(
+            f"group-of-{self.name}", self.protocol, self.assignor, auto_commit, instance_id
         )
+        return ClientSettings(group=group)
 
     def _commits_itself(self, process: int) -> bool:
         return process % 2 == 0
@@ -96,6 +99,15 @@ class ClassicGroups(_Groups):
     name = "groups"
     protocol = GroupProtocol.CLASSIC
     assignor = "range"
+
+
+class StaticGroups(_Groups):
+    """Members with an id of their own (KIP-345): who is back in time keeps its partitions."""
+
+    name = "groups-static"
+    protocol = GroupProtocol.CLASSIC
+    assignor = "range"
+    static = True
 
 
 class CooperativeGroups(_Groups):

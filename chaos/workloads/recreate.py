@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
+from chaos.operations import Recreate
 from chaos.protocols import (
     Assign,
     ClientSettings,
@@ -14,7 +15,6 @@ from chaos.protocols import (
     Outcome,
     Poll,
     ReadAll,
-    Recreate,
     TopicSpec,
 )
 from chaos.workloads.reading import everything

@@ -1,0 +1,77 @@
+"""Committed offsets of groups without members, over our own codec: one request, one answer.
+
+A client library would retry a commit, and nobody could say when the last attempt came in.
+Sources: OffsetCommitRequest.json (generation -1: a group that is used for its offsets alone),
+OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json.
+"""
+
+from __future__ import annotations
+
+from chaos.clients.wire_link import Address, WireCluster, WireError, check, kafka_name
+from chaos.operations import CommitPosition, FetchPositions
+from chaos.protocols import Completion, Outcome, Record
+from reference_impl.wire import ApiKey, request_definition
+
+NO_OFFSET = -1  # OffsetFetchResponse.json, field CommittedOffset
+
+
+def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
+    """An error says nothing: coordinators answer COORDINATOR_NOT_AVAILABLE after the append too."""
+    try:
+        coordinator = _coordinator(cluster, operation.group)
+    except WireError as error:
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+    struct = request_definition(ApiKey.OFFSET_COMMIT).struct
+    position = struct(
+        "OffsetCommitRequestPartition",
+        partition_index=operation.partition,
+        committed_offset=operation.offset,
+    )
+    topic = struct("OffsetCommitRequestTopic", name=operation.topic, partitions=[position])
+    try:
+        answer = cluster.ask(
+            coordinator, ApiKey.OFFSET_COMMIT, group_id=operation.group, topics=[topic]
+        )
+    except WireError as error:
+        return Completion(Outcome.INFO, (), type(error).__name__, str(error))
+    code = answer.topics[0].partitions[0].error_code
+    if code:
+        return Completion(Outcome.INFO, (), kafka_name(code))
+    return Completion(Outcome.OK)
+
+
+def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
+    """A record per partition, its offset None where the group has committed none."""
+    struct = request_definition(ApiKey.OFFSET_FETCH).struct
+    topic = struct(
+        "OffsetFetchRequestTopic",
+        name=operation.topic,
+        partition_indexes=list(operation.partitions),
+    )
+    try:
+        coordinator = _coordinator(cluster, operation.group)
+        answer = cluster.ask(
+            coordinator, ApiKey.OFFSET_FETCH, group_id=operation.group, topics=[topic],
+            require_stable=True,
+        )  # fmt: skip
+        check(answer.error_code, f"OffsetFetch {operation.group}")
+        found = answer.topics[0].partitions
+        for each in found:
+            check(each.error_code, f"OffsetFetch {operation.group}")
+    except WireError as error:
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+    records = [
+        Record(operation.topic, each.partition_index, None, _offset(each.committed_offset))
+        for each in found
+    ]
+    return Completion(Outcome.OK, records)
+
+
+def _offset(committed: int) -> int | None:
+    return None if committed == NO_OFFSET else committed
+
+
+def _coordinator(cluster: WireCluster, group: str) -> Address:
+    answer = cluster.ask_any(ApiKey.FIND_COORDINATOR, key=group)
+    check(answer.error_code, f"FindCoordinator {group}")
+    return answer.host, answer.port

@@ -1,0 +1,55 @@
+"""Operations on topics themselves, and on positions of groups that have no members.
+
+Whichever client performs a workload's other operations, these are chaos.clients.operator's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.protocols import Operation, TopicSpec
+
+
+@dataclass(frozen=True)
+class CreateTopic(Operation):
+    """Make a topic: the runner's, which names the brokers' settings among the topic's."""
+
+    topic: TopicSpec
+
+
+@dataclass(frozen=True)
+class Recreate(Operation):
+    """Delete the topic and make it anew under the same name, and wait until all brokers know. Done
+    by a process whose own the topic is: nobody else sends to it."""
+
+    topic: TopicSpec
+    replication_factor: int = -1
+    """-1: as the brokers' default.replication.factor has it."""
+
+
+@dataclass(frozen=True)
+class DeleteRecords(Operation):
+    """Delete all records of a partition below this offset; None: below the high watermark."""
+
+    topic: str
+    partition: int
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class CommitPosition(Operation):
+    """Commit an offset for a group that has no members, and hear of it; once."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class FetchPositions(Operation):
+    """Ask which offsets the group has committed (OffsetFetch, require_stable)."""
+
+    group: str
+    topic: str
+    partitions: tuple[int, ...]

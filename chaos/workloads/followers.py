@@ -1,0 +1,32 @@
+"""Followers: consumers that read from the replica in their own rack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chaos.protocols import ClientSettings
+from chaos.workloads.appends import Appends
+
+RACKS = 3
+
+
+class ReadFromFollower(Appends):
+    """Appends, polled by consumers in three racks, each from the replica of its own (KIP-392).
+
+    What a follower gives is below the high watermark that it knows: late perhaps, never taken back.
+    """
+
+    name = topic = "read-from-follower"
+    config: Mapping[str, str] = {
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+        "broker.rack": "rack-{node}",
+    }
+    partitions = 6
+    producers = 4
+    pollers = RACKS
+    processes = producers + pollers
+
+    def settings(self, process: int) -> ClientSettings:
+        if process < self.producers:
+            return ClientSettings(acks=-1, idempotent=True)
+        return ClientSettings(rack=f"rack-{process % RACKS + 1}")

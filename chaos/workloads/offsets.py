@@ -1,0 +1,60 @@
+"""Offsets: positions of groups are committed and asked for, also after their coordinator died."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from random import Random
+
+from chaos.operations import CommitPosition, FetchPositions
+from chaos.protocols import ClientSettings, Completion, Operation, TopicSpec
+from chaos.workloads.reading import final_reads
+from chaos.workloads.sending import send_for_ever
+
+
+class Offsets:
+    """Commit positions and ask for them: everybody finds what was committed last.
+
+    Two processes commit for each partition of a group, now and then going back; all processes ask.
+    The answers are of OffsetFetch with `require_stable` (KIP-447).
+    """
+
+    name = topic = "offsets"
+    config: Mapping[str, str] = {}
+    judged_by: tuple[str, ...] = ("committed_offsets", "lost_writes", "inconsistent_offsets",
+                                  "phantom_records", "append_order")  # fmt: skip
+    partitions = 3
+    groups = ("offsets-a", "offsets-b")
+    producers = 1
+    committers = 6
+    processes = producers + committers
+    fetch_share = 0.5
+
+    def topics(self) -> Sequence[TopicSpec]:
+        return (TopicSpec(self.topic, self.partitions),)
+
+    def settings(self, process: int) -> ClientSettings:
+        return ClientSettings(acks=-1, idempotent=True)
+
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """The first process sends, the others commit and ask."""
+        if process < self.producers:
+            return send_for_ever(self.topic, self.partitions, process, rng)
+        return self._commit_for_ever(process, rng)
+
+    def _commit_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """No two commits of a process have the same offset, so that an answer tells which it is."""
+        offset = process
+        while True:
+            group, partition = rng.choice(self.groups), process % self.partitions
+            if rng.random() < self.fetch_share:
+                yield FetchPositions(group, self.topic, tuple(range(self.partitions)))
+            else:
+                offset += self.processes
+                yield CommitPosition(group, self.topic, partition, offset)
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+        """What was committed last, by each group; then the log."""
+        for group in self.groups:
+            everywhere = tuple(range(self.partitions))
+            yield ClientSettings(), FetchPositions(group, self.topic, everywhere)
+        yield from final_reads(self.topics())
