@@ -1,0 +1,57 @@
+"""What this process and all its descendants took: Spark works in a JVM, and in Python beside it.
+
+Read from /proc; the time of children that have ended counts where they were waited for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+PARENT, USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM = 1, 11, 12, 13, 14
+"""Fields of /proc/PID/stat, counted from the one after the command."""
+
+
+def cpu_s() -> float:
+    """User and system time."""
+    ticks = sum(
+        int(stat[field])
+        for stat in _family().values()
+        for field in (USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM)
+    )
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mib() -> float:
+    """The most that each has held, added up: at least as much as they held at one time."""
+    return sum(_peak_kib(process) for process in _family()) / 1024
+
+
+def _family() -> dict[int, list[str]]:
+    """Process -> its fields of /proc/PID/stat."""
+    found = dict(_processes())
+    family = {os.getpid()}
+    while True:
+        more = {pid for pid, stat in found.items() if int(stat[PARENT]) in family} - family
+        if not more:
+            return {pid: found[pid] for pid in family}
+        family |= more
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdecimal():
+            try:
+                stat = (directory / "stat").read_text()
+            except OSError:  # it has ended
+                continue
+            yield int(directory.name), stat.rpartition(")")[2].split()
+
+
+def _peak_kib(process: int) -> int:
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
