@@ -46,15 +46,15 @@ class JavaHost:
         self._clients: set[int] = set()
         self._numbers = count(1)
         self._requests = count(1)
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._waiting: dict[int, SimpleQueue[Answer | None]] = {}
 
     def enter(self) -> int:
         """A number for a new client; starts the process where none runs."""
         with self._lock:
-            if self._process is None or self._process.poll() is not None:
-                self._process = _start()
-                threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+            if self.process is None or self.process.poll() is not None:
+                self.process = _start()
+                threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
             number = next(self._numbers)
             self._clients.add(number)
             return number
@@ -63,10 +63,10 @@ class JavaHost:
         """The client is closed; the process ends with the last one."""
         with self._lock:
             self._clients.discard(client)
-            process = self._process
+            process = self.process
             if self._clients or process is None:
                 return
-            self._process = None
+            self.process = None
         assert process.stdin is not None
         process.stdin.close()
         try:
@@ -78,7 +78,7 @@ class JavaHost:
     def ask(self, client: int, op: str, timeout_s: float, **fields: Any) -> Answer:
         """Have one thing done. Raises HostError when there is no answer in time."""
         with self._lock:
-            process, number = self._process, next(self._requests)
+            process, number = self.process, next(self._requests)
             answers = self._waiting[number] = SimpleQueue()
         try:
             if process is None or process.poll() is not None:

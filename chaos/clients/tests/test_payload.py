@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.clients.payload import decode, encode, nonce_of
+from chaos.clients.payload import Carried, decode, encode, nonce_of, record_for, value_of
+from chaos.protocols import Send
 
 NONCE = nonce_of("run")
 
@@ -38,3 +41,40 @@ def test_what_is_not_ours_says_why(payload: bytes | None, problem: str) -> None:
     found, said = decode(payload, NONCE)
     assert found is None
     assert said is not None and problem in said
+
+
+@given(st.integers(0, 2**62), st.integers(0, 10_000))
+def test_a_dressed_record_comes_back_and_its_key_is_not_named(value: int, size: int) -> None:
+    carried = record_for(Send("t", 0, (value,), filling=(size,)), 0, NONCE)
+    assert value_of(carried, NONCE) == (value, {})
+    assert len(carried.value or b"") == 20 + size
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        lambda carried: carried._replace(key=carried.key + b"x"),
+        lambda carried: carried._replace(key=None),
+        lambda carried: carried._replace(headers=carried.headers[1:]),
+        lambda carried: carried._replace(headers=carried.headers[::-1]),
+        lambda carried: carried._replace(value=carried.value[:-1]),
+        lambda carried: carried._replace(value=None),
+    ],
+)
+def test_a_dressed_record_that_lost_anything_is_none_of_ours(
+    altered: Callable[[Carried], Carried],
+) -> None:
+    carried = record_for(Send("t", 0, (7,), filling=(100,)), 0, NONCE)
+    assert len(carried.headers) == 3
+    value, extra = value_of(altered(carried), NONCE)
+    assert value is None
+    assert extra["detail"]
+
+
+@pytest.mark.parametrize("tombstone", [False, True])
+def test_a_named_key_is_told_and_so_is_a_tombstone(tombstone: bool) -> None:
+    carried = record_for(Send("t", 0, (7,), ("a key",), (tombstone,)), 0, NONCE)
+    assert (carried.value is None) is tombstone
+    assert value_of(carried, NONCE) == (7, {"key": "a key", "tombstone": tombstone})
+    value, extra = value_of(carried._replace(key=b"another"), NONCE)
+    assert (value, extra["key"]) == (None, "another")

@@ -1,0 +1,123 @@
+"""Apache Kafka's own clients as clients of a run, against a real broker process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from chaos.clients import payload
+from chaos.clients.admin import Admin
+from chaos.clients.java import JavaClient, JavaFactory
+from chaos.clients.java_host import HostError, JavaHost
+from chaos.protocols import (
+    Abort,
+    Assign,
+    Begin,
+    ClientSettings,
+    Cluster,
+    Commit,
+    Completion,
+    Isolation,
+    Outcome,
+    Poll,
+    ReadAll,
+    Send,
+    TopicSpec,
+)
+from chaos.targets import parse_target
+
+pytestmark = pytest.mark.needs("jdk", "kafka-jars")
+NONCE = payload.nonce_of("test")
+PLAIN, TXN = ("plain", 0), ("txn", 0)
+TRANSACTIONAL = ClientSettings(transactional=True, transactional_id="x")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
+    try:
+        admin = Admin(started.bootstrap)
+        admin.create_topics([TopicSpec("plain", 1), TopicSpec("txn", 1)], 1, timeout_s=30.0)
+        admin.close()
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture(scope="module")
+def factory(cluster: Cluster) -> Iterator[JavaFactory]:
+    """One Java process for all tests: a client that is not closed keeps it."""
+    made = JavaFactory(NONCE)
+    keeper = made(cluster.bootstrap, 0, ClientSettings())
+    yield made
+    keeper.close()
+
+
+def values(completion: Completion) -> list[int | None]:
+    return [record.value for record in completion.records if record.offset is not None]
+
+
+def polled(client: JavaClient, count: int) -> list[int | None]:
+    got: list[int | None] = []
+    for _ in range(40):
+        got += values(client.perform(Poll()))
+        if len(got) >= count:
+            break
+    return got
+
+
+def test_dressed_records_come_back_as_they_were_sent(
+    cluster: Cluster, factory: JavaFactory
+) -> None:
+    client = factory(cluster.bootstrap, 1, ClientSettings(compression="zstd"))
+    sent = client.perform(Send("plain", 0, (1, 2, 3), filling=(0, 10, 50_000)))
+    assert (sent.outcome, [r.offset for r in sent.records]) == (Outcome.OK, [0, 1, 2])
+    assert client.perform(Assign((PLAIN,))).outcome is Outcome.OK
+    assert polled(client, 3) == [1, 2, 3]
+    whole = client.perform(ReadAll((PLAIN,)))
+    assert (whole.outcome, values(whole)) == (Outcome.OK, [1, 2, 3])
+    client.close()
+
+
+def test_transactions_end_as_asked_and_a_successor_fences_its_predecessor(
+    cluster: Cluster, factory: JavaFactory
+) -> None:
+    first = factory(cluster.bootstrap, 2, TRANSACTIONAL)
+    for operation in (Begin(), Send("txn", 0, (1, 2)), Commit(), Begin(), Send("txn", 0, (3,))):
+        assert first.perform(operation).outcome is Outcome.OK
+    assert first.perform(Abort()).outcome is Outcome.OK
+    second = factory(cluster.bootstrap, 2, TRANSACTIONAL)
+    for operation in (Begin(), Send("txn", 0, (4,)), Commit()):
+        assert second.perform(operation).outcome is Outcome.OK
+    assert first.perform(Begin()).outcome is Outcome.OK
+    assert first.perform(Send("txn", 0, (5,))).outcome is not Outcome.OK
+    assert first.perform(Abort()).broken
+    first.close()
+    committed = second.perform(ReadAll((TXN,), Isolation.READ_COMMITTED))
+    assert values(committed) == [1, 2, 4]
+    second.close()
+
+
+def test_the_process_ends_with_its_last_client_and_says_so_to_who_asks_still() -> None:
+    host = JavaHost()
+    client = host.enter()
+    process = host.process
+    assert process is not None and process.poll() is None
+    assert host.ask(client, "no such thing", 30.0)["error"] == "_IllegalArgumentException"
+    said: list[str] = []
+
+    def ask() -> None:
+        try:
+            host.ask(client, "init_transactions", 30.0)
+        except HostError as error:
+            said.append(str(error))
+
+    process.kill()
+    asker = threading.Thread(target=ask)
+    asker.start()
+    asker.join(30.0)
+    assert said and not asker.is_alive()
+    host.leave(client)
+    assert host.process is None

@@ -1,0 +1,84 @@
+"""Operations on topics and on committed offsets, against a real broker process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from chaos.clients import payload
+from chaos.clients.admin import Admin
+from chaos.clients.confluent import ConfluentFactory
+from chaos.clients.operator import Operator, WithOperator, with_operator
+from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, Recreate
+from chaos.protocols import Client, ClientSettings, Cluster, Outcome, ReadAll, Send, TopicSpec
+from chaos.targets import parse_target
+
+NONCE = payload.nonce_of("test")
+TOPIC = TopicSpec("of-the-operator", 1)
+NAME = TOPIC.name
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"))
+    try:
+        admin = Admin(started.bootstrap)
+        admin.create_topics([TOPIC], 1, timeout_s=30.0)
+        admin.close()
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Client]:
+    made = with_operator(ConfluentFactory)(NONCE)(cluster.bootstrap, 0, ClientSettings())
+    assert isinstance(made, WithOperator)
+    yield made
+    made.close()
+
+
+def test_a_topic_made_anew_has_another_id_and_nothing_of_the_old(client: Client) -> None:
+    assert client.perform(Send(NAME, 0, (1, 2))).outcome is Outcome.OK
+    first, second = client.perform(Recreate(TOPIC)), client.perform(Recreate(TOPIC))
+    assert first.outcome is second.outcome is Outcome.OK
+    assert first.columns["topic_id"] != second.columns["topic_id"]
+    assert client.perform(Send(NAME, 0, (3,))).records[0].offset == 0
+
+
+def test_a_topic_that_is_not_there_is_made(client: Client) -> None:
+    assert client.perform(Recreate(TopicSpec("new", 2))).columns["topic_id"]
+
+
+def test_what_lies_below_an_offset_is_deleted_and_no_more(client: Client) -> None:
+    client.perform(Recreate(TOPIC))
+    client.perform(Send(NAME, 0, (1, 2, 3, 4)))
+    deleted = client.perform(DeleteRecords(NAME, 0, 3))
+    assert (deleted.outcome, deleted.columns["log_start"]) == (Outcome.OK, 3)
+    whole = client.perform(ReadAll(((NAME, 0),)))
+    assert [record.value for record in whole.records if record.offset is not None] == [4]
+    everything = client.perform(DeleteRecords(NAME, 0, None))
+    assert everything.columns["log_start"] == 4
+
+
+def test_more_than_there_is_cannot_be_deleted(client: Client) -> None:
+    client.perform(Recreate(TOPIC))
+    refused = client.perform(DeleteRecords(NAME, 0, 99))
+    assert (refused.outcome, refused.error) == (Outcome.FAIL, "OFFSET_OUT_OF_RANGE")
+
+
+def test_a_group_finds_what_was_committed_and_nothing_where_nothing_was(client: Client) -> None:
+    client.perform(Recreate(TopicSpec("positions", 2)))
+    for offset in (7, 5):
+        assert client.perform(CommitPosition("g", "positions", 0, offset)).outcome is Outcome.OK
+    found = client.perform(FetchPositions("g", "positions", (0, 1)))
+    assert [(record.partition, record.offset) for record in found.records] == [(0, 5), (1, None)]
+
+
+def test_without_a_broker_a_deletion_is_unknown_and_a_question_has_failed() -> None:
+    operator = Operator("127.0.0.1:1")
+    assert operator.perform(DeleteRecords("t", 0, 1)).outcome is Outcome.INFO
+    assert operator.perform(FetchPositions("g", "t", (0,))).outcome is Outcome.FAIL
+    assert operator.perform(CommitPosition("g", "t", 0, 1)).outcome is Outcome.FAIL  # never sent
+    operator.close()
