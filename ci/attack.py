@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.recorder import PARTS, recover
+from chaos.run_directory import Scenario
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
 from linearizability.importers.formats import chosen_format, imported
@@ -65,6 +66,20 @@ def attack(
         engine = "local"
     judged = judge(result.directory, engine=engine, spark_master=spark_master)
     report_run(result.directory)
+    return judged
+
+
+def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> Judged:
+    """The same of a scenario that is a value already. Raises KeyboardInterrupt after Ctrl-C, which
+    ends a run in good order and is meant for everything that was planned."""
+    judged = attack(
+        target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
+        nodes=scenario.nodes, seconds=scenario.seconds, seed=scenario.seed, bug=scenario.bug,
+        config=scenario.config, runs=runs, engine=engine, spark_master=None, rate=scenario.rate,
+        client=scenario.client,
+    )  # fmt: skip
+    if judged.run.get("interrupted"):
+        raise KeyboardInterrupt
     return judged
 
 

@@ -18,7 +18,7 @@ from chaos.scenarios.fitting import why_not
 from chaos.scenarios.regression import regressions
 from chaos.scenarios.tables import Cell, cells
 from chaos.targets import parse_target
-from ci.attack import attack, judge
+from ci.attack import attack_as_planned, judge
 from linearizability.judging import VERDICT_FILE
 
 SEEDS = 3
@@ -98,13 +98,7 @@ class Tables:
         command = scenario.command()
         if command not in self.done:
             print(f"\n== {command}", flush=True)
-            judged = attack(
-                target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
-                nodes=scenario.nodes, seconds=scenario.seconds, seed=scenario.seed, bug=None,
-                config=scenario.config, runs=self.runs, engine=self.engine, spark_master=None,
-            )  # fmt: skip
-            if judged.run.get("interrupted"):
-                raise KeyboardInterrupt
+            judged = attack_as_planned(scenario, self.runs, self.engine)
             validity = judged.verdict.validity.value
             self.done[command] = Shown(
                 scenario, effects_of(judged.path), validity, judged.path.name

@@ -48,6 +48,11 @@ REGRESSION: tuple[Found, ...] = (
         TWO_COPIES_ONE_IN_SYNC,
     ),
     Found(
+        ("apache",), "appends", "unclean-election", 1, Validity.INVALID,
+        "acknowledged by one replica alone, and gone when another is elected uncleanly (ELE-3)",
+        {"min.insync.replicas": "1"},
+    ),
+    Found(
         ("apache",), "appends", "partition-leader", 1, Validity.VALID,
         "a leader cut off acknowledges nothing that its successor lacks",
     ),

@@ -10,7 +10,7 @@ from pathlib import Path
 from chaos.protocols import TargetError
 from chaos.run_directory import REPOSITORY, commit_of, utc_now
 from chaos.scenarios.expectation import Expectation
-from ci.attack import Judged, attack
+from ci.attack import attack_as_planned
 from ci.nightly.outcome import Ending, Outcome, exit_status
 from ci.nightly.plan import Plan, check_targets
 from ci.nightly.records import Night, Store
@@ -82,31 +82,19 @@ class Nightly:
         began = time.monotonic()
         scenario = one.scenario
         try:
-            judged = attack(
-                target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
-                nodes=scenario.nodes, seconds=scenario.seconds, seed=scenario.seed,
-                bug=scenario.bug, config=scenario.config, runs=self.runs, engine="auto",
-                spark_master=None, client=scenario.client, rate=scenario.rate,
-            )  # fmt: skip
+            judged = attack_as_planned(scenario, self.runs)
         except (TargetError, HistoryError) as error:
             return Outcome.of(one, before, str(error), "", time.monotonic() - began)
         except Exception as error:  # a defect of ours costs one scenario, not the night
             traceback.print_exception(error)
             reason = f"a defect of touchstone: {type(error).__name__}: {error}"
             return Outcome.of(one, before, reason, "", time.monotonic() - began)
-        self._check_interrupted(judged)
         self.store.keep_history(judged.path, scenario.target, self.night.started)
         verdict = judged.verdict
         return Outcome.of(
             one, [*before, verdict.validity], verdict.reason or "", judged.path.name,
             time.monotonic() - began,
         )  # fmt: skip
-
-    @staticmethod
-    def _check_interrupted(judged: Judged) -> None:
-        """Ctrl-C ends the run in an orderly way; it is meant for the whole night."""
-        if judged.run.get("interrupted"):
-            raise KeyboardInterrupt
 
     def _record(self, outcome: Outcome, replace_last: bool) -> None:
         if replace_last:

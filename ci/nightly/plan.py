@@ -83,7 +83,8 @@ def canaries(seed: int) -> list[Expectation]:
         Expectation(
             Scenario(
                 "reference", bug.workload, bug.nemesis, nodes_of("reference"),
-                seconds_of("reference"), rng.randrange(1 << 30), promised_config(bug.nemesis), name,
+                seconds_of("reference"), rng.randrange(1 << 30),
+                {**promised_config(bug.nemesis), **bug.config}, name,
             ),
             Validity.INVALID, Part.CANARY, "a planted bug is caught",
         )

@@ -27,7 +27,9 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Night
         clock = _clock()
         monkeypatch.setattr("ci.nightly.night.time.monotonic", lambda: next(clock))
         endings = chain(verdicts, repeat(VALID))
-        monkeypatch.setattr(module, "attack", lambda **_: _judged(tmp_path, next(endings)))
+        monkeypatch.setattr(
+            module, "attack_as_planned", lambda *_: _judged(tmp_path, next(endings))
+        )
         nightly = Nightly(1, Plan(("kfake",), seed=1), tmp_path / "runs", 1)
         return nightly
 
