@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from chaos import disks
+from chaos.containers import STAND_IN
 from ci import places
 from ci.tools import golang, jvm, node
 from linearizability.engine.java import OLDEST, find_java
@@ -142,11 +144,20 @@ def docker() -> tuple[bool, str]:
     try:
         client = sdk.from_env(timeout=2)
         try:
-            return True, f"Docker {client.version()['Version']}"
+            stand_ins = len(client.images.list(filters={"label": STAND_IN}))
+            told = f"; {stand_ins} images are stand-ins (ci/airgap)" if stand_ins else ""
+            return True, f"Docker {client.version()['Version']}; {docker_tier()}{told}"
         finally:
             client.close()
     except Exception:  # requests, urllib3, sdk and socket errors all mean the same here
         return False, "no Docker daemon answers"
+
+
+def docker_tier() -> str:
+    """What nodes in containers can be subjected to here, and why not to more."""
+    if reason := disks.why_none():
+        return f"tier socket only: sidecars with NET_ADMIN, but no faults of disks, since {reason}"
+    return "tier root: sidecars with NET_ADMIN, and disks on loop volumes"
 
 
 def root() -> tuple[bool, str]:
@@ -229,7 +240,8 @@ CHECKS = (
         "install Maven (apt-get install maven), then make setup",
     ),
     Check(
-        "docker", docker, "the Docker backend", "start a Docker daemon this user may talk to",
+        "docker", docker, "the Docker backend",
+        "start a Docker daemon this user may talk to; as root, `python -m ci.airgap up` starts one",
     ),
     Check("root", root, "disk faults; see loop", "run as root, or use Docker"),
     Check(

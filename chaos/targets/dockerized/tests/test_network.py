@@ -1,0 +1,128 @@
+"""Who has which address in containers, and that every directed link goes through toxiproxy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos import containers
+from chaos.containers import Engine
+from chaos.links import Link, Links
+from chaos.protocols import TargetError
+from chaos.targets import parse_target
+from chaos.targets.dockerized import network as networks
+from chaos.targets.properties import properties_of
+from chaos.tests.fake_docker import FakeDocker
+
+NODES = 3
+
+
+class FakeLinks(Links):
+    """A server that takes what it is told."""
+
+    added: list[Link]
+
+    @classmethod
+    def attached(cls, api: Any, child: Any) -> FakeLinks:
+        made = cls(api, child)
+        made.added = []
+        return made
+
+    def add(self, links: Any) -> None:
+        self.added += links
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeDocker:
+    fake = FakeDocker(networks.SIDECAR_IMAGE, networks.TOXIPROXY_IMAGE)
+    monkeypatch.setattr(containers, "_client", lambda url: fake)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(networks, "Links", FakeLinks)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    return fake
+
+
+def test_every_directed_link_has_a_port_of_its_own_and_a_rule_that_leads_there(
+    client: FakeDocker,
+) -> None:
+    engine = Engine.connect()
+    network = networks.build(engine, NODES, proxied=True)
+    assert isinstance(network.links, FakeLinks)
+    links = network.links.added
+    assert len({link.listen for link in links}) == len(links) == NODES + 2 * NODES * (NODES - 1)
+    sidecars = [one for one in client.containers.handles if "NET_ADMIN" in str(one.options)]
+    rules = [line for one in sidecars for line in one.executed[0][2].splitlines()]
+    turned = {
+        (rule.split()[3], rule.split()[7], rule.split()[-1]) for rule in rules if "-A" in rule
+    }
+    toxiproxy = client.containers.handles[-1].attrs["NetworkSettings"]["Networks"]
+    (address,) = (one["IPAddress"] for one in toxiproxy.values())
+    between = [link for link in links if not link.name.startswith("client-")]
+    assert len(turned) == len(between)
+    for link in between:
+        (host, port), proxy = link.upstream, f"{address}:{link.listen[1]}"
+        assert (host, str(port), proxy) in turned
+    engine.remove_all()
+    assert client.containers.handles == client.networks.handles == []
+
+
+def test_nodes_tell_clients_the_proxy_and_each_other_their_own_address(client: FakeDocker) -> None:
+    engine = Engine.connect()
+    network = networks.build(engine, NODES, proxied=True)
+    told = properties_of(network.layout, 2, Path("/data"))["advertised.listeners"].split(",")
+    address = network.layout.advertised("INTERNAL", 2)[0]
+    assert told[0] == f"CLIENT://{network.bootstrap.split(',')[1]}"
+    assert told[1:] == [f"INTERNAL://{address}:9093", f"CONTROLLER://{address}:9094"]
+    assert told[0].startswith("CLIENT://127.0.0.1:")
+    engine.remove_all()
+
+
+def test_without_proxies_clients_find_the_published_port(client: FakeDocker) -> None:
+    engine = Engine.connect()
+    network = networks.build(engine, 1, proxied=False)
+    assert network.links is None
+    host, port = network.sidecars[1].published(9092)
+    assert network.bootstrap == f"{host}:{port}"
+    engine.remove_all()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("docker", "docker:apache:4.3.1"),
+        ("docker:apache", "docker:apache:4.3.1"),
+        ("docker:apache:3.9", "docker:apache:3.9.1"),
+        ("docker:reference", "docker:reference"),
+    ],
+)
+def test_targets_in_containers_have_names(text: str, name: str) -> None:
+    assert parse_target(text).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "bug", "said"),
+    [
+        ("docker:redpanda", None, "docker:redpanda is no target; use docker:apache:4.3.1"),
+        ("docker:apache:1.0", None, "no Apache Kafka '1.0' is pinned here"),
+        ("docker:apache", "forget-retries", "Apache Kafka has no planted bugs"),
+    ],
+)
+def test_a_target_that_is_none_is_answered_by_a_sentence(
+    text: str, bug: str | None, said: str
+) -> None:
+    with pytest.raises(TargetError) as caught:
+        parse_target(text, bug)
+    assert said in str(caught.value)
+
+
+def test_listeners_that_nobody_publishes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="leave out listeners"):
+        parse_target("docker:reference").start(tmp_path, 1, {"listeners": "X://127.0.0.1:0"})
+
+
+@pytest.mark.parametrize(("text", "nodes"), [("docker:apache", 2), ("docker:reference", 3)])
+def test_a_number_of_nodes_that_cannot_be_is_refused(text: str, nodes: int, tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=f"not {nodes}"):
+        parse_target(text).start(tmp_path, nodes)

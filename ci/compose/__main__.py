@@ -1,0 +1,145 @@
+"""`python -m ci.compose`: docker-compose.yml up, healthy, attacked by `touchstone chaos run`, down.
+
+With the Docker daemon that DOCKER_HOST names, or the usual one. Exit status: that of the attack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaos.containers import asking, daemon_url
+from chaos.protocols import TargetError
+from chaos.targets import probe
+from ci import places
+from ci.errors import UsageError, explain
+
+FILE = places.ROOT / "docker-compose.yml"
+CLUSTER = Path(__file__).with_name("cluster.toml")
+KINDS = (("docker", "compose"), ("docker-compose",))
+"""Compose as a plug-in of Docker's client, and as the program that it was before."""
+PROJECT = "touchstone-compose"
+UP_TIMEOUT_S = 900
+HEALTHY_TIMEOUT_S = 240.0
+ASK_TIMEOUT_S = 5.0
+POLL_S = 0.5
+ADDRESSES = tuple(("127.0.0.1", port) for port in (19092, 19093, 19094, 29092, 29093, 29094, 39092))
+
+
+def compose_command() -> list[str]:
+    """How Compose is called here. Raises UsageError."""
+    for words in KINDS:
+        try:
+            done = subprocess.run([*words, "version"], capture_output=True, timeout=60, check=False)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return list(words)
+    raise UsageError("compose: there is no `docker compose`; install Docker Compose")
+
+
+def perform(command: Sequence[str], *verb: str) -> None:
+    """One verb of Compose on our project. Raises UsageError."""
+    whole = [*command, "-f", str(FILE), "-p", PROJECT, *verb]
+    done = subprocess.run(
+        whole, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=UP_TIMEOUT_S,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())[-300:]
+        raise UsageError(f"compose: {' '.join(verb)} ended with {done.returncode}: {said}")
+
+
+def healths(client: Any) -> Mapping[str, str]:
+    """Service -> its health, or its state where nobody asks for its health."""
+    label = "com.docker.compose"
+    with asking("list the services"):
+        found = client.containers.list(all=True, filters={"label": f"{label}.project={PROJECT}"})
+        states = {one.labels[f"{label}.service"]: one.attrs["State"] for one in found}
+    return {
+        service: state.get("Health", {}).get("Status", state["Status"])
+        for service, state in sorted(states.items())
+    }
+
+
+def wait_healthy(client: Any) -> Mapping[str, str]:
+    """Wait until every service is healthy, and a Kafka answers at every address."""
+    deadline = time.monotonic() + HEALTHY_TIMEOUT_S
+    while True:
+        seen = healths(client)
+        silent = [
+            port for host, port in ADDRESSES if not probe.answers((host, port), ASK_TIMEOUT_S)
+        ]
+        if seen and set(seen.values()) <= {"healthy", "running"} and not silent:
+            return seen
+        if time.monotonic() > deadline:
+            raise UsageError(
+                f"compose: not healthy after {HEALTHY_TIMEOUT_S:.0f} s: {dict(seen)}; nobody"
+                f" answers at the ports {silent}; see `docker compose -p {PROJECT} logs`"
+            )
+        time.sleep(POLL_S)
+
+
+def attack(command: Sequence[str], nemesis: str, seconds: float, seed: int, runs: Path) -> int:
+    """As a user does, but for the words by which Compose is called here, and the project."""
+    with tempfile.TemporaryDirectory(prefix="touchstone-compose-") as directory:
+        described = CLUSTER.read_text("utf-8").replace(
+            'file = "../../docker-compose.yml"',
+            f'file = "{FILE}"\nproject = "{PROJECT}"\ncommand = "{" ".join(command)}"',
+        )
+        target = Path(directory) / "cluster.toml"
+        target.write_text(described, "utf-8")
+        arguments = [
+            "chaos", "run", "--target", str(target), "--nodes", "3", "--workload", "appends",
+            "--nemesis", nemesis, "--seconds", str(seconds), "--seed", str(seed),
+            "--runs", str(runs),
+        ]  # fmt: skip
+        program = [sys.executable, "-m", "ci.cli", *arguments]
+        return subprocess.run(program, cwd=places.ROOT, check=False).returncode
+
+
+def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
+    """Up, healthy, attacked, down; down in any case."""
+    import docker
+
+    command = compose_command()
+    with asking("say its version"):
+        client = docker.DockerClient(base_url=daemon_url(), timeout=60)
+        client.ping()
+    os.environ["DOCKER_HOST"] = daemon_url()
+    try:
+        began = time.monotonic()
+        perform(command, "up", "--detach")
+        seen = wait_healthy(client)
+        told = ", ".join(f"{service} {health}" for service, health in seen.items())
+        print(f"compose: up in {time.monotonic() - began:.0f} s: {told}", flush=True)
+        status = attack(command, nemesis, seconds, seed, runs)
+    finally:
+        perform(command, "down", "--volumes")
+    left = healths(client)
+    print(f"compose: attack ended with status {status}; down, {len(left)} container(s) left")
+    return status if not left else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m ci.compose", description=__doc__)
+    parser.add_argument("--nemesis", default="kill-leader")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    arguments = parser.parse_args()
+    try:
+        return show(arguments.nemesis, arguments.seconds, arguments.seed, arguments.runs.resolve())
+    except (UsageError, TargetError, KeyboardInterrupt) as error:
+        return explain(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""docker-compose.yml, its toxiproxy and its description as a target, without a daemon."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from chaos.faults import Kill, Pause, Shutdown
+from chaos.targets import apache, parse_target
+from chaos.targets.dockerized import reference
+from chaos.targets.dockerized.apache import DockerizedApache
+from chaos.targets.dockerized.network import TOXIPROXY_IMAGE
+from chaos.targets.foreign_file import read
+from ci.compose import __main__ as compose
+
+BROKERS = ("kafka-1", "kafka-2", "kafka-3")
+TABLE: dict[str, Any] = yaml.safe_load(compose.FILE.read_text("utf-8"))
+SERVICES: dict[str, Any] = TABLE["services"]
+
+
+def published(service: str) -> dict[str, str]:
+    """Port here -> port in the container."""
+    found = {}
+    for text in SERVICES[service]["ports"]:
+        host, here, there = text.split(":")
+        assert host == "127.0.0.1", "nothing is shown to other machines"
+        found[here] = there
+    return found
+
+
+def test_the_images_are_those_of_the_targets_and_nothing_is_built() -> None:
+    wanted = {name: DockerizedApache(apache.DEFAULT_VERSION).image for name in BROKERS}
+    wanted |= {"toxiproxy": TOXIPROXY_IMAGE, "reference": reference.IMAGE}
+    assert {name: service["image"] for name, service in SERVICES.items()} == wanted
+    assert not any("build" in service for service in SERVICES.values())
+
+
+def test_every_broker_is_asked_for_its_health() -> None:
+    asked = {name for name, service in SERVICES.items() if "healthcheck" in service}
+    assert asked == {*BROKERS, "reference"}
+
+
+def test_each_broker_tells_clients_where_they_find_it_directly_and_through_toxiproxy() -> None:
+    proxies = {
+        one["name"]: one
+        for one in json.loads(compose.CLUSTER.with_name("toxiproxy.json").read_text())
+    }
+    for number, name in enumerate(BROKERS, 1):
+        environment = SERVICES[name]["environment"]
+        told = dict(
+            url.split("://") for url in environment["KAFKA_ADVERTISED_LISTENERS"].split(",")
+        )
+        bound = dict(url.split("://:") for url in environment["KAFKA_LISTENERS"].split(","))
+        assert environment["KAFKA_NODE_ID"] == str(number)
+        direct, proxied = (told[listener].split(":")[1] for listener in ("DIRECT", "PROXIED"))
+        assert published(name) == {direct: bound["DIRECT"]}
+        assert proxies[name]["upstream"] == f"{name}:{bound['PROXIED']}"
+        there = published("toxiproxy")[proxied]
+        assert proxies[name]["listen"] == f"0.0.0.0:{there}"
+
+
+def test_the_description_names_the_services_and_their_ports() -> None:
+    described = read(compose.CLUSTER)
+    for name, node in zip(BROKERS, described.nodes, strict=True):
+        assert published(name).keys() == {str(node.address[1])}
+        assert node.start is not None
+        assert node.start[-1] == name
+    assert {Kill, Pause, Shutdown} <= parse_target(str(compose.CLUSTER)).faults
+
+
+def test_all_addresses_are_asked_before_the_cluster_counts_as_healthy() -> None:
+    ports = {int(port) for name in SERVICES for port in published(name)}
+    assert ports - {8474} == {port for _, port in compose.ADDRESSES}
+
+
+def test_the_reference_is_brought_the_libraries_it_imports() -> None:
+    command = SERVICES["reference"]["command"][-1]
+    assert f"import {', '.join(reference.LIBRARIES)}" in command
+    assert f"install --quiet {' '.join(reference.LIBRARIES)}" in command
