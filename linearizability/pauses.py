@@ -185,12 +185,14 @@ def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFram
     )  # fmt: skip
     sends = sends.with_columns(open_until=open_until)
     acknowledged = (
-        sends.filter(ACKNOWLEDGED & pl.col("t_complete_ns").is_not_null())
+        sends.filter(ACKNOWLEDGED)
         .select(
             *KEY, "offset", "value", "op_id", "outcome", "open_until", known_ns="t_complete_ns"
         )
         .sort("offset")
         .with_columns(below=pl.col("open_until").cum_max().over(KEY))
+        .with_columns(pl.col("below").max().over(*KEY, "offset"))
+        .filter(pl.col("known_ns").is_not_null())
     )  # fmt: skip
     anywhere = (
         sends.filter(~ACKNOWLEDGED & pl.col("txn").is_not_null())

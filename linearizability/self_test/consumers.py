@@ -125,7 +125,25 @@ def read_everything(world: World, *, raw: bool, isolation: str) -> None:
             for offset, entry in entries
             if raw or entry.control is None
         ]
-        world.write(operation | {"client": client}, [*rows, _whole(partition, complete)])
+        rows.append(_whole(partition, complete))
+        if raw and complete:
+            for replica in range(rng.randint(0, 2)):
+                rows += _of_follower(world, partition, replica + 1)
+        world.write(operation | {"client": client}, rows)
+
+
+def _of_follower(world: World, partition: Partition, replica: int) -> list[Row]:
+    """The same log on another node, which may not have heard of the whole high watermark."""
+    known = {
+        "replica": replica,
+        "high_watermark": world.rng.randint(partition.start, partition.high_watermark),
+    }
+    rows = [
+        world.poll_row(partition, offset, entry, RAW) | known
+        for offset, entry in partition.readable(partition.start, False)
+    ]
+    end = {"log_start": partition.start, "type": "ok", "topic_id": "id", "topic": TOPIC}
+    return [*rows, {"f": F.READ_ALL.value, "partition": partition.number, **end, **known}]
 
 
 def _whole(partition: Partition, complete: bool) -> Row:

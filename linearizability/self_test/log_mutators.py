@@ -6,7 +6,13 @@ from itertools import pairwise
 from random import Random
 
 from linearizability.history import F
-from linearizability.self_test.lookup import NOT_OURS, changed_row, log_start_of, sent_once
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    changed_row,
+    is_compacted,
+    log_start_of,
+    sent_once,
+)
 from linearizability.self_test.world import Row
 
 
@@ -14,7 +20,7 @@ def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
     """From somewhere on, everything in a partition stands one offset further."""
     pairs = [
         (a, b) for a, b in _pairs(_raw(rows))
-        if a["offset"] >= log_start_of(rows, a["partition"])
+        if a["offset"] >= log_start_of(rows, a["partition"]) and not is_compacted(rows)
     ]  # fmt: skip
     if not pairs:
         return None
@@ -117,11 +123,11 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _raw(rows: list[Row]) -> list[Row]:
-    """The records of raw reads, in the order of reading."""
+    """The records that leaders showed raw, in the order of reading."""
     return [
         row for row in rows
         if row["f"] == F.POLL.value and row.get("producer_id") is not None
-        and row.get("offset") is not None
+        and row.get("offset") is not None and row.get("replica") is None
     ]  # fmt: skip
 
 

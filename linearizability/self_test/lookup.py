@@ -33,10 +33,18 @@ def outcome_of(row: Row) -> str | None:
 
 
 def data_rows(rows: list[Row]) -> list[Row]:
-    return [
-        row for row in rows
-        if row["f"] == F.POLL.value and row.get("offset") is not None and not row.get("control")
-    ]  # fmt: skip
+    """What consumers were given, and what leaders hold."""
+    return [row for row in rows if _is_data(row) and row.get("replica") is None]
+
+
+def _is_data(row: Row) -> bool:
+    return row["f"] == F.POLL.value and row.get("offset") is not None and not row.get("control")
+
+
+def is_compacted(rows: list[Row]) -> bool:
+    return any(
+        row.get("key") is not None or "compact" in (row.get("settings") or "") for row in rows
+    )
 
 
 def is_acked(row: Row) -> bool:
@@ -47,9 +55,11 @@ def is_acked(row: Row) -> bool:
 
 
 def reads_of(rows: list[Row], send: Row) -> list[Row]:
+    """Also from followers."""
     return [
-        row for row in data_rows(rows)
-        if row["partition"] == send["partition"] and row["value"] == send["value"]
+        row for row in rows
+        if _is_data(row)
+        and row["partition"] == send["partition"] and row["value"] == send["value"]
     ]  # fmt: skip
 
 

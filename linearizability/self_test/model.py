@@ -20,6 +20,7 @@ from linearizability.self_test.consumers import (
     read_everything,
     watcher,
 )
+from linearizability.self_test.deletions import delete_beginnings, tell_settings
 from linearizability.self_test.producers import plain_producer, transactional_producer
 from linearizability.self_test.watching import watch
 from linearizability.self_test.world import Row, World
@@ -40,6 +41,8 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
     committed: dict[int, int] = {}
     world.actors += [committer(world, committed) for _ in range(2)]
     world.actors += [world.replication() for _ in range(2)]
+    world.actors += [world.cleaner.clean(world.partitions)]
+    tell_settings(world)
     players = list(world.actors)
     world.run(rng.randint(turns // 3, turns))
     if rng.random() < 0.5:
@@ -53,14 +56,10 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
 def _final_phase(world: World) -> None:
     rng = world.rng
     world.settle()
-    if rng.random() < 0.5:
-        for partition in world.partitions:
-            partition.start = rng.randint(0, min(3, partition.last_stable_offset))
-    if rng.random() < 0.8:
+    if rng.random() < 0.8:  # else nobody would be told that something was deleted
+        if rng.random() < 0.5:
+            delete_beginnings(world)
         read_everything(world, raw=True, isolation=UNCOMMITTED)
-    elif any(partition.start for partition in world.partitions):
-        for partition in world.partitions:  # nobody would be told: nothing was deleted then
-            partition.start = 0
     if rng.random() < 0.5:
         read_everything(world, raw=False, isolation=rng.choice([COMMITTED, UNCOMMITTED]))
 

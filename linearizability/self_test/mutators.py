@@ -39,7 +39,11 @@ from linearizability.self_test.lookup import (
     with_places_changed,
     without_reads_of,
 )
-from linearizability.self_test.service_mutators import keep_waiting
+from linearizability.self_test.service_mutators import (
+    keep_waiting,
+    read_it_twice,
+    read_too_little,
+)
 from linearizability.self_test.transaction_mutators import abort_half, deliver_half, read_each_other
 from linearizability.self_test.world import Row
 
@@ -288,7 +292,7 @@ def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     """A record was written in an older leader epoch than the one before it."""
-    raw = [row for row in rows if row.get("producer_id") is not None]
+    raw = [r for r in rows if r.get("producer_id") is not None and r.get("replica") is None]
     pairs = [
         (a, b) for a, b in pairwise(raw)
         if a["partition"] == b["partition"] and a["leader_epoch"] > 0
@@ -326,6 +330,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "hanging_transactions": (hang_on,),
     "committed_offsets": (forget_a_commit,),
     "stale_reads": (keep_waiting,),
+    "delivery_semantics": (read_too_little, read_it_twice),
 }
 """Checker -> what it must catch."""
 

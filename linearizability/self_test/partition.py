@@ -8,8 +8,17 @@ is replicated itself (ProducerStateManager, unreplicated transactions).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
+
+
+class Dress(NamedTuple):
+    """What a record carries beside its value; key: where the topic is compacted."""
+
+    key: str | None = None
+    tombstone: bool | None = None
 
 
 @dataclass
@@ -25,6 +34,8 @@ class Entry:
     transactional: bool = False
     aborted: bool = False
     begins_batch: bool = False
+    removed: bool = False
+    """By the cleaner: its offset stays empty."""
 
 
 @dataclass
@@ -113,4 +124,17 @@ class Partition:
         """What a consumer at this position may be given now, control records included."""
         end = self.last_stable_offset if committed_only else self.high_watermark
         entries = [(o, self.log[o]) for o in range(max(position, self.start), end)]
-        return [(o, e) for o, e in entries if not (committed_only and e.aborted)]
+        return [(o, e) for o, e in entries if not e.removed and not (committed_only and e.aborted)]
+
+    def compact(self, dress: Callable[[int | None], Dress], tombstones_go: bool) -> None:
+        """The cleaner: of what is decided only the last record of each key stays. Aborted records
+        go, and tombstones where their time is over."""
+        last: dict[str | None, Entry] = {}
+        decided = [e for e in self.log[: self.last_stable_offset] if e.control is None]
+        for entry in decided:
+            if not entry.aborted:
+                last[dress(entry.value).key] = entry
+        for entry in decided:
+            worn = dress(entry.value)
+            is_over = tombstones_go and worn.tombstone is True
+            entry.removed = last.get(worn.key) is not entry or is_over

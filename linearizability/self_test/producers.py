@@ -131,7 +131,7 @@ def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> i
             return known
         if not partition.accepts(first):
             return None
-    copies = [Entry(**vars(entry)) for entry in entries]
+    copies = [Entry(**vars(entry) | {"removed": False}) for entry in entries]
     return partition.append(copies)
 
 

@@ -6,7 +6,17 @@ from random import Random
 
 from linearizability.bounds import NOTHING_STATED
 from linearizability.history import F
-from linearizability.self_test.lookup import another_read, data_rows, log_start_of
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    another_read,
+    data_rows,
+    if_still_durable,
+    is_acked,
+    log_end_of,
+    log_start_of,
+    outcome_of,
+    sent_once,
+)
 from linearizability.self_test.world import Row
 
 
@@ -48,3 +58,44 @@ def nothing_of(row: Row) -> Row:
     """The row of a poll that gave nothing, in place of one that gave a record."""
     told = ("topic", "topic_id", "partition", "offset", "value")
     return {column: value for column, value in row.items() if column not in told}
+
+
+def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reading of a whole partition does not give a record that was acknowledged before."""
+    once = {value: send for value, send in sent_once(rows).items() if is_acked(send)}
+    victims = [
+        (row, send) for row in _of_readings(rows)
+        if (send := once.get(row["value"])) is not None
+        and outcome_of(send) in ("plain", "committed")
+        and send["t_complete_ns"] < row["t_invoke_ns"]
+        and row["offset"] >= log_start_of(rows, row["partition"])
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim, send = rng.choice(victims)
+    missed = (victim["op_id"], victim["partition"], victim["value"])
+    kept = [
+        row for row in rows
+        if (row["op_id"], row.get("partition"), row.get("value")) != missed
+    ]  # fmt: skip
+    return if_still_durable(kept, send)
+
+
+def read_it_twice(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reading of a whole partition gives a record of an idempotent producer at two offsets."""
+    once = {value for value, send in sent_once(rows).items() if send["idempotent"]}
+    victims = [row for row in _of_readings(rows) if row["value"] in once]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    end = log_end_of(rows, victim["partition"])
+    return [*rows, victim | {"offset": end, "record_index": NOT_OURS}]
+
+
+def _of_readings(rows: list[Row]) -> list[Row]:
+    """The records that complete readings gave."""
+    whole = {
+        (row["op_id"], row["partition"]) for row in rows
+        if row["f"] == F.READ_ALL.value and row["type"] == "ok"
+    }  # fmt: skip
+    return [row for row in data_rows(rows) if (row["op_id"], row["partition"]) in whole]

@@ -11,7 +11,8 @@ from random import Random
 from typing import Any
 
 from linearizability.history import F
-from linearizability.self_test.partition import Entry, Partition
+from linearizability.self_test.cleaner import Cleaner
+from linearizability.self_test.partition import Dress, Entry, Partition
 
 Actor = Iterator[None]
 Steps = Generator[None, None, Any]
@@ -36,11 +37,15 @@ class World:
         self.producer_ids = count(1000)
         self.transactions = count(1)
         self._operations = count()
+        self.cleaner = Cleaner(self.rng)
         self.under_way: dict[int, tuple[Row, list[Row]]] = {}
         """Sends invoked and not completed: the recorder writes them as unknown at the end."""
         # A recorder may know the topic's id always, never, or for reads alone.
         self.topic_id_of_sends = self.rng.choice([None, "id"])
         self.topic_id_of_reads = self.rng.choice([self.topic_id_of_sends, "id"])
+
+    def dress(self, value: int | None) -> Dress:
+        return self.cleaner.dress(value)
 
     # --- time and turns -------------------------------------------------------------------------
 
@@ -97,14 +102,14 @@ class World:
     def send_row(self, partition: Partition, value: int) -> Row:
         return {
             "f": F.SEND.value, "topic": TOPIC, "topic_id": self.topic_id_of_sends,
-            "partition": partition.number, "value": value,
+            "partition": partition.number, "value": value, **self.dress(value)._asdict(),
         }  # fmt: skip
 
     def poll_row(self, partition: Partition, offset: int, entry: Entry, client: str) -> Row:
         row = {
             "f": F.POLL.value, "topic": TOPIC, "topic_id": self.topic_id_of_reads,
             "partition": partition.number, "offset": offset, "value": entry.value,
-            "client": client, "type": "ok",
+            "client": client, "type": "ok", **self.dress(entry.value)._asdict(),
         }  # fmt: skip
         if client == RAW:
             row |= {

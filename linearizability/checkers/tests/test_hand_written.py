@@ -11,6 +11,7 @@ from linearizability.checkers.tests import (
     histories_of_kept_logs,
     histories_of_logs,
     histories_of_readers,
+    histories_of_services,
     histories_of_transactions,
 )
 from linearizability.checkers.tests.rows import END, RAW, WHOLE, P, Row, S, found, judged
@@ -308,6 +309,7 @@ for _module in (
     histories_of_transactions,
     histories_of_logs,
     histories_of_kept_logs,
+    histories_of_services,
 ):
     VALID |= _module.VALID
     INVALID |= _module.INVALID

@@ -1,0 +1,117 @@
+"""What is sent is read as often as its producer was set to promise."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.lost_writes import WHOLE_READ, whole_reads
+from linearizability.checkers.unseen_writes import DURABLE
+from linearizability.ingest import IS_DATA, IS_SEND, KEY
+from linearizability.removals import still_there
+
+AT_LEAST_ONCE = DURABLE & pl.col("offset").is_not_null()
+AT_MOST_ONCE = (pl.col("idempotent").fill_null(False) | (pl.col("acks") == 0)).fill_null(False)
+
+
+class DeliverySemantics(Checker):
+    """Who read a partition whole, from beginning to end, was given a record less or more often than
+    the settings of its producer promise (docs, design#semantics; ProducerConfig: acks, retries,
+    enable.idempotence), sent once by the workload:
+
+    - at least once: acknowledged under acks=all, plain or in a transaction that committed, before
+      the reading began, at an offset within it, and neither deleted nor compacted away;
+    - at most once: by an idempotent producer, whatever became of it; or with acks=0, which takes
+      retries out of force;
+    - exactly once: both. Nothing is promised of acks=1, nor how often acks=all alone stores it.
+
+    This is the judgement from end to end, of one reading by itself: `unseen_writes` looks at all
+    readers together, `duplicates` at all that is known of the log. Replicas' own logs do not count.
+    Counted: records that a reading should have given, and records given that may stand once only.
+    """
+
+    name: ClassVar[str] = "delivery_semantics"
+    title: ClassVar[str] = "a record is read as often as its producer promises"
+    scope: ClassVar[Scope] = Scope.PARTITION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.WHOLE_READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        given = copies(events)
+        missed = owed(events).join(
+            given, left_on=[*KEY, "value", "proof"], right_on=[*KEY, "value", "read_op"], how="anti"
+        )
+        too_few = pl.format(
+            "{} was sent {} once and stands at offset {}, but the reading from {} to {} gave it "
+            "to nobody",
+            "value", _promise(), "offset", "start", pl.col("end") - 1,
+        )  # fmt: skip
+        repeated = at_most_once(events, given).filter(pl.col("copies") > 1)
+        too_often = pl.format(
+            "{} was sent {} once, but one reading of the partition gave it {} times",
+            "value", _promise(), "copies",
+        )  # fmt: skip
+        return pl.concat(
+            [
+                describe(missed, KEY, "not-delivered", ["op_id", "proof"], too_few),
+                describe(repeated, KEY, "delivered-twice", ["op_id", "read_op"], too_often),
+            ]
+        )
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        judged = [owed(events), at_most_once(events, copies(events))]
+        return count(pl.concat([rows.select(*KEY, "op_id", "value") for rows in judged]))
+
+
+def _promise() -> pl.Expr:
+    return (
+        pl.when(pl.col("at_least") & pl.col("at_most"))
+        .then(pl.lit("exactly"))
+        .when("at_least")
+        .then(pl.lit("at least"))
+        .otherwise(pl.lit("at most"))
+    )
+
+
+def promised(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The sends of values that were sent once, with what their settings promise."""
+    return (
+        events.filter(IS_SEND & pl.col("value").is_not_null())
+        .filter(pl.len().over(*KEY, "value") == 1)
+        .select(
+            *KEY, "value", "offset", "op_id", sent_ns="t_complete_ns",
+            at_least=AT_LEAST_ONCE.fill_null(False), at_most=AT_MOST_ONCE,
+        )
+        .filter(pl.col("at_least") | pl.col("at_most"))
+    )  # fmt: skip
+
+
+def readings(events: pl.LazyFrame) -> pl.LazyFrame:
+    """place, start, end, proof (the operation), read_ns: of everything from start to before end."""
+    of_leader = events.filter(pl.col("replica").is_null())
+    began = of_leader.filter(WHOLE_READ).select(*KEY, proof="op_id", read_ns="t_invoke_ns").unique()
+    return whole_reads(of_leader).join(began, on=[*KEY, "proof"])
+
+
+def owed(events: pl.LazyFrame) -> pl.LazyFrame:
+    """The records that a reading should have given."""
+    within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
+    found = promised(events).filter("at_least").join(readings(events), on=KEY)
+    return still_there(found.filter(within & (pl.col("sent_ns") < pl.col("read_ns"))), events)
+
+
+def copies(events: pl.LazyFrame) -> pl.LazyFrame:
+    """place, value, read_op, copies: how often each reading gave each record."""
+    given = events.filter(IS_DATA & pl.col("replica").is_null() & pl.col("value").is_not_null())
+    whole = readings(events).select(*KEY, op_id="proof").unique()
+    return (
+        given.join(whole, on=[*KEY, "op_id"], how="semi")
+        .group_by(*KEY, "value", read_op="op_id")
+        .agg(copies=pl.len())
+    )
+
+
+def at_most_once(events: pl.LazyFrame, given: pl.LazyFrame) -> pl.LazyFrame:
+    """The records given that may stand once only."""
+    return given.join(promised(events).filter("at_most"), on=[*KEY, "value"])

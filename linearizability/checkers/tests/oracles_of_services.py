@@ -1,0 +1,195 @@
+"""More dumb twins (see `oracles`): of how often, and how soon, readers are given what is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from linearizability.bounds import NOTHING_STATED
+from linearizability.checkers.tests.oracles import Found, Row, is_acked, is_read, may_be_gone
+
+NEVER = 2**62
+TURNS = ("assign", "subscribe", "leave", "crash")
+
+
+def is_given(row: Row) -> bool:
+    """A record, to a reader that is no replica's own."""
+    return is_read(row) and row["control"] is None and row["replica"] is None
+
+
+def delivery_semantics(rows: list[Row]) -> Found:
+    found: Found = set()
+    for reading, start, end in _readings(rows):
+        place, op_id = reading["place"], reading["op_id"]
+        given = [
+            r["value"] for r in rows if is_given(r) and (r["place"], r["op_id"]) == (place, op_id)
+        ]
+        sends = [r for r in rows if r["f"] == "send" and r["place"] == place]
+        for send in sends:
+            if send["value"] is None or [r["value"] for r in sends].count(send["value"]) > 1:
+                continue
+            copies = given.count(send["value"])
+            numbers = tuple(sorted({send["op_id"], op_id}))
+            durable = is_acked(send) and send["outcome"] in ("plain", "committed")
+            if (
+                durable and copies == 0 and start <= send["offset"] < end
+                and send["t_complete_ns"] < reading["t_invoke_ns"]
+                and not may_be_gone(rows, place, send["offset"])
+            ):  # fmt: skip
+                found.add(("not-delivered", numbers, place))
+            if (send["idempotent"] or send["acks"] == 0) and copies > 1:
+                found.add(("delivered-twice", numbers, place))
+    return found
+
+
+def _readings(rows: list[Row]) -> Iterator[tuple[Row, int, int]]:
+    for row in rows:
+        if row["f"] != "read_all" or row["type"] != "ok" or row["replica"] is not None:
+            continue
+        transactional = any(
+            r["f"] == "send" and r["txn"] is not None and r["place"] == row["place"] for r in rows
+        )
+        ends = [row["high_watermark"]]
+        if row["isolation"] == "read_committed" and transactional:
+            if row["last_stable_offset"] is None:
+                continue
+            ends.append(row["last_stable_offset"])
+        known = [end for end in ends if end is not None]
+        if known:
+            yield row, row["log_start"] or 0, min(known)
+
+
+def stale_reads(rows: list[Row]) -> Found:
+    bound = NOTHING_STATED.stale_after_ns
+    moves: dict[Any, list[Row]] = {}
+    for row in rows:
+        read = is_given(row) and row["client"] != "raw"
+        assigned = row["f"] == "assign" and row["type"] == "ok"
+        if row["topic"] is not None and (read or assigned or _is_lost(row)):
+            moves.setdefault((row["place"], _who(row)), []).append(row)
+    found: Found = set()
+    for (place, who), own in moves.items():
+        before = -1
+        for n, row in enumerate(own):
+            before = NEVER if _is_lost(row) else row["offset"] if is_given(row) else before
+            until = own[n + 1]["t_invoke_ns"] if n + 1 < len(own) else NEVER
+            known = _known(rows, place, row["isolation"] != "read_uncommitted")
+            lacking = {offset: first for offset, first in known.items() if offset > before}
+            if not lacking:
+                continue
+            since = _ended(row)
+            until = min([until, *(t for t in _turns(rows, who) if t >= since)])
+            start = max(since, min(known_ns for known_ns, _ in lacking.values()))
+            proofs = [
+                poll for quiet, loud in _quiet(rows)
+                for poll in _proofs(rows, who, max(start, quiet), min(until, loud), bound)
+            ]  # fmt: skip
+            if proofs:
+                numbers = {lacking[min(lacking)][1], row["op_id"], min(proofs)[1]}
+                found.add(("stale-read", tuple(sorted(numbers)), place))
+    return found
+
+
+def _who(row: Row) -> tuple[str, Any]:
+    if row["group"] is not None and row["member_id"] is not None:
+        return "group", row["group"]
+    return "process", row["process"]
+
+
+def _is_lost(row: Row) -> bool:
+    return row["f"] == "poll" and row["offset"] is None and row["type"] == "info"
+
+
+def _ended(row: Row) -> int:
+    done: int | None = row["t_complete_ns"]
+    return row["t_invoke_ns"] if done is None else done  # type: ignore[no-any-return]
+
+
+def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
+    return [
+        row["t_invoke_ns"] for row in rows
+        if row[who[0]] == who[1]
+        and (row["f"] in TURNS or (_is_lost(row) and row["topic"] is None))
+    ]  # fmt: skip
+
+
+def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
+    parts: list[tuple[int, int]] = []
+    healed: int | None = 0
+    for row in sorted((r for r in rows if r["f"] == "nemesis"), key=lambda r: r["t_invoke_ns"]):
+        if healed is not None:
+            parts.append((healed, row["t_invoke_ns"]))
+        heals = json.loads(row["detail"])["fault"] == "Heal"
+        healed = row["t_complete_ns"] if heals else None
+    return parts + ([] if healed is None else [(healed, NEVER)])
+
+
+def _proofs(
+    rows: list[Row], who: tuple[str, Any], start: int, until: int, bound: int
+) -> list[tuple[int, int]]:
+    """(when it asked, op_id) of the polls between start and until that prove it."""
+    polls: dict[int, list[Row]] = {}
+    for row in rows:
+        answered = row["f"] == "poll" and row["type"] == "ok" and row["t_complete_ns"] is not None
+        if answered and _who(row) == who and start <= row["t_invoke_ns"] < until:
+            polls.setdefault(row["op_id"], []).append(row)
+    early = any(own[0]["t_invoke_ns"] <= start + bound // 2 for own in polls.values())
+    return [
+        (own[0]["t_invoke_ns"], op_id) for op_id, own in polls.items()
+        if own[0]["t_invoke_ns"] >= start + bound
+        and (early or all(row["offset"] is None for row in own))
+    ]  # fmt: skip
+
+
+def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int]]:
+    """offset -> (when it was known to be there, the operation that showed it)."""
+    here = [row for row in rows if row["place"] == place]
+    shown: list[tuple[int, int, int]] = []
+    for row in here:
+        if is_given(row) and row["client"] != "raw" and row["t_complete_ns"] is not None:
+            of_committed = row["isolation"] == "read_committed"
+            same = [
+                r for r in here
+                if is_given(r) and r["client"] != "raw" and r["offset"] == row["offset"]
+                and (r["isolation"] == "read_committed") == of_committed
+                and r["t_complete_ns"] is not None
+            ]  # fmt: skip
+            if of_committed or not committed:
+                first = min(r["t_complete_ns"] for r in same)
+                shown.append((row["offset"], first, same[0]["op_id"]))
+        if is_acked(row) and not committed:
+            shown.append((row["offset"], row["t_complete_ns"], row["op_id"]))
+        if is_acked(row) and committed and row["outcome"] in ("plain", "committed"):
+            stable = max([row["t_complete_ns"], *_open_until(rows, here, row)])
+            if stable < NEVER:
+                shown.append((row["offset"], stable, row["op_id"]))
+    found: dict[int, tuple[int, int]] = {}
+    for offset, known_ns, op_id in shown:
+        if not may_be_gone(rows, place, offset):
+            found[offset] = min(found.get(offset, (NEVER, 0)), (known_ns, op_id))
+    return found
+
+
+def _open_until(rows: list[Row], here: list[Row], record: Row) -> Iterator[int]:
+    """When the transactions ended that may lie before an acknowledged record."""
+    for row in here:
+        if row["f"] != "send" or row["type"] == "fail" or row["txn"] is None:
+            continue
+        ends = [
+            r["t_complete_ns"] for r in rows
+            if r["f"] in ("commit", "abort") and r["type"] == "ok" and r["txn"] == row["txn"]
+            and r["t_complete_ns"] is not None
+        ]  # fmt: skip
+        if is_acked(row):
+            lies_before = row["offset"] <= record["offset"]
+        else:
+            lies_before = row["t_invoke_ns"] <= record["t_complete_ns"]
+        if lies_before:
+            yield min(ends, default=NEVER)
+
+
+ORACLES_OF_SERVICES: Mapping[str, Callable[[list[Row]], Found]] = {
+    "delivery_semantics": delivery_semantics,
+    "stale_reads": stale_reads,
+}
