@@ -9,8 +9,8 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.history import F, Type
-from linearizability.inferred_log import at_or_above_log_start
-from linearizability.ingest import ABORTED, HAS_RECORD, IS_SEND, KEY
+from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, at_or_above_log_start
+from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_SEND, KEY, PLAIN
 
 IS_TOPIC = (pl.col("f") == F.TOPIC.value) & pl.col("settings").is_not_null()
 OF_KEY = [*KEY, "key"]
@@ -53,22 +53,27 @@ def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 
 
 def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partition, key, newest: the highest offset at which a record of the key is known that was not
-    aborted; tombstone: it is one. lost, lost_tombstone: a record of the key, a tombstone of it, was
-    sent, and nobody knows where it stands, if anywhere."""
+    """Partition, key, newest: the highest offset at which a record of the key is proven that was
+    not aborted; tombstone: it is one. lost, lost_tombstone: a record of the key, a tombstone of it,
+    was sent that may stand anywhere: nobody knows where, or how its transaction ended, or how often
+    (without idempotence)."""
     records = events.filter(
         pl.col("key").is_not_null()
         & (HAS_RECORD | (IS_SEND & (pl.col("type") != Type.FAIL.value)))
         & (pl.col("outcome") != ABORTED).fill_null(True)
     ).with_columns(pl.col("tombstone").fill_null(False))
-    placed = records.filter(pl.col("offset").is_not_null())
+    placed = records.filter(ACKNOWLEDGED | PROVEN_POLL)
     newest = placed.group_by(OF_KEY).agg(
         newest=pl.col("offset").max(),
         tombstone=pl.col("tombstone").filter(pl.col("offset") == pl.col("offset").max()).any(),
     )
+    sent = records.filter(IS_SEND).with_columns(times=pl.len().over(*KEY, "value"))
+    once = pl.col("idempotent").fill_null(False) & pl.col("outcome").is_in([PLAIN, COMMITTED])
+    seen = placed.select(*KEY, "value", seen=pl.lit(True)).unique()
+    is_placed = once & (ACKNOWLEDGED | (pl.col("seen").fill_null(False) & (pl.col("times") == 1)))
     lost = (
-        records.filter(pl.col("offset").is_null())
-        .join(placed.select(*KEY, "value").unique(), on=[*KEY, "value"], how="anti")
+        sent.join(seen, on=[*KEY, "value"], how="left")
+        .filter(~is_placed)
         .group_by(OF_KEY)
         .agg(lost=pl.lit(True), lost_tombstone=pl.col("tombstone").any())
     )

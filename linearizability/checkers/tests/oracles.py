@@ -175,7 +175,7 @@ def compacted_away(rows: list[Row], place: Any, offset: int) -> bool:
     if not is_compacted(rows, place):
         return False
     for key in {r["key"] for r in rows if r["place"] == place} - {None}:
-        records = [r for r in keyed(rows, place, key) if r["offset"] is not None]
+        records = [r for r in keyed(rows, place, key) if is_proof(r)]
         newest = max([r["offset"] for r in records], default=None)
         tombstone = any(r["tombstone"] for r in records if r["offset"] == newest)
         if newest == offset and not tombstone and not lost_of_key(rows, place, key):
@@ -199,15 +199,20 @@ def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
 
 
 def lost_of_key(rows: list[Row], place: Any, key: str) -> list[Row]:
-    """Sent, and nobody knows where it stands."""
-    records = keyed(rows, place, key)
-    seen = {r["value"] for r in rows_with_keys(rows, place) if r["offset"] is not None} - {None}
-    return [r for r in records if r["offset"] is None and r["value"] not in seen]
-
-
-def rows_with_keys(rows: list[Row], place: Any) -> list[Row]:
-    keys = {r["key"] for r in rows if r["place"] == place} - {None}
-    return [r for key in keys for r in keyed(rows, place, key)]
+    """Sent, and nobody knows where it stands, how it ended, or how often it is there."""
+    all_keys = {r["key"] for r in rows if r["place"] == place} - {None}
+    records = [r for k in all_keys for r in keyed(rows, place, k)]
+    lost = []
+    for send in keyed(rows, place, key):
+        if send["f"] != "send":
+            continue
+        same = [r for r in records if r["value"] == send["value"]]
+        seen = send["value"] is not None and any(is_proof(r) for r in same)
+        once = sum(r["f"] == "send" for r in same) == 1
+        decided = send["idempotent"] and send["outcome"] in ("plain", "committed")
+        if not (decided and (is_acked(send) or (seen and once))):
+            lost.append(send)
+    return lost
 
 
 def operations(*rows: Row) -> tuple[int, ...]:

@@ -121,7 +121,7 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
         return False
     if send["t_complete_ns"] is None or send["t_complete_ns"] >= read["t_invoke_ns"]:
         return False
-    newest = max(r["offset"] for r in keyed(rows, place, key) if r["offset"] is not None)
+    newest = max(r["offset"] for r in keyed(rows, place, key) if is_proof(r))
     lost = lost_of_key(rows, place, key)
     if send["offset"] != newest or send["offset"] < log_start(rows, place):
         return False
@@ -140,7 +140,7 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
 def _is_tombstone(rows: list[Row], send: Row) -> bool:
     """As anybody says of what stands there with this key."""
     here = keyed(rows, send["place"], send["key"])
-    return any(r["tombstone"] for r in here if r["offset"] == send["offset"])
+    return any(r["tombstone"] for r in here if r["offset"] == send["offset"] and is_proof(r))
 
 
 def _told(rows: list[Row], place: Any) -> list[tuple[dict[str, str], Row]]:

@@ -141,7 +141,8 @@ def _read_in_one(shared: Row, replicas: list[tuple[list[Row], Row]]) -> list[Row
         for offset, record in enumerate(records):
             plain = {column: value for column, value in record.items() if column != "kept"}
             if record["kept"]:
-                rows.append(whose | plain | {"f": "poll", "offset": offset})
+                value = None if record["control"] else record["value"]
+                rows.append(whose | plain | {"f": "poll", "offset": offset, "value": value})
         rows.append(whose | end | {"f": "read_all"})
     return [row | {"record_index": n} for n, row in enumerate(rows)]
 

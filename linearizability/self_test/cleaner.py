@@ -1,0 +1,60 @@
+"""What may go in the model: the settings of its topic, compaction, and the deletion of a beginning.
+
+Every partition of a world is of one topic. Half of the worlds say how it was made; some compact it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from linearizability.self_test.partition import Dress, Partition
+
+DELETED_BY_TIME_OR_SIZE: Sequence[dict[str, str]] = (
+    {"retention.ms": "5"}, {"retention.bytes": "100"},
+)  # fmt: skip
+KEPT: Sequence[dict[str, str]] = ({}, {}, {"retention.ms": "-1"})
+COMPACTED: Sequence[dict[str, str]] = (
+    {"cleanup.policy": "compact"},
+    {"cleanup.policy": "compact", "delete.retention.ms": "0"},
+)
+KEYS = ("a", "b", "c")
+
+
+class Cleaner:
+    """The topic's settings, and what they allow."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self.is_told = rng.random() < 0.7
+        self.compacts = rng.random() < 0.3
+        choices = COMPACTED if self.compacts else [*KEPT, *DELETED_BY_TIME_OR_SIZE]
+        self.settings = rng.choice(choices)
+        self._dresses: dict[int | None, Dress] = {None: Dress()}
+
+    @property
+    def deletes(self) -> bool:
+        """Records may go without anybody's asking."""
+        return self.settings in DELETED_BY_TIME_OR_SIZE
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.settings)
+
+    def dress(self, value: int | None) -> Dress:
+        """Of a record, the same at every sight of it."""
+        if not self.compacts:
+            return Dress()
+        if value not in self._dresses:
+            key, tombstone = self.rng.choice(KEYS), self.rng.random() < 0.2
+            self._dresses[value] = Dress(key, tombstone)
+        return self._dresses[value]
+
+    def clean(self, partitions: Sequence[Partition]) -> Iterator[None]:
+        """Now and then one of the partitions is compacted, if the topic is."""
+        while self.compacts:
+            for _ in range(self.rng.randint(1, 60)):
+                yield
+            tombstones_go = self.settings.get("delete.retention.ms") == "0"
+            self.rng.choice(partitions).compact(self.dress, tombstones_go)

@@ -1,0 +1,35 @@
+"""What a recorder writes of the model's topic, and of what is deleted in it."""
+
+from __future__ import annotations
+
+from linearizability.history import F
+from linearizability.self_test.partition import Partition
+from linearizability.self_test.world import TOPIC, Row, World
+
+
+def tell_settings(world: World) -> None:
+    """The topic is made; sometimes the recorder does not say how."""
+    operation = world.invoke(next(world.processes))
+    made = {"settings": world.cleaner.text, "timestamp_ms": 0, "type": "ok"}
+    if world.cleaner.is_told:
+        rows = [_row(F.TOPIC, partition) | made for partition in world.partitions]
+        world.write(operation, rows)
+
+
+def delete_beginnings(world: World) -> None:
+    """The logs lose their first records: by time or size, or because somebody asks for it."""
+    process = next(world.processes)
+    for partition in world.partitions:
+        operation = world.invoke(process)
+        partition.start = world.rng.randint(0, min(3, partition.last_stable_offset))
+        if world.cleaner.deletes:
+            continue
+        row = _row(F.DELETE_RECORDS, partition) | {"offset": partition.start}
+        answer = {"log_start": partition.start, "leader_epoch": partition.leader_epoch}
+        answered = world.rng.random() < 0.8
+        told = answer | {"type": "ok"} if answered else {"type": "info"}
+        world.write(operation, [row | told], completed=answered)
+
+
+def _row(f: F, partition: Partition) -> Row:
+    return {"f": f.value, "topic": TOPIC, "topic_id": "id", "partition": partition.number}
