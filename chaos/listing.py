@@ -53,10 +53,15 @@ def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
             f"target {target.name!r} cannot {', '.join(missing)} (needed by nemesis"
             f" {nemesis.name}); it can: {able}; `touchstone chaos list` shows which target can what"
         )
-    if nodes < nemesis.nodes_min:
+    check_nodes("nemesis", nemesis, nodes)
+
+
+def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
+    """Refuse what would show nothing on so few nodes."""
+    if nodes < wanted.nodes_min:
         raise TargetError(
-            f"nemesis {nemesis.name} needs {nemesis.nodes_min} nodes at least, not {nodes};"
-            f" say --nodes {max(3, nemesis.nodes_min)}"
+            f"{kind} {wanted.name} needs {wanted.nodes_min} nodes at least, not {nodes};"
+            f" say --nodes {max(3, wanted.nodes_min)}"
         )
 
 

@@ -226,6 +226,8 @@ class Workload(Protocol):
     name: str
     judged_by: tuple[str, ...]
     processes: int
+    nodes_min: int
+    """With fewer nodes it would show nothing of what it is for."""
     config: Mapping[str, str]
     """What the brokers must be configured with; the scenario's own configuration goes first."""
 

@@ -11,6 +11,13 @@ import polars as pl
 import pytest
 
 from chaos.faults import Kill
+from chaos.operations import (
+    CommitPosition,
+    CreateTopic,
+    DeleteRecords,
+    FetchPositions,
+    Recreate,
+)
 from chaos.protocols import (
     Abort,
     Assign,
@@ -24,6 +31,7 @@ from chaos.protocols import (
     ReadAll,
     Record,
     Send,
+    TopicSpec,
 )
 from chaos.recorder import HistoryRecorder, measure_overhead, recover
 from linearizability import history
@@ -41,6 +49,62 @@ def recorded(tmp_path: Path, *pairs: tuple[Operation, Completion]) -> pl.DataFra
         recorder.invoked(op_id, 3, operation, number * 10, {"session": 1})
         recorder.record(op_id, 3, operation, completion, number * 10, number * 10 + 5, {})
     return history.scan(recorder.close()).collect()
+
+
+def test_keys_and_tombstones_are_named_where_they_may_matter(tmp_path: Path) -> None:
+    rows = recorded(
+        tmp_path,
+        (Send("t", 0, (1, 2), ("a", "b"), (False, True)), OK),
+        (Send("t", 0, (3,), ("a",)), OK),
+        (Send("t", 0, (4,), filling=(9,)), OK),
+    )
+    assert rows.select("value", "key", "tombstone").rows() == [
+        (1, "a", False), (2, "b", True), (3, "a", False), (4, None, None),
+    ]  # fmt: skip
+
+
+def test_a_topic_made_anew_has_its_own_id_and_settings(tmp_path: Path) -> None:
+    spec = TopicSpec("t", 2, {"cleanup.policy": "compact"})
+    rows = recorded(
+        tmp_path,
+        (CreateTopic(spec), OK),
+        (Recreate(spec), Completion(Outcome.INFO, (), "WireError")),
+    )
+    settings = '{"cleanup.policy": "compact"}'
+    assert set(rows["settings"]) == {settings} and set(rows["topic_id"]) == {"the-id"}
+    assert rows.select("f", "type", "topic", "partition").rows() == [
+        ("topic", "ok", "t", 0), ("topic", "ok", "t", 1),
+        ("topic", "info", "t", 0), ("topic", "info", "t", 1),
+    ]  # fmt: skip
+
+
+def test_an_id_that_an_operation_brings_goes_before_the_name_s(tmp_path: Path) -> None:
+    recorder = HistoryRecorder(tmp_path, "run")
+    recorder.topic_ids |= {"t": "the-id", "u": "another"}
+    for context in ({}, {"topic_id": "the next"}, {"topic_id": ""}):
+        recorder.record(recorder.next_op_id(), 3, Send("t", 0, (1, 2)), OK, 0, 1, context)
+    recorder.record(recorder.next_op_id(), 3, Send("u", 0, (3,)), OK, 0, 1, {})
+    rows = history.scan(recorder.close()).collect()
+    ids = ["the-id"] * 2 + ["the next"] * 2 + [""] * 2 + ["another"]
+    assert rows["topic_id"].to_list() == ids
+
+
+def test_positions_committed_and_asked_for(tmp_path: Path) -> None:
+    told = [Record("t", 0, None, 5), Record("t", 1, None, None)]
+    rows = recorded(
+        tmp_path,
+        (CommitPosition("g", "t", 0, 5), Completion(Outcome.INFO, (), "NOT_COORDINATOR")),
+        (FetchPositions("g", "t", (0, 1)), Completion(Outcome.OK, told)),
+        (FetchPositions("g", "t", (0,)), Completion(Outcome.FAIL, (), "WireError")),
+        (DeleteRecords("t", 0, None), OK),
+    )
+    assert rows.select("f", "type", "group", "partition", "offset", "error").rows() == [
+        ("commit_offsets", "info", "g", 0, 5, "NOT_COORDINATOR"),
+        ("fetch_offsets", "ok", "g", 0, 5, None),
+        ("fetch_offsets", "ok", "g", 1, None, None),
+        ("fetch_offsets", "fail", "g", 0, None, "WireError"),
+        ("delete_records", "ok", None, 0, None, None),
+    ]
 
 
 def test_a_send_is_one_row_per_value_each_with_its_own_outcome(tmp_path: Path) -> None:

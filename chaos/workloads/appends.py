@@ -27,6 +27,7 @@ class Appends:
     producers = 6
     pollers = 2
     processes = producers + pollers
+    nodes_min = 1
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.topic, self.partitions, self.topic_config),)

@@ -35,6 +35,7 @@ class Compaction:
     producers = 4
     pollers = 2
     processes = producers + pollers
+    nodes_min = 1
     records_per_send_max = 4
     keys = 12
     tombstone_share = 0.1

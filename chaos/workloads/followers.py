@@ -22,6 +22,7 @@ class ReadFromFollower(Appends):
         "broker.rack": "rack-{node}",
     }
     partitions = 6
+    nodes_min = RACKS
     producers = 4
     pollers = RACKS
     processes = producers + pollers

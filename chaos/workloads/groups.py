@@ -47,6 +47,7 @@ class _Groups:
     producers = 3
     members = 4
     processes = producers + members
+    nodes_min = 1
     commit_share = 0.5
     crash_share = 0.4
 

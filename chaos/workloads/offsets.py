@@ -27,6 +27,7 @@ class Offsets:
     producers = 1
     committers = 6
     processes = producers + committers
+    nodes_min = 1
     fetch_share = 0.5
 
     def topics(self) -> Sequence[TopicSpec]:

@@ -39,6 +39,7 @@ class Recreated:
     )  # fmt: skip
     partitions = 2
     processes = 4
+    nodes_min = 1
 
     def topics(self) -> Sequence[TopicSpec]:
         return tuple(map(self._topic_of, range(self.processes)))

@@ -40,6 +40,7 @@ class Transactions:
     producers = 6
     pollers = 2
     processes = producers + pollers
+    nodes_min = 1
     abort_share = 0.2
     sends_max = 4
     records_per_send_max = 6

@@ -49,6 +49,7 @@ class Transform:
     producers = 2
     workers = 3
     processes = producers + workers
+    nodes_min = 1
     abort_share = 0.1
     crash_share = 0.4
 
