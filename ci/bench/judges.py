@@ -3,9 +3,9 @@
 The bounds are absolute: they compare with Jepsen's own checker, which takes 63 to 71 CPU s and 5 GB
 for a history like the one of 500,000 operations here, on two cores. They are on CPU time (user and
 system), which holds on a busy machine as well: what two cores may do in 60 s are 120 CPU s. Of
-Spark it is that of the JVM and of all its workers, and so is the peak. What it
-takes to load the history is taken off the local engine's time. `TOUCHSTONE_BENCH_ROWS=50000000` adds a larger history for Spark,
-which must still get by with the heap that the product gives it.
+Spark it is that of the JVM and of all its workers, and so is the peak. What it takes to load the
+history is taken off the local engine's time. `TOUCHSTONE_BENCH_ROWS=50000000` adds a larger history
+for Spark, which must still get by with the heap that the product gives it.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ class OwnUncommittedReads(Checker):
         )
         found = (
             events.filter(IN_TRANSACTION)
-            .group_by(*KEY, "offset", "value", "txn")
-            .agg(readers=pl.col("op_id").unique())
             .join(sent, on=[*KEY, "value", "txn"])
+            .group_by(*KEY, "offset", "value", "txn")
+            .agg(readers=pl.col("op_id").unique(), send_op=pl.col("send_op").first())
         )
         message = pl.format(
             "{} at offset {} was given to transaction {}, which sent it itself and had not ended",
