@@ -206,7 +206,7 @@ CHECKS = (
         "apt-get install default-jre-headless, or make setup for the wheel",
     ),
     Check(
-        "jdk", jdk, "the tests which compare our codec with Java's own",
+        "jdk", jdk, "comparing our codec with Java's own; chaos with --client java",
         "apt-get install default-jdk-headless",
     ),
     Check("spark", spark, "judging histories larger than memory", "install Java >= 17, make setup"),
