@@ -145,7 +145,7 @@ def chaos_run(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
     rate: Annotated[float, typer.Option(help="Records a second, at most.")] = 400,
     client: Annotated[
-        str, typer.Option(help="Whose clients do it: confluent (librdkafka) or reference.")
+        str, typer.Option(help="Whose clients do it: confluent (librdkafka), java or reference.")
     ] = "confluent",
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     config: ConfigOption = None,
@@ -327,6 +327,21 @@ def scenarios(
     text, status = run_tables(named, runs, seeds, reuse, engine)
     print(f"\n{text}")
     raise typer.Exit(status)
+
+
+@app.command()
+def findings(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories, or folders of them.")],
+    out: Annotated[Path, typer.Option(help="The page; its pictures go beside it.")] = Path(
+        "docs/findings.md"
+    ),
+) -> None:
+    """Write what runs have shown about claims: scenario, seed, verdict, picture, command."""
+    from ci.findings import write_findings
+
+    for finding in write_findings(runs, out):
+        print(f"{finding.claim.id:<6} {finding.effects.lost:>7,} gone  {finding.claim.title}")
+    print(out)
 
 
 @app.command()

@@ -1,0 +1,122 @@
+"""What each finding is about: the claim, when a run speaks of it, and what either outcome means.
+
+Sources: KIP-966 (eligible leader replicas), KIP-497 (AlterPartition), KIP-112 (disks that fail),
+the documentation's sections on replication, and on flushing (design#replication, flush.messages).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim. lost, kept: what it means that acknowledged records are gone, or all there."""
+
+    id: str
+    title: str
+    claim: str
+    lost: str
+    kept: str
+    nemesis: str
+    config: Mapping[str, str] = field(default_factory=dict)
+    """The settings with which the claim is made: a run has these and no others."""
+    workload: str = "appends"
+
+    def is_of(self, facts: Mapping[str, Any]) -> bool:
+        """Does a run (its run.json) speak of this claim?"""
+        return (
+            facts.get("workload") == self.workload
+            and facts.get("nemesis") == self.nemesis
+            and dict(facts.get("config") or {}) == dict(self.config)
+            and not facts.get("bug")
+        )
+
+
+FLUSHED = {"log.flush.interval.messages": "1"}
+SYNCED = (
+    "Replication alone does not survive a loss of power of every node: by default Kafka leaves it "
+    "to the operating system when records reach the disk."
+)
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "DUR-4", "Loss of power of all nodes, default flushing",
+        "Records acknowledged with acks=all survive a loss of power of all replicas at once.",
+        f"The claim does not hold, and the documentation does not make it. {SYNCED}",
+        "Nothing was lost in this run; nothing promises that.",
+        "power-loss-all",
+    ),
+    Claim(
+        "DUR-4", "Loss of power of all nodes, each record flushed",
+        "What is flushed before it is acknowledged survives a loss of power of all replicas.",
+        "The claim does not hold.",
+        "It holds: with log.flush.interval.messages=1 a record is on the disk before it is "
+        "acknowledged, and no acknowledged record is gone.",
+        "power-loss-all", FLUSHED,
+    ),
+    Claim(
+        "DUR-2", "Loss of power of one node at a time",
+        "Records acknowledged with acks=all, three copies and min.insync.replicas=2, survive the "
+        "loss of one broker's unsynced data.",
+        "The claim does not hold.",
+        "It holds: a node that comes back without the end of its log does not lead before it has "
+        "caught up (KIP-966).",
+        "power-loss-one",
+    ),
+    Claim(
+        "DUR-2", "Last replica standing, two copies, min.insync.replicas=1",
+        "acks=all with min.insync.replicas=1 survives the failure of a follower only.",
+        "It holds, and no more than that: with the follower dead the leader alone acknowledged, "
+        "and its loss of power took what it had not synced.",
+        "Nothing was lost in this run; nothing promises that.",
+        "last-replica-standing",
+        {"default.replication.factor": "2", "min.insync.replicas": "1"},
+    ),
+    Claim(
+        "DUR-2", "A follower dead, then the leader's power, three copies, two in sync",
+        "acks=all with min.insync.replicas=2 survives the loss of one broker.",
+        "The claim does not hold.",
+        "It holds, even with a follower dead: a second replica held whatever was acknowledged.",
+        "last-replica-standing",
+    ),
+    Claim(
+        "ELE-3", "Unclean election, min.insync.replicas=1",
+        "With unclean election an out-of-sync replica may lead, and unreplicated records are lost.",
+        "It holds: what the old leader acknowledged alone is gone with the election.",
+        "Nothing was lost in this run; nothing promises that.",
+        "unclean-election", {"min.insync.replicas": "1"},
+    ),
+    Claim(
+        "REP-4", "A leader whose disk hangs",
+        "acks=all answers only when all replicas in sync have the record, also across a leader "
+        "whose writes hang and who is replaced meanwhile.",
+        "The claim does not hold.",
+        "It holds: a leader that wakes up after its disk has hung acknowledges nothing that its "
+        "successor lacks.",
+        "disk-stall",
+    ),
+    Claim(
+        "REP-4", "A leader cut off from the other nodes",
+        "acks=all answers only when all replicas in sync have the record; a leader that was "
+        "replaced acknowledges nothing.",
+        "The claim does not hold.",
+        "It holds: what the old leader took without its followers was not acknowledged (KIP-497).",
+        "partition-leader",
+    ),
+    Claim(
+        "LOG-1", "Wall clocks that jump",
+        "Offsets, order and durability do not depend on wall clocks.",
+        "The claim does not hold.",
+        "It holds: no acknowledged record was lost, doubled or disordered by clocks that jump.",
+        "clock-jump",
+    ),
+    Claim(
+        "DUR-1", "acks=1, the leader cut off",
+        "acks=1 survives the failure of a follower only.",
+        "It holds, and no more than that: what the old leader alone had and acknowledged is gone.",
+        "Nothing was lost in this run; nothing promises that.",
+        "partition-leader", workload="appends-acks1",
+    ),
+)  # fmt: skip
