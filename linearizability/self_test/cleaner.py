@@ -31,6 +31,7 @@ class Cleaner:
         self.compacts = rng.random() < 0.3
         choices = COMPACTED if self.compacts else [*KEPT, *DELETED_BY_TIME_OR_SIZE]
         self.settings = rng.choice(choices)
+        self.tombstone_share = rng.choice([0.0, 0.0, 0.2])
         self._dresses: dict[int | None, Dress] = {None: Dress()}
 
     @property
@@ -47,7 +48,7 @@ class Cleaner:
         if not self.compacts:
             return Dress()
         if value not in self._dresses:
-            key, tombstone = self.rng.choice(KEYS), self.rng.random() < 0.2
+            key, tombstone = self.rng.choice(KEYS), self.rng.random() < self.tombstone_share
             self._dresses[value] = Dress(key, tombstone)
         return self._dresses[value]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
+from random import Random
 
 from linearizability.history import F, frame
 from linearizability.ingest import resolved
@@ -45,6 +48,18 @@ def is_compacted(rows: list[Row]) -> bool:
     return any(
         row.get("key") is not None or "compact" in (row.get("settings") or "") for row in rows
     )
+
+
+def where_nothing_is_compacted(
+    mutate: Callable[[list[Row], Random], list[Row] | None],
+) -> Callable[[list[Row], Random], list[Row] | None]:
+    """Elsewhere a record may be absent, and its absence is no anomaly."""
+
+    @wraps(mutate)
+    def mutate_there(rows: list[Row], rng: Random) -> list[Row] | None:
+        return None if is_compacted(rows) else mutate(rows, rng)
+
+    return mutate_there
 
 
 def is_acked(row: Row) -> bool:

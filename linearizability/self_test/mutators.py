@@ -12,6 +12,12 @@ from itertools import pairwise
 from random import Random
 
 from linearizability.history import F
+from linearizability.self_test.kept_mutators import (
+    clean_too_much,
+    delete_too_much,
+    differ_on_a_follower,
+    lose_on_a_follower,
+)
 from linearizability.self_test.log_mutators import (
     end_too_early,
     hang_on,
@@ -35,6 +41,7 @@ from linearizability.self_test.lookup import (
     reads_of,
     sent_once,
     stands_before,
+    where_nothing_is_compacted,
     with_outcomes,
     with_places_changed,
     without_reads_of,
@@ -50,6 +57,7 @@ from linearizability.self_test.world import Row
 Mutator = Callable[[list[Row], Random], list[Row] | None]
 
 
+@where_nothing_is_compacted
 def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
     """Nobody was given an acknowledged record, though a reader from the beginning went past it."""
     reach: dict[int, int] = {}
@@ -120,6 +128,7 @@ def go_back(rows: list[Row], rng: Random) -> list[Row] | None:
     return [changed_row(row, first, swapped) for row in rows]
 
 
+@where_nothing_is_compacted
 def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader is not given a record between two others, which was acknowledged."""
     durable = {
@@ -161,6 +170,7 @@ def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
     return with_places_changed(rows, *rng.choice(pairs))
 
 
+@where_nothing_is_compacted
 def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
     """No poll delivered an acknowledged record, though a complete read covered it."""
     reads = [
@@ -209,6 +219,7 @@ def read_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, another_read(victim, **times)]
 
 
+@where_nothing_is_compacted
 def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     """No member of a group was given a record that others were given, though they went past it."""
     durable = {
@@ -329,6 +340,9 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "high_watermark": (lower_a_watermark,),
     "hanging_transactions": (hang_on,),
     "committed_offsets": (forget_a_commit,),
+    "replica_agreement": (lose_on_a_follower, differ_on_a_follower),
+    "compaction": (clean_too_much,),
+    "retention": (delete_too_much,),
     "stale_reads": (keep_waiting,),
     "delivery_semantics": (read_too_little, read_it_twice),
 }

@@ -16,10 +16,12 @@ from linearizability.self_test.lookup import (
     log_start_of,
     outcome_of,
     sent_once,
+    where_nothing_is_compacted,
 )
 from linearizability.self_test.world import Row
 
 
+@where_nothing_is_compacted
 def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader is given nothing more of a partition, though another is given the next record."""
     last_ns: dict[tuple[int, int], int] = {}
@@ -35,14 +37,14 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
         and row["offset"] >= log_start_of(rows, row["partition"])
         and all(
             read["offset"] < row["offset"] for read in reads
-            if (read["process"], read["partition"]) == (row["process"], row["partition"])
+            if read["process"] == row["process"] and read["partition"] == row["partition"]
             and read["op_id"] < row["op_id"]
         )
     ]  # fmt: skip
     if not victims:
         return None
     victim = rng.choice(victims)
-    who = (victim["process"], victim["session"], victim["partition"])
+    who: tuple[object, ...] = (victim["process"], victim["session"], victim["partition"])
     kept: list[Row] = []
     for row in rows:
         is_missed = (
@@ -60,6 +62,7 @@ def nothing_of(row: Row) -> Row:
     return {column: value for column, value in row.items() if column not in told}
 
 
+@where_nothing_is_compacted
 def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reading of a whole partition does not give a record that was acknowledged before."""
     once = {value: send for value, send in sent_once(rows).items() if is_acked(send)}
@@ -73,7 +76,7 @@ def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
     if not victims:
         return None
     victim, send = rng.choice(victims)
-    missed = (victim["op_id"], victim["partition"], victim["value"])
+    missed: tuple[object, ...] = (victim["op_id"], victim["partition"], victim["value"])
     kept = [
         row for row in rows
         if (row["op_id"], row.get("partition"), row.get("value")) != missed

@@ -73,7 +73,7 @@ def _is_last(rows: list[Row], log: Row, row: Row) -> bool:
         if r["key"] == row["key"] is not None and r["outcome"] != "aborted"
     ]  # fmt: skip
     committed = row["outcome"] in ("plain", "committed")
-    return committed and not row["tombstone"] and bool(same) and max(same) == row["offset"]
+    return bool(committed and not row["tombstone"] and bool(same) and max(same) == row["offset"])
 
 
 def _is_end(row: Row) -> bool:
@@ -134,7 +134,7 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
     ]
     if not kept or read["t_complete_ns"] is None:
         return False
-    return (read["t_complete_ns"] - send["t_invoke_ns"]) // 1_000_000 < min(kept)
+    return bool((read["t_complete_ns"] - send["t_invoke_ns"]) // 1_000_000 < min(kept))
 
 
 def _is_tombstone(rows: list[Row], send: Row) -> bool:

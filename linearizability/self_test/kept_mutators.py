@@ -1,0 +1,134 @@
+"""Ways to break what replicas, compaction and deletion must keep (see `mutators`)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.lookup import (
+    changed_row,
+    if_still_durable,
+    is_acked,
+    is_compacted,
+    outcome_of,
+    where_nothing_is_compacted,
+)
+from linearizability.self_test.world import Row
+
+KNOWN = ("plain", "committed")
+
+
+@where_nothing_is_compacted
+def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A follower lacks a record that its leader has, and knows to be replicated."""
+    victims = _on_both(rows)
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [row for row in rows if row is not victim]
+
+
+def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A follower has a record from another leader than its leader has it."""
+    victims = _on_both(rows)
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    other = {"leader_epoch": victim["leader_epoch"] + 1}
+    return [changed_row(row, victim, other) for row in rows]
+
+
+def _on_both(rows: list[Row]) -> list[Row]:
+    """What the replicas of both hold, of followers."""
+    on_leaders = {
+        (row["op_id"], row["partition"], row["offset"]) for row in rows
+        if row["f"] == F.POLL.value and row.get("offset") is not None
+        and row.get("replica") is None
+    }  # fmt: skip
+    ends = {
+        (row["op_id"], row["partition"]): row["type"] for row in rows
+        if row["f"] == F.READ_ALL.value and row.get("replica") is None
+    }  # fmt: skip
+    return [
+        row for row in rows
+        if row["f"] == F.POLL.value and row.get("replica") is not None
+        and row["offset"] < row["high_watermark"]
+        and (row["op_id"], row["partition"], row["offset"]) in on_leaders
+        and ends.get((row["op_id"], row["partition"])) == "ok"
+    ]  # fmt: skip
+
+
+def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A complete read shows nothing of a key, though its last record is a value."""
+    ends = [
+        row for row in rows
+        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("replica") is None
+        and row.get("client") == "raw"
+    ]  # fmt: skip
+    if not ends or not is_compacted(rows):
+        return None
+    victims = [
+        (send, end) for send in _last_values(rows) for end in ends
+        if send["partition"] == end["partition"]
+        and end["log_start"] <= send["offset"] < end["high_watermark"]
+        and send["t_complete_ns"] < end["t_invoke_ns"]
+    ]  # fmt: skip
+    if not victims:
+        return None
+    send, end = rng.choice(victims)
+    gone = [
+        row for row in rows
+        if row["op_id"] == end["op_id"] and row.get("offset") == send["offset"]
+        and row["partition"] == end["partition"]
+    ]  # fmt: skip
+    broken = [row for row in rows if not any(row is other for other in gone)]
+    # What was removed may be all that told how the send's transaction ended.
+    return if_still_durable(broken, send)
+
+
+def _last_values(rows: list[Row]) -> list[Row]:
+    """Sends of the last records of keys, where that is a value and no tombstone's place is open."""
+    found = []
+    for send in rows:
+        durable = is_acked(send) and outcome_of(send) in KNOWN
+        if not durable or send["tombstone"] or send["key"] is None:
+            continue
+        same = [
+            row for row in rows
+            if row.get("key") == send["key"] and row["partition"] == send["partition"]
+            and outcome_of(row) != "aborted"
+        ]  # fmt: skip
+        open_tombstones = [
+            row for row in same
+            if row["f"] == F.SEND.value and row["tombstone"] and row["type"] != "fail"
+            and not (is_acked(row) and row["idempotent"] and outcome_of(row) in KNOWN)
+        ]  # fmt: skip
+        placed = [row["offset"] for row in same if row["offset"] is not None]
+        if not open_tombstones and max(placed) == send["offset"]:
+            found.append(send)
+    return found
+
+
+def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A log begins behind an acknowledged record, though nobody asked for that."""
+    known = [row for row in rows if row["f"] == F.TOPIC.value]
+    if not known or any(word in known[0]["settings"] for word in ('"5"', "bytes")):
+        return None
+    asked = [row for row in rows if row["f"] == F.DELETE_RECORDS.value and row["type"] != "fail"]
+    victims = [
+        row for row in rows
+        if is_acked(row) and outcome_of(row) in KNOWN
+        and not any(
+            other["partition"] == row["partition"] and other["offset"] > row["offset"]
+            for other in asked
+        )
+    ]  # fmt: skip
+    told = [
+        (send, row) for send in victims for row in rows
+        if row.get("log_start") is not None and row["partition"] == send["partition"]
+        and row["f"] != F.DELETE_RECORDS.value and row["t_complete_ns"] is not None
+    ]  # fmt: skip
+    if not told:
+        return None
+    send, answer = rng.choice(told)
+    return [changed_row(row, answer, {"log_start": send["offset"] + 1}) for row in rows]
