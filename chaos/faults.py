@@ -79,6 +79,25 @@ class CutLink(Fault):
 
 
 @dataclass(frozen=True)
+class DropPackets(Fault):
+    """What source sends destination is lost, packet by packet; what comes back arrives.
+
+    This stops TCP both ways, since nothing is acknowledged: unlike CutLink, whoever dialled.
+    """
+
+    source: Node
+    destination: Node
+
+
+@dataclass(frozen=True)
+class LosePackets(Fault):
+    """So many percent of the packets that reach a node are lost, by chance."""
+
+    node: Node
+    percent: int
+
+
+@dataclass(frozen=True)
 class Isolate(Fault):
     """Cut a node from all other nodes, both directions; with_clients: from its clients too."""
 
@@ -318,7 +337,8 @@ FAULTS: dict[str, type[Fault]] = {
     for fault in (
         Kill, Pause, Shutdown, CutLink, Isolate, CutClients, CutControllers, Split, DelayAnswers,
         SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections,
-        Elect, MoveReplicas, AdminStorm, DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss,
+        DropPackets, LosePackets, Elect, MoveReplicas, AdminStorm,
+        DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss,
         SlowDisk, TornWrites, LostNames, BitFlip, ClockJump, ClockSkew,
         Heal,
     )
@@ -329,15 +349,20 @@ PROCESS_FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Shutdown})
 ADMIN_FAULTS: frozenset[type[Fault]] = frozenset({Elect, MoveReplicas, AdminStorm})
 """What an administrator asks of a cluster."""
 
+PACKET_FAULTS: frozenset[type[Fault]] = frozenset({DropPackets, LosePackets})
+"""They need nodes with network namespaces of their own (chaos/netns)."""
+
 TOXIC_FAULTS: frozenset[type[Fault]] = frozenset(
     {SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections}
 )
 """What makes links worse without cutting them."""
 
-LINK_FAULTS: frozenset[type[Fault]] = TOXIC_FAULTS | {
-    CutLink, Isolate, CutClients, CutControllers, Split, DelayAnswers,
-}  # fmt: skip
-"""They need a target that was started proxied."""
+CUT_FAULTS: frozenset[type[Fault]] = frozenset(
+    {CutLink, Isolate, CutClients, CutControllers, Split}
+)
+
+LINK_FAULTS: frozenset[type[Fault]] = CUT_FAULTS | TOXIC_FAULTS | {DelayAnswers}
+"""They need a target that was started proxied; CUT_FAULTS are had by namespaces, too."""
 
 DISK_FAULTS: frozenset[type[Fault]] = frozenset(
     {DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss}

@@ -41,6 +41,19 @@ def owner_name(pid: int) -> str:
     return f"{pid}:{start_time(pid)}:{_pid_namespace('self')}"
 
 
+def owner_tag(pid: int) -> str:
+    """The same in characters that any file system or name takes: `PID-START-NAMESPACE`."""
+    process, started, namespace = owner_name(pid).split(":", 2)
+    return f"{process}-{started}-{''.join(filter(str.isdigit, namespace))}"
+
+
+def is_dead_tag(tag: str) -> bool:
+    """Is the process of that tag gone? Of another pid namespace nobody knows who lives."""
+    pid, started, namespace = tag.split("-")
+    here = owner_tag(os.getpid()).rpartition("-")[2]
+    return namespace == here and start_time(int(pid)) != started
+
+
 def _pid_namespace(pid: int | str) -> str:
     return os.readlink(f"/proc/{pid}/ns/pid")
 

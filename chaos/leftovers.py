@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from chaos import containers, disks, processes
+from chaos.netns import namespaces
 
 
 def remove() -> None:
@@ -13,10 +14,12 @@ def remove() -> None:
     ended = processes.end_leftovers()
     contained = containers.remove_leftovers()  # before the disks, which they hold
     removed = disks.remove_leftovers()
-    if ended or contained or removed:
+    networks = namespaces.remove_leftovers()
+    if ended or contained or removed or networks:
         print(
             f"removed what an earlier command, which was killed, had left behind:"
             f" {len(ended)} process(es), {len(removed)} disk(s),"
+            f" {networks} network namespace(s),"
             f" {contained} container(s), networks and volumes of Docker",
             file=sys.stderr,
         )

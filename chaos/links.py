@@ -150,6 +150,17 @@ class Links:
         for stream in toxic.streams:
             self._set_toxic(name, stream, toxic)
 
+    def drop_packets(self, source: int, to: int) -> None:
+        """Not here: packets end at a proxy."""
+        raise LinkError("proxies see no packets; use --network netns")
+
+    def lose_packets(self, node: int, percent: int) -> None:
+        """Not here, for the same reason."""
+        raise LinkError("proxies see no packets; use --network netns")
+
+    def settle(self) -> None:
+        """All that was asked for takes effect, if it has not yet (toxiproxy's has)."""
+
     def heal(self) -> None:
         """Open every link and take away every toxic."""
         self._call("post", "/reset")

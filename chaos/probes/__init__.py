@@ -11,10 +11,12 @@ from chaos.faults import (
     DelayAnswers,
     DiskFull,
     DiskStall,
+    DropPackets,
     Elect,
     Isolate,
     Kill,
     LimitData,
+    LosePackets,
     MoveReplicas,
     NarrowLinks,
     Pause,
@@ -28,7 +30,13 @@ from chaos.faults import (
 )
 from chaos.probes import administration, disks, networks, processes
 from chaos.probes.frame import Probe
-from chaos.probes.grounds import APACHE, REFERENCE, REFERENCE_ON_DISKS, THREE_NODES
+from chaos.probes.grounds import (
+    APACHE,
+    REFERENCE,
+    REFERENCE_ON_DISKS,
+    THREE_NAMESPACES,
+    THREE_NODES,
+)
 
 KILL_MS, LINK_MS, STALL_MS, POWER_MS = 10, 50, 50, 1000
 """What applying a fault may cost on a quiet machine; a node's own start comes on top."""
@@ -46,7 +54,7 @@ PROBES: tuple[Probe, ...] = (
     Probe(LimitData, REFERENCE, networks.a_connection_ends_in_the_midst_of_an_answer, LINK_MS),
     Probe(StallConnections, REFERENCE, networks.a_share_of_the_connections_stalls, LINK_MS),
     Probe(NarrowLinks, THREE_NODES, networks.many_bytes_take_long, LINK_MS),
-    Probe(CutControllers, THREE_NODES, networks.controllers_are_cut_and_brokers_are_not, LINK_MS),
+    Probe(CutControllers, THREE_NODES, networks.only_controllers_are_cut, LINK_MS),
     Probe(Split, THREE_NODES, networks.a_minority_is_split_off, LINK_MS),
     Probe(Split, THREE_NODES, networks.a_bridge_sees_both_sides, LINK_MS),
     Probe(Split, THREE_NODES, networks.a_ring_of_majorities, LINK_MS),
@@ -55,6 +63,15 @@ PROBES: tuple[Probe, ...] = (
     Probe(DiskStall, REFERENCE_ON_DISKS, disks.a_write_hangs, STALL_MS),
     Probe(DiskFull, REFERENCE_ON_DISKS, disks.there_is_no_room),
     Probe(PowerLoss, REFERENCE_ON_DISKS, disks.what_was_not_synced_is_gone, POWER_MS),
+    Probe(CutClients, THREE_NAMESPACES, networks.clients_are_refused, LINK_MS),
+    Probe(CutLink, THREE_NAMESPACES, networks.one_node_cannot_dial_another, LINK_MS),
+    Probe(Isolate, THREE_NAMESPACES, networks.an_isolated_node_is_alone, LINK_MS),
+    Probe(
+        CutControllers, THREE_NAMESPACES, networks.only_controllers_are_cut, LINK_MS
+    ),
+    Probe(Split, THREE_NAMESPACES, networks.a_ring_of_majorities, LINK_MS),
+    Probe(DropPackets, THREE_NAMESPACES, networks.packets_are_dropped_one_way, LINK_MS),
+    Probe(LosePackets, THREE_NAMESPACES, networks.some_packets_are_lost, LINK_MS),
     Probe(AdminStorm, REFERENCE, administration.topics_come_and_go),
     Probe(Elect, APACHE, administration.the_preferred_replica_leads_again),
     Probe(MoveReplicas, APACHE, administration.a_replica_leaves_and_comes_back),

@@ -7,6 +7,7 @@ from typing import cast
 
 from chaos import disks, links
 from chaos.links import LinkError
+from chaos.netns import namespaces
 from chaos.probes import small_cluster
 from chaos.probes.frame import Backend, Ground
 from chaos.protocols import Target, TargetError
@@ -61,4 +62,10 @@ REFERENCE_ON_DISKS = Ground(
 )
 THREE_NODES = Ground("three small nodes", Backend.PROCESS, small_cluster.start, _no_toxiproxy)
 """For links between nodes: the same layout and proxies as three nodes of Apache Kafka have."""
+THREE_NAMESPACES = Ground(
+    "three small nodes in namespaces",
+    Backend.ROOT,
+    small_cluster.start_in_namespaces,
+    namespaces.why_none,
+)
 APACHE = Ground("apache:4.3.1, three nodes", Backend.PROCESS, _apache, _no_apache, nightly=True)

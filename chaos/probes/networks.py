@@ -11,8 +11,10 @@ from chaos.faults import (
     CutControllers,
     CutLink,
     DelayAnswers,
+    DropPackets,
     Isolate,
     LimitData,
+    LosePackets,
     NarrowLinks,
     ResetConnections,
     Shape,
@@ -30,6 +32,7 @@ NARROW_KB, NARROW_LEAST_MS = 512, 600  # toxiproxy lets a tenth of a second pass
 LIMIT_BYTES = 100  # more than the question has, and less than the answer
 STALL_MS = 100
 CONNECTIONS_MAX = 40  # of which none stalls, or all do, once in 2 ** 39 times
+LOST_PERCENT, AGAIN_MS = 20, 190
 NOT_KAFKA = b"\x7f\xff\xff\xff"
 
 
@@ -77,7 +80,7 @@ def an_isolated_node_is_alone(site: Site) -> str:
     return "dials to and from 1 were silent; 2 and 3 answered each other"
 
 
-def controllers_are_cut_and_brokers_are_not(site: Site) -> str:
+def only_controllers_are_cut(site: Site) -> str:
     """A node's controller is alone; as a broker it dials and is dialled."""
     cut = {(1, 2), (2, 1), (1, 3), (3, 1)}
     with site.struck(CutControllers(1, how="refuse")):
@@ -184,6 +187,31 @@ def a_share_of_the_connections_stalls(site: Site) -> str:
     if not (stalled and answered):
         raise ProbeFailed(f"{stalled} connections stalled and {answered} were answered")
     return f"{stalled} connections stalled and ended, {answered} were answered"
+
+
+def packets_are_dropped_one_way(site: Site) -> str:
+    """Nothing reaches 2 from 1, so neither gets an answer from the other; 3 is answered by both."""
+    with site.struck(DropPackets(1, 2)):
+        expect_dials(site, cut={(1, 2), (2, 1)})
+    expect_dials(site, cut=set())
+    return "1 and 2 were silent to each other, and both answered 3"
+
+
+def some_packets_are_lost(site: Site) -> str:
+    """TCP sends them again, a fifth of a second later at the earliest: some dials take that."""
+    cluster = cast(SmallCluster, site.cluster)
+    slow = quick = 0
+    with site.struck(LosePackets(2, LOST_PERCENT)):
+        for _ in range(CONNECTIONS_MAX):
+            if cluster.dial_ms(1, 2) >= AGAIN_MS:
+                slow += 1
+            else:
+                quick += 1
+            if slow and quick:
+                break
+    if not (slow and quick):
+        raise ProbeFailed(f"{slow} dials were slow and {quick} quick")
+    return f"of {slow + quick} dials {slow} had packets sent again"
 
 
 def expect_dials(

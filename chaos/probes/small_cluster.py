@@ -7,19 +7,19 @@ import sys
 from pathlib import Path
 
 from chaos import leftovers
-from chaos.faults import DISK_FAULTS, Fault, Heal
+from chaos.faults import LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
 from chaos.links import Address, LinkError, Links, joined
 from chaos.probes import small_node
 from chaos.protocols import TargetError
 from chaos.targets import layout as layouts
-from chaos.targets.apache import FAULTS as APACHE_FAULTS
+from chaos.targets import namespaced
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.layout import LISTENERS, Layout
 from chaos.targets.probe import NoAnswer
 
 NODES = 3
 ASK_TIMEOUT_S = 60.0
-FAULTS: frozenset[type[Fault]] = APACHE_FAULTS - DISK_FAULTS | {Heal}
+COMMON: frozenset[type[Fault]] = PROCESS_FAULTS | {Heal}
 
 
 class SmallCluster(LocalCluster):
@@ -51,16 +51,21 @@ class SmallCluster(LocalCluster):
         host, port = self.where(source, to, listener)
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
 
+    def dial_ms(self, source: int, to: int, listener: str = "INTERNAL") -> int:
+        """How many milliseconds a dial and an answer took."""
+        host, port = self.where(source, to, listener)
+        return _milliseconds(self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
+
     def send(self, source: int, to: int, size_bytes: int) -> int:
         """How many milliseconds so many bytes and an answer took; DIAL's wait at most."""
         host, port = self.where(source, to, "INTERNAL")
-        answer = self.order(source, f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}")
-        if not answer.startswith("answered "):
-            raise NoAnswer(f"{source} sent {size_bytes} bytes to {to} and was {answer}")
-        return int(answer.split()[1])
+        order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
+        return _milliseconds(self.order(source, order))
 
     def where(self, source: int, to: int, listener: str) -> Address:
         """Where a node finds another, as its hosts file has it."""
+        if self.layout.network is None:
+            return self.layout.advertised(listener, to)
         return f"127.{self.layout.network}.{source}.{to}", self.layout.port(listener, to)
 
     def stop(self) -> None:
@@ -72,22 +77,42 @@ def start(directory: Path) -> SmallCluster:
     """Start three of them, every link proxied. Raises TargetError."""
     leftovers.remove()
     layout = layouts.proxied(NODES)
+    links: Links | None = None
     try:
         links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
+        links.add(layout.links())
     except (LinkError, OSError) as error:
+        if links is not None:
+            links.stop()
         layout.release()
         raise TargetError(str(error)) from error
-    members = [_node(layout, number, directory) for number in layout.numbers()]
-    bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
-    cluster = SmallCluster("small nodes", "1", bootstrap, members, FAULTS, links)
-    cluster.layout = layout
+    return _start(layout, links, _nodes(layout, directory), LINK_FAULTS | COMMON)
+
+
+def start_in_namespaces(directory: Path) -> SmallCluster:
+    """Start three of them in network namespaces. Raises TargetError."""
+    leftovers.remove()
     try:
-        links.add(layout.links())
-        cluster.start()
-    except BaseException:
-        cluster.stop()
-        raise
+        layout, links = namespaced.build(NODES)
+    except LinkError as error:
+        raise TargetError(str(error)) from error
+    members = _nodes(layout, directory)
+    namespaced.settle_in(members, layout)
+    return _start(layout, links, members, namespaced.FAULTS | COMMON)
+
+
+def _start(
+    layout: Layout, links: Links, members: list[LocalNode], faults: frozenset[type[Fault]]
+) -> SmallCluster:
+    bootstrap = ",".join(joined(layout.advertised("CLIENT", n)) for n in layout.numbers())
+    cluster = SmallCluster("small nodes", "1", bootstrap, members, faults, links)
+    cluster.layout = layout
+    cluster.start()
     return cluster
+
+
+def _nodes(layout: Layout, directory: Path) -> list[LocalNode]:
+    return [_node(layout, number, directory) for number in layout.numbers()]
 
 
 def _node(layout: Layout, number: int, directory: Path) -> LocalNode:
@@ -95,3 +120,9 @@ def _node(layout: Layout, number: int, directory: Path) -> LocalNode:
     command = [sys.executable, "-I", "-S", small_node.__file__, *addresses]
     home = directory / "nodes" / str(number)
     return LocalNode(number, command, layout.bound("CLIENT", number), home)
+
+
+def _milliseconds(told: str) -> int:
+    if not told.startswith("answered "):
+        raise NoAnswer(f"one node dialled another and was {told}")
+    return int(told.split()[1])

@@ -19,10 +19,28 @@ from typing import Any
 
 from chaos import processes
 from chaos.disks import Disk, DiskError
-from chaos.faults import ADMIN_FAULTS, DISK_FAULTS, LINK_FAULTS, Fault, Heal, Node
+from chaos.faults import (
+    ADMIN_FAULTS,
+    DISK_FAULTS,
+    LINK_FAULTS,
+    SHIM_FAULTS,
+    Fault,
+    Heal,
+    Node,
+)
 from chaos.links import Address, LinkError, Links
 from chaos.protocols import Performed, TargetError
-from chaos.targets import admin_faults, disk_faults, link_faults, probe, process_faults, roles
+from chaos.shim import Shim
+from chaos.targets import (
+    admin_faults,
+    disk_faults,
+    link_faults,
+    probe,
+    process_faults,
+    roles,
+    shim_faults,
+)
+from chaos.targets.equipment import has_means
 from chaos.targets.probe import NoAnswer
 
 READY_TIMEOUT_S = 180.0
@@ -43,8 +61,12 @@ class LocalNode:
     stop_timeout_s: float = 0.0
     """How long a SIGTERM may take; 0 is SIGKILL at once: its data is not needed any more."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    """Its log.dirs, where this machine can see it."""
     disk: Disk | None = None
     """Where its data is, if faults of disks are wanted."""
+    shim: Shim | None = None
+    """What it is preloaded with, if faults of its clock or of its syncs are wanted."""
     child: processes.Process | None = field(default=None, repr=False)
 
     @property
@@ -69,7 +91,7 @@ class LocalNode:
                 self.command,
                 name=f"node {self.number}",
                 log=self.log,
-                environment=self.environment,
+                environment={**self.environment, **(self.shim.environment if self.shim else {})},
                 directory=self.directory,  # where a JVM that crashes leaves its report
             )
         except OSError as error:
@@ -211,6 +233,7 @@ class LocalCluster:
                 for member in self._members.values():
                     member.stop()
                 disk_faults.remove(self.members())
+                shim_faults.close(self.members())
             finally:
                 if self.links is not None:
                     self.links.stop()
@@ -247,6 +270,8 @@ class LocalCluster:
                 if isinstance(fault, Heal):
                     return self._heal(fault)
                 struck = self._strike(fault)
+                if self.links is not None:
+                    self.links.settle()
             except (LinkError, DiskError, NoAnswer) as error:
                 message = f"target {self.target!r}: {fault.name} failed: {error}"
                 raise TargetError(message) from error
@@ -261,10 +286,16 @@ class LocalCluster:
                 f"target {self.target!r} was started without proxies, so it cannot {fault.name};"
                 " start it proxied"
             )
-        if type(fault) in DISK_FAULTS and not all(m.disk for m in self._members.values()):
+        without = [member for member in self.members() if not has_means(member, type(fault))]
+        if type(fault) in DISK_FAULTS and without:
             raise TargetError(
                 f"target {self.target!r} was started without disks of its own, so it cannot"
                 f" {fault.name}; start it with_disks()"
+            )
+        if type(fault) in SHIM_FAULTS and without:
+            raise TargetError(
+                f"target {self.target!r} was started without the shim, so it cannot"
+                f" {fault.name}; start it with_shim()"
             )
 
     def resolve(self, node: Node) -> tuple[int, ...]:
@@ -285,11 +316,14 @@ class LocalCluster:
         members = [self._members[number] for number in self.resolve(fault.node)]
         if kind in disk_faults.PERFORMERS:
             return disk_faults.PERFORMERS[kind](members)
+        if kind in shim_faults.PERFORMERS:
+            return shim_faults.PERFORMERS[kind](members, fault, self.rng)
         return process_faults.PERFORMERS[kind](members)
 
     def _heal(self, fault: Heal) -> Performed:
         """Does not wait until the nodes are back: `wait_ready` does."""
         disk_faults.heal(self.members())
+        shim_faults.heal(self.members())
         if self.links is not None:
             self.links.heal()
         helped = []

@@ -14,9 +14,11 @@ from chaos.faults import (
     CutControllers,
     CutLink,
     DelayAnswers,
+    DropPackets,
     Fault,
     Isolate,
     LimitData,
+    LosePackets,
     NarrowLinks,
     ResetConnections,
     SlowClose,
@@ -183,6 +185,26 @@ def _delay_answers(cluster: LocalCluster, fault: DelayAnswers) -> Sequence[int]:
     return struck
 
 
+# --- packets, where nodes have namespaces of their own ------------------------------------------
+
+
+def _drop_packets(cluster: LocalCluster, fault: DropPackets) -> list[int]:
+    struck: list[int] = []
+    for source in cluster.resolve(fault.source):
+        for to in cluster.resolve(fault.destination):
+            if source != to:
+                cluster.open_links().drop_packets(source, to)
+                struck += [node for node in (source, to) if node not in struck]
+    return struck
+
+
+def _lose_packets(cluster: LocalCluster, fault: LosePackets) -> Sequence[int]:
+    struck = cluster.resolve(fault.node)
+    for node in struck:
+        cluster.open_links().lose_packets(node, fault.percent)
+    return struck
+
+
 PERFORMERS: Mapping[type[Fault], Callable[[LocalCluster, Any], Sequence[int]]] = {
     CutLink: _cut_link,
     Isolate: _isolate,
@@ -196,5 +218,7 @@ PERFORMERS: Mapping[type[Fault], Callable[[LocalCluster, Any], Sequence[int]]] =
     SlowClose: _poison,
     LimitData: _poison,
     StallConnections: _poison,
+    DropPackets: _drop_packets,
+    LosePackets: _lose_packets,
 }
 """Fault -> what does it to the links, and says which nodes it struck."""

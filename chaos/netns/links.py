@@ -1,0 +1,99 @@
+"""Links between namespaces: cut, and losing packets, by rules of each node's own firewall.
+
+The names are those of proxied links, so the same faults mean the same links. What differs is how:
+`blackhole` drops the packets of the link's connections, both ways, and those come to life again
+after a heal, when TCP tries again; `refuse` answers them by a reset. Nothing can be made slow here:
+toxiproxy does that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from chaos.faults import How
+from chaos.links import LinkError, Links, Toxic
+from chaos.netns.namespaces import Namespaces
+
+_BETWEEN = re.compile(r"(internal|controller)-(\d+)-(\d+)")
+_CLIENT = re.compile(r"client-(\d+)")
+
+
+class NamespaceLinks(Links):
+    """The links of nodes that have namespaces. Rules take effect in `settle`."""
+
+    def __init__(self, namespaces: Namespaces, ports: Mapping[str, int]) -> None:
+        """ports: listener -> port, the same on every node."""
+        self.namespaces = namespaces
+        self._ports = ports
+        self._rules: dict[int, list[str]] = {}
+        self._unsettled: set[int] = set()
+        self._troubled: set[str] = set()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        nodes = self.namespaces.nodes
+        pairs = [f"{source}-{to}" for source in nodes for to in nodes if source != to]
+        listeners = ("internal", "controller")
+        return (
+            *(f"client-{node}" for node in nodes),
+            *(f"{listener}-{pair}" for listener in listeners for pair in pairs),
+        )
+
+    def cut(self, name: str, how: How) -> None:
+        """Cut one link, at the end that is dialled."""
+        self._troubled.add(name)
+        source, node, port = self._ends(name)
+        coming = f"-s {source} -p tcp --dport {port}"
+        if how == "refuse":
+            self._add(node, f"-A INPUT {coming} -j REJECT --reject-with tcp-reset")
+        else:
+            self._add(node, f"-A INPUT {coming} -j DROP")
+            self._add(node, f"-A OUTPUT -d {source} -p tcp --sport {port} -j DROP")
+
+    def drop_packets(self, source: int, to: int) -> None:
+        """What one node sends another does not arrive; what the other sends does."""
+        self._add(to, f"-A INPUT -s {self.namespaces.address(source)} -j DROP")
+
+    def lose_packets(self, node: int, percent: int) -> None:
+        """So many of the packets that reach a node from others, by chance, are lost."""
+        chance = f"-m statistic --mode random --probability {percent / 100:.2f}"
+        self._add(node, f"-A INPUT -i eth0 {chance} -j DROP")
+
+    def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
+        """Not here."""
+        raise LinkError("links of namespaces cannot be slow; use --network proxy")
+
+    def poison(self, name: str, toxic: Toxic) -> None:
+        """Not here."""
+        raise LinkError(f"links of namespaces know no {toxic.name}; use --network proxy")
+
+    def heal(self) -> None:
+        """Take away every rule."""
+        self._unsettled |= {node for node, rules in self._rules.items() if rules}
+        self._rules.clear()
+        self._troubled.clear()
+        self.settle()
+
+    def settle(self) -> None:
+        nodes, self._unsettled = sorted(self._unsettled), set()
+        self.namespaces.set_rules((node, self._rules.get(node, [])) for node in nodes)
+
+    def stop(self) -> None:
+        """Remove the namespaces."""
+        self.namespaces.remove()
+
+    def _add(self, node: int, rule: str) -> None:
+        rules = self._rules.setdefault(node, [])
+        if rule not in rules:
+            rules.append(rule)
+            self._unsettled.add(node)
+
+    def _ends(self, name: str) -> tuple[str, int, int]:
+        """Whose packets, to which node, to which port of it."""
+        if client := _CLIENT.fullmatch(name):
+            return self.namespaces.harness, int(client[1]), self._ports["CLIENT"]
+        if between := _BETWEEN.fullmatch(name):
+            listener, source, to = between.groups()
+            return self.namespaces.address(int(source)), int(to), self._ports[listener.upper()]
+        raise LinkError(f"there is no link {name!r}")

@@ -1,0 +1,116 @@
+"""Namespaces are made, ruled and removed; what a killed owner left is removed by the next command.
+
+What rules do to packets is proved by the probes (chaos/probes).
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from chaos import leftovers
+from chaos.links import LinkError
+from chaos.netns import namespaces
+from chaos.netns.links import NamespaceLinks
+from chaos.netns.namespaces import NAMES, Namespaces
+
+WAIT_S = 60.0
+PORTS = {"CLIENT": 1, "INTERNAL": 2, "CONTROLLER": 3}
+NETWORK, OTHER_NETWORK = 61, 62  # clusters claim 64 to 126
+OWNER = f"""
+import signal
+from chaos.netns.namespaces import Namespaces
+Namespaces.make({OTHER_NETWORK}, 1)
+print("made", flush=True)
+signal.pause()
+"""
+needs_root = pytest.mark.needs("root", "netns")
+
+
+@pytest.fixture
+def links() -> Iterator[NamespaceLinks]:
+    made = Namespaces.make(NETWORK, 3)
+    yield NamespaceLinks(made, PORTS)
+    made.remove()
+
+
+def rules(links: NamespaceLinks, node: int) -> list[str]:
+    """What the node's firewall says itself."""
+    command = [*links.namespaces.enter(node), "/usr/sbin/iptables-save", "-t", "filter"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
+    return [line for line in done.stdout.splitlines() if line.startswith("-A")]
+
+
+def there_are(network: int) -> bool:
+    return any(f"-{network}-" in name.name for name in NAMES.glob("touchstone-net-*"))
+
+
+@needs_root
+def test_rules_are_set_when_they_are_settled_and_gone_when_healed(links: NamespaceLinks) -> None:
+    links.cut("internal-1-2", "blackhole")
+    links.cut("client-3", "refuse")
+    assert rules(links, 2) == rules(links, 3) == []
+    links.settle()
+    assert rules(links, 1) == []
+    assert len(rules(links, 2)) == 2
+    assert all(".61.1/32" in rule and "port 2 -j DROP" in rule for rule in rules(links, 2))
+    (refusal,) = rules(links, 3)
+    assert f"{links.namespaces.harness}/32" in refusal
+    assert "REJECT" in refusal
+    links.heal()
+    assert [rules(links, node) for node in (1, 2, 3)] == [[], [], []]
+
+
+@needs_root
+def test_the_names_are_those_of_proxied_links(links: NamespaceLinks) -> None:
+    assert len(links.names) == 3 + 2 * 6
+    for name in links.names:
+        links.cut(name, "refuse")
+    assert all(links.is_troubled(name) for name in links.names)
+    with pytest.raises(LinkError, match="there is no link 'internal-1'"):
+        links.cut("internal-1", "refuse")
+
+
+@needs_root
+def test_what_needs_proxies_is_refused_in_a_sentence(links: NamespaceLinks) -> None:
+    with pytest.raises(LinkError, match="cannot be slow; use --network proxy"):
+        links.delay_answers("client-1", 5, 0)
+
+
+@needs_root
+def test_the_next_command_removes_those_of_a_killed_owner_and_nobody_elses(
+    links: NamespaceLinks, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "made\n"
+    namespaces.remove_leftovers()
+    assert there_are(OTHER_NETWORK)  # its owner lives
+    owner.send_signal(signal.SIGKILL)
+    owner.communicate(timeout=WAIT_S)
+    assert there_are(OTHER_NETWORK)
+    leftovers.remove()
+    assert "2 network namespace(s)" in capsys.readouterr().err
+    assert not there_are(OTHER_NETWORK)
+    assert there_are(NETWORK)
+
+
+@needs_root
+def test_namespaces_go_with_their_interpreter() -> None:
+    program = OWNER.replace("signal.pause()", "")
+    subprocess.run([sys.executable, "-c", program], timeout=WAIT_S, check=True)
+    assert not there_are(OTHER_NETWORK)
+
+
+@needs_root
+def test_who_has_no_rights_is_told_so() -> None:
+    program = "import os; os.setuid(65534); print(namespaces.why_none())"
+    done = subprocess.run(
+        [sys.executable, "-c", f"from chaos.netns import namespaces; {program}"],
+        capture_output=True, text=True, timeout=WAIT_S, check=True,
+    )  # fmt: skip
+    assert "need CAP_SYS_ADMIN and CAP_NET_ADMIN; run as root" in done.stdout

@@ -1,0 +1,63 @@
+"""A cluster whose nodes have network namespaces of their own: its addresses, links and processes.
+
+No proxy stands between: every node is found where it is, and clients come from the bridge's one
+port to the harness. What the harness asks for itself goes to the listener of the brokers, since
+that of the clients may be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chaos.faults import CUT_FAULTS, PACKET_FAULTS, Fault
+from chaos.links import Address
+from chaos.netns.links import NamespaceLinks
+from chaos.netns.namespaces import Namespaces
+from chaos.targets import layout as layouts
+from chaos.targets.layout import Layout
+
+if TYPE_CHECKING:
+    from chaos.targets.cluster import LocalNode
+
+FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS
+"""What their links can do."""
+PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
+"""All free: nobody else is in a node's namespace."""
+
+
+@dataclass(frozen=True)
+class NamespaceLayout(Layout):
+    """Where nodes are in their namespaces."""
+
+    namespaces: Namespaces | None = None
+
+    def bound(self, listener: str, node: int) -> Address:
+        assert self.namespaces is not None
+        return self.namespaces.address(node), self.port(listener, node)
+
+    def advertised(self, listener: str, node: int) -> Address:
+        return self.bound(listener, node)
+
+
+def build(nodes: int) -> tuple[NamespaceLayout, NamespaceLinks]:
+    """Claim a network that nobody uses, and make its namespaces. Raises LinkError, TargetError."""
+    claimed = layouts.proxied(nodes)
+    assert claimed.network is not None
+    try:
+        namespaces = Namespaces.make(claimed.network, nodes)
+    except BaseException:
+        claimed.release()
+        raise
+    ports = {listener: (port,) * nodes for listener, port in PORTS.items()}
+    layout = NamespaceLayout(nodes, ports, claim=claimed.claim, namespaces=namespaces)
+    return layout, NamespaceLinks(namespaces, PORTS)
+
+
+def settle_in(members: Iterable[LocalNode], layout: NamespaceLayout) -> None:
+    """From now on the nodes start in their namespaces."""
+    assert layout.namespaces is not None
+    for member in members:
+        member.command = [*layout.namespaces.enter(member.number), *member.command]
+        member.direct = layout.bound("INTERNAL", member.number)
