@@ -71,9 +71,7 @@ class Broker:
         self.metadata = MetadataLog(self.logs, self.now_ms)
         self.config = self._config_in_force()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
-        self.replicas = Replicas(
-            self.logs, self.config.topic_defaults, rules.restores_producer_state
-        )
+        self.replicas = Replicas(self.logs, self.config.topic_defaults, rules.beliefs())
         self.parking = Parking()
         self.principals = Principals()
         self.authentication = Authentication(self)

@@ -7,12 +7,13 @@ later stays in the table, and says so in the answer to each append.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from uuid import UUID
 
 from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
+from reference_impl.core.log.recovery import Beliefs
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
@@ -26,11 +27,11 @@ class Replicas:
         self,
         directory: LogDirectory,
         topic_defaults: dict[str, str],
-        restore_producer_state: Callable[[], bool],
+        beliefs: Beliefs,
     ) -> None:
         self.directory = directory
         self.topic_defaults = topic_defaults
-        self._restore_producer_state = restore_producer_state
+        self._beliefs = beliefs
         self._by_name: dict[tuple[str, int], Partition] = {}
 
     def __iter__(self) -> Iterator[Partition]:
@@ -53,7 +54,7 @@ class Replicas:
                     topic.topic_id,
                     config,
                     now_ms,
-                    restore_producer_state=self._restore_producer_state(),
+                    beliefs=self._beliefs,
                 )
                 # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
                 log.leader_epochs.begin(state.leader_epoch, log.log_end_offset)

@@ -30,6 +30,7 @@ from reference_impl.core.log.checkpoints import (
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_directory import DELETE_SUFFIX, deleted_directory
 from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.recovery import Beliefs
 from reference_impl.core.storage import Storage, StorageError
 
 _OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
@@ -69,7 +70,7 @@ class LogDirectory:
         config: LogConfig,
         now_ms: int,
         *,
-        restore_producer_state: bool = True,
+        beliefs: Beliefs = Beliefs(),
     ) -> PartitionLog:
         """Create the partition, or open it from where its checkpoints say."""
         key = (topic, partition)
@@ -84,7 +85,7 @@ class LogDirectory:
             config,
             now_ms,
             clean_shutdown=self.clean_shutdown,
-            restore_producer_state=restore_producer_state,
+            beliefs=beliefs,
             recovery_point=self._offsets[RECOVERY_POINT_FILE].get(key, 0),
             log_start_offset=self._offsets[LOG_START_FILE].get(key, 0),
             high_watermark=self._offsets[HIGH_WATERMARK_FILE].get(key, 0),

@@ -23,7 +23,7 @@ from reference_impl.core.log.producer_recovery import restore_producers
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
 from reference_impl.core.log.readable_log import ReadableLog
-from reference_impl.core.log.recovery import Loaded, Opening, load
+from reference_impl.core.log.recovery import Beliefs, Loaded, Opening, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
 from reference_impl.core.log.retired_segments import RetiredSegments
 from reference_impl.core.log.segment import (
@@ -80,7 +80,7 @@ class PartitionLog(ReadableLog):
         now_ms: int,
         *,
         clean_shutdown: bool,
-        restore_producer_state: bool = True,
+        beliefs: Beliefs = Beliefs(),
         recovery_point: int = 0,
         log_start_offset: int = 0,
         high_watermark: int = 0,
@@ -94,11 +94,18 @@ class PartitionLog(ReadableLog):
         storage.make_directory(directory)
         claim_directory(storage, directory, topic, topic_id)
         opening = Opening(
-            storage, directory, config, now_ms, clean_shutdown, recovery_point, log_start_offset
+            storage,
+            directory,
+            config,
+            now_ms,
+            clean_shutdown,
+            recovery_point,
+            log_start_offset,
+            beliefs,
         )
         log = cls(opening, (topic, partition), topic_id, load(opening))
-        if restore_producer_state:
-            log._restore_producers()
+        if beliefs.restores_producer_state:
+            log._restore_producers(beliefs)
         log.high_watermark = high_watermark
         return log
 
@@ -270,7 +277,7 @@ class PartitionLog(ReadableLog):
         self._restore_producers()
         self.high_watermark = min(self._high_watermark, log_end_offset)
 
-    def _restore_producers(self) -> None:
+    def _restore_producers(self, beliefs: Beliefs = Beliefs()) -> None:
         self.producer_state = ProducerStateManager()
         restore_producers(
             self.producer_state,
@@ -279,6 +286,8 @@ class PartitionLog(ReadableLog):
             self._log_start_offset,
             self._log_end_offset,
             self._note_aborted,
+            replay=beliefs.replays_after_snapshot,
+            check=beliefs.checks_batches_after_crash,
         )
 
     # -- keeping -------------------------------------------------------------------------------

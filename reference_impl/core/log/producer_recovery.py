@@ -20,8 +20,11 @@ def restore_producers(
     log_start_offset: int,
     log_end_offset: int,
     note_aborted: Callable[[CompletedTransaction], None],
+    *,
+    replay: bool = True,
+    check: bool = True,
 ) -> None:
-    """Bring an empty producer state to the log end.
+    """Bring an empty producer state to the log end; without `replay`, to the snapshot only.
 
     The transaction index is synced when a snapshot is taken, so its entries up to there are
     right; those after it are built anew.
@@ -30,8 +33,10 @@ def restore_producers(
     limit = log_end_offset if broken is None else broken.base_offset
     taken_at, entries = snapshots.newest(limit)
     producers.load(entries)
+    if not replay:
+        return
     segments.forget_aborted_from(taken_at)
-    for batch in segments.batches(max(taken_at, log_start_offset)):
+    for batch in segments.batches(max(taken_at, log_start_offset), check=check):
         header = read_header(batch)
         if header.has_producer_id:
             completed = producers.update(header, header.base_offset, batch)

@@ -33,6 +33,16 @@ _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 
 @dataclass(frozen=True)
+class Beliefs:
+    """What a start takes the files' word for: `core/rules.py`, where each has its source."""
+
+    restores_producer_state: bool = True
+    replays_after_snapshot: bool = True
+    checks_batches_after_crash: bool = True
+    rebuilds_indexes_after_crash: bool = True
+
+
+@dataclass(frozen=True)
 class Opening:
     """How a partition is to be opened."""
 
@@ -43,6 +53,7 @@ class Opening:
     clean_shutdown: bool
     recovery_point: int
     log_start_offset: int
+    beliefs: Beliefs = Beliefs()
 
 
 @dataclass
@@ -117,7 +128,10 @@ def _load_segment(
         following is None or following > opening.recovery_point
     )
     problem = segment.index_problem()
-    if may_be_unsynced:
+    if may_be_unsynced and not opening.beliefs.rebuilds_indexes_after_crash:
+        problem = None
+        next_offset = following if following is not None else segment.read_next_offset()
+    elif may_be_unsynced:
         problem = problem if segment.size and problem else None
         next_offset = recover_segment(opening, loaded, segment, is_last=following is None)
     elif problem is not None:
@@ -142,8 +156,9 @@ def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_la
     """
     segment.reset_indexes()
     next_offset, valid_bytes, size = segment.base_offset, 0, segment.size
+    batches = scan_batches(segment.log, 0, size, check=opening.beliefs.checks_batches_after_crash)
     try:
-        for header, position, _ in scan_batches(segment.log, 0, size):
+        for header, position, _ in batches:
             if header.base_offset < next_offset or header.last_offset_delta < 0:
                 raise CorruptRecord(f"offset {header.base_offset} follows {next_offset - 1}")
             segment.reindex(_appended(header), position)

@@ -77,13 +77,14 @@ class Segments:
                 return None
         return None
 
-    def batches(self, from_offset: int) -> Iterator[memoryview]:
-        """Every batch from the one with this offset on, with its CRC checked."""
+    def batches(self, from_offset: int, *, check: bool = True) -> Iterator[memoryview]:
+        """Every batch from the one with this offset on; with `check`, its CRC is right."""
         for segment in self.from_offset(from_offset):
             if (found := segment.find_batch(from_offset)) is None:
                 continue
             try:
-                for _, _, batch in scan_batches(segment.log, found[1], segment.size):
+                start, end = found[1], segment.size
+                for _, _, batch in scan_batches(segment.log, start, end, check=check):
                     yield batch
             except CorruptRecord as error:
                 raise CorruptLog(segment.log.path, str(error)) from error

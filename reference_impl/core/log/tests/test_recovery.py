@@ -4,6 +4,7 @@ import pytest
 
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.log.recovery import Beliefs
 from reference_impl.core.log.tests.helpers import (
     DIRECTORY,
     append,
@@ -108,7 +109,9 @@ def test_segments_below_the_recovery_point_are_not_read(storage: MemoryStorage) 
     config = small_segments(3 * ONE)
     filled(storage, 7, config)
     storage.corrupt(LOG_0, ONE + 30, b"\xff")
-    again = open_log(storage, config, recovery_point=6, restore_producer_state=False)
+    again = open_log(
+        storage, config, recovery_point=6, beliefs=Beliefs(restores_producer_state=False)
+    )
     assert again.log_end_offset == 7
 
 
@@ -234,4 +237,6 @@ def test_producers_can_be_left_unrestored(storage: MemoryStorage) -> None:
     log = open_log(storage)
     append(log, sent(0))
     log.close(clean=True)
-    assert len(open_log(storage, restore_producer_state=False).producer_state) == 0
+    assert (
+        len(open_log(storage, beliefs=Beliefs(restores_producer_state=False)).producer_state) == 0
+    )
