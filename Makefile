@@ -28,8 +28,8 @@ check: setup ## lint, types, imports, registries, sizes, leaks, citations; about
 bench: setup ## speed and memory against the recorded figures
 	@$(BIN)/touchstone bench
 
-nightly: setup ## the long runs: every target, nemesis and planted bug
-	@$(BIN)/touchstone nightly
+nightly: setup ## canaries, regressions, the matrix of scenarios; NIGHTLY_ARGS="--minutes 20"
+	@$(BIN)/touchstone nightly $(NIGHTLY_ARGS)
 
 lock: setup ## pin requirements*.in anew, with hashes (developers)
 	@$(BIN)/python -m ci.tools.lock
