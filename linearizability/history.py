@@ -44,6 +44,8 @@ class F(StrEnum):
     COMMIT_OFFSETS = "commit_offsets"  # the group's next `offset` of a partition, by a member
     FETCH_OFFSETS = "fetch_offsets"  # the group's committed `offset`, null: none; only where every
     # commit of the group is recorded
+    READ_LATEST = "read_latest"  # the last committed record of a partition, as its leader told:
+    # `offset` and `value`, null: there was none
     TOPIC = "topic"  # the topic was made with, or changed to, `settings`: one row per partition
     DELETE_RECORDS = "delete_records"  # DeleteRecords of all below `offset` (null: below the high
     # watermark); its answer's low watermark: `log_start`
@@ -199,6 +201,8 @@ def _check_columns(file: Path, found: pa.Schema) -> None:
     for name in found.names:
         if name not in SCHEMA:
             continue
+        if found.names.count(name) > 1:
+            raise HistoryError(f"{file}: column {name!r} is there twice; write it once")
         given, wanted = found.field(name).type, plain.field(name).type
         if not pa.types.is_null(given) and _kind(given) != _kind(wanted):
             raise HistoryError(f"{file}: column {name!r} is {given}, must be {wanted}")
@@ -216,6 +220,7 @@ def _kind(dtype: pa.DataType) -> str:
 _HAS_RECORD = (pl.col("f") == F.SEND.value) | (
     (pl.col("f") == F.POLL.value) & pl.col("offset").is_not_null()
 )
+YEAR_NS = 365 * 24 * 3600 * 1_000_000_000
 _SAME_OPERATION = pl.col("op_id") == pl.col("op_id").shift()
 _BAD_ROWS: Mapping[str, pl.Expr] = {
     f"column 'schema_version' is newer than {SCHEMA_VERSION}": (
@@ -226,6 +231,10 @@ _BAD_ROWS: Mapping[str, pl.Expr] = {
     "column 't_complete_ns' is before 't_invoke_ns': it completes before it was invoked": (
         pl.col("t_complete_ns") < pl.col("t_invoke_ns")
     ),
+    "column 't_invoke_ns' is more than a year from the first row's: all times must come from one "
+    "clock": (pl.col("t_invoke_ns") - pl.col("t_invoke_ns").first()).abs() > YEAR_NS,
+    "column 't_complete_ns' is more than a year after 't_invoke_ns': all times must come from one "
+    "clock": pl.col("t_complete_ns") - pl.col("t_invoke_ns") > YEAR_NS,
     "column 'offset' is negative": pl.col("offset") < 0,
     "column 'topic' or 'partition' is null, but it speaks of a record": (
         _HAS_RECORD & (pl.col("topic").is_null() | pl.col("partition").is_null())
@@ -243,22 +252,33 @@ _BAD_ROWS: Mapping[str, pl.Expr] = {
     "them one by one": pl.col("run_id") != pl.col("run_id").drop_nulls().first(),
 }
 """What would make a verdict meaningless."""
+_OF_NEIGHBOURS = [problem for problem in _BAD_ROWS if "row before" in problem]
+"""What is found by comparing rows of one operation, which may stand apart."""
 
 
 def _check_rows(file: Path, lazy: pl.LazyFrame) -> None:
     """Refuse what would make a verdict meaningless; names the first offending row."""
     absent = {f"column {name!r} is null": pl.col(name).is_null() for name in REQUIRED}
-    bad = {**absent, **_BAD_ROWS}
+    rows = lazy.with_row_index("row")
+    unordered = "unordered"
     try:
-        firsts = lazy.with_row_index("row").select(
-            pl.col("row").filter(condition).min().alias(problem)
-            for problem, condition in bad.items()
-        ).collect()  # fmt: skip
+        firsts = _first_rows(rows, {**absent, **_BAD_ROWS, unordered: pl.col("op_id").diff() < 0})
+        if firsts.pop(unordered) is not None and not any(r is not None for r in firsts.values()):
+            columns = ["op_id", "record_index", "process", "f"]
+            together = rows.select("row", *columns).sort(*columns, "row")
+            firsts = _first_rows(together, {name: _BAD_ROWS[name] for name in _OF_NEIGHBOURS})
     except (pl.exceptions.PolarsError, OSError) as error:
         raise HistoryError(
             f"{file}: cannot be read to its end ({str(error).splitlines()[0]})"
         ) from error
-    for problem in bad:
-        row = firsts[problem][0]
+    for problem, row in firsts.items():
         if row is not None:
             raise HistoryError(f"{file}: row {row}: {problem}")
+
+
+def _first_rows(rows: pl.LazyFrame, bad: Mapping[str, pl.Expr]) -> dict[str, int | None]:
+    """Each problem with the first row that has it."""
+    found = rows.select(
+        pl.col("row").filter(condition).min().alias(problem) for problem, condition in bad.items()
+    )
+    return found.collect().row(0, named=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -64,6 +65,12 @@ def in_row_2(column: str, value: object) -> Callable[[pl.DataFrame], pl.DataFram
         (lambda good: in_row_2("process", 5)(in_row_2("op_id", 1)(good)),
          "row 2: column 'op_id' is that of the row before, but the process is another"),
         (in_row_2("run_id", "two"), "row 2: column 'run_id' names another run"),
+        (in_row_2("t_complete_ns", 10**18), "row 2: column 't_complete_ns' is more than a year"),
+        (lambda good: in_row_2("t_invoke_ns", 10**18)(in_row_2("t_complete_ns", 10**18)(good)),
+         "row 2: column 't_invoke_ns' is more than a year from the first row's"),
+        (lambda good: pl.concat([good, good]), "row 4: columns 'op_id' and 'record_index' are"),
+        (lambda good: pl.concat([good, good.with_columns(process=good["process"] + 7)]),
+         "row 4: column 'op_id' is that of the row before, but the process is another"),
     ],
 )  # fmt: skip
 def test_a_bad_table_is_refused_with_row_and_column(
@@ -89,6 +96,59 @@ def test_the_table_that_is_spoilt_here_is_sound(tmp_path: Path) -> None:
     assert json.loads(outcome.stdout)["checkers"]["append_order"]["validity"] == "valid"
 
 
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    file, table = tmp_path / "history.parquet", GOOD.to_arrow()
+    pq.write_table(table.append_column("op_id", table.column("op_id")), file)
+    assert "column 'op_id' is there twice" in said_of(file)
+
+
+def test_rows_need_not_be_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    GOOD.reverse().write_parquet(file)
+    assert CliRunner().invoke(app, ["check", str(file)]).exit_code == 0
+
+
+JUNK = bytes(range(256)) * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("history.parquet", b"", "not a complete Parquet file"),
+        ("history.parquet", JUNK, "not a complete Parquet file"),
+        ("history.parquet", b'{"index": 0}', "not a complete Parquet file"),
+        ("history.jsonl", b"", "holds no event"),
+        ("history.edn", b" ; nothing", "holds no event"),
+        ("history.jsonl", JUNK, "byte 128 is not UTF-8 text"),
+        ("history.edn", JUNK, "byte 128 is not UTF-8 text"),
+        ("history.edn", b'{:f "\xe9"}', "byte 5 is not UTF-8 text"),
+        ("history.jsonl", b"\0" * 9, "line 1: not a complete JSON object"),
+        ("history.edn", b"]", "line 1: ']' closes nothing"),
+        ("history.json", b"[{}]", "line 1: an event must be a map, not [{}]"),
+        ("history.jsonl", b"5", "line 1: an event must be a map, not 5"),
+    ],
+)
+def test_a_file_that_is_no_history_is_refused(
+    tmp_path: Path, name: str, content: bytes, problem: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    assert problem in said_of(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("of-a-run", "no such history"),
+        ("one.parquet", "no such history"),
+        ("one.jsonl", "holds neither history.edn nor history.jsonl"),
+    ],
+)
+def test_a_directory_without_a_history_is_refused(tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / name).mkdir()
+    assert problem in said_of(tmp_path / name)
+
+
 INVOKED = {"index": 0, "time": 5, "process": 0, "type": "invoke", "f": "send",
            "value": [["send", 1, 42]]}  # fmt: skip
 ENDED = INVOKED | {"index": 1, "time": 6, "type": "ok", "value": [["send", 1, [0, 42]]]}
@@ -104,6 +164,16 @@ ENDED = INVOKED | {"index": 1, "time": 6, "type": "ok", "value": [["send", 1, [0
         ([INVOKED, {k: v for k, v in ENDED.items() if k != "time"}], "line 2: 'time' must be"),
         ([INVOKED, {k: v for k, v in ENDED.items() if k != "process"}], "'process' is missing"),
         ([INVOKED, ENDED | {"value": "all"}], "line 2: the value of 'send' must be a list"),
+        ([INVOKED, INVOKED | {"index": 1}], "line 2: process 0 invokes although its operation of"),
+        (
+            [INVOKED, ENDED | {"f": "poll"}],
+            "line 2: process 0 completes 'poll', but line 1 invoked",
+        ),
+        ([INVOKED, ENDED | {"type": "done"}], "line 2: 'type' must be one of invoke, ok, fail"),
+        ([INVOKED | {"value": [["send", 1, "x"]]}], "line 1: a value must be an integer"),
+        ([INVOKED, ENDED | {"value": [["send", 1, [-1, 42]]]}], "line 2: an offset must be"),
+        ([INVOKED, ENDED | {"value": [["poll", [1]]]}], "line 2: a poll must give a map"),
+        ([INVOKED | {"time": float("nan")}], "line 1: 'time' must be an integer from 0 up"),
         ([INVOKED | {"process": 1.5}], "line 1: 'process' must be an integer or a name"),
     ],
 )

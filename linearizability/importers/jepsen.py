@@ -78,6 +78,8 @@ def read(path: Path) -> pl.DataFrame:
     forms = jsonl.forms if is_json or path.suffix in SUFFIXES[1:] else edn.forms
     with _without_collection():
         events = list(read_events(forms(text, str(path)), str(path)))
+        if not events:
+            raise HistoryError(f"{path}: holds no event; write one map a line (.jsonl, .edn)")
         return Import(events).frame()
 
 
