@@ -14,6 +14,8 @@ from typing import Any
 
 from chaos.recorder import PARTS, recover
 from chaos.run_directory import Scenario
+from ci.errors import UsageError
+from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
 from linearizability.importers.formats import chosen_format, imported
@@ -90,11 +92,14 @@ def judge_foreign(
     engine: str = "auto",
     spark_master: str | None = None,
     profile: str = "touchstone",
+    stale_after_s: float | None = None,
 ) -> Judged:
     """Judge what others recorded (linearizability.importers); nothing is written beside it."""
     known_profile(profile)
     with imported(path, history_format) as file:
-        verdict = judge(file, engine=engine, spark_master=spark_master).verdict
+        verdict = judge(
+            file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s
+        ).verdict
         verdict = replace(verdict, engine=verdict.engine.partition(" ")[0])
         return Judged(path, under_profile(verdict, file, profile), {})
 
@@ -105,6 +110,7 @@ def judge(
     engine: str = "auto",
     spark_master: str | None = None,
     profile: str = "touchstone",
+    stale_after_s: float | None = None,
 ) -> Judged:
     """Judge a run directory (its verdict.json is written) or a lone history file.
 
@@ -115,7 +121,9 @@ def judge(
     if (path / PARTS).is_dir():
         recover(path)
     run = run_facts(path)
-    verdict = verdict_of(path, run, engine=engine, spark_master=spark_master)
+    verdict = verdict_of(
+        path, run, engine=engine, spark_master=spark_master, bounds=bounds_of(run, stale_after_s)
+    )
     if path.is_dir():
         write_verdict(path, verdict)
     named = tuple(run.get("judged_by", ()))
@@ -134,16 +142,26 @@ def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
 
 def verdict_of(
     path: Path, run: Mapping[str, Any], *, engine: str, spark_master: str | None = None,
-    second_opinion: bool = True,
+    second_opinion: bool = True, bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:  # fmt: skip
     """The checkers by one engine, porcupine if wanted, and what kept the run from its end."""
     named = tuple(run.get("judged_by", ()))
-    verdict = check(path, engine=engine, spark_master=spark_master, named_by_workload=named)
+    verdict = check(
+        path, engine=engine, spark_master=spark_master, named_by_workload=named, bounds=bounds
+    )
     opinions = list(verdict.checkers.values())
     if second_opinion and (second := confirm_with_porcupine(path)) is not None:
         opinions.append(second)
     opinions += problems_of(run)
     return merge(opinions, engine=verdict.engine, named_by_workload=named)
+
+
+def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bounds:
+    """What the run states beyond correctness; UsageError where it states what is no bound."""
+    try:
+        return Bounds.stated(run.get("bounds") or {}, stale_after_s=stale_after_s)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def run_facts(path: Path) -> Mapping[str, Any]:

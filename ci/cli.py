@@ -206,6 +206,10 @@ def check(
     profile: Annotated[
         str, typer.Option(help="By whose rules: touchstone, or jepsen (the rest is reported only).")
     ] = "touchstone",
+    stale_after: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds that a reader may be kept waiting [default: 60]."),
+    ] = None,
     explained: Annotated[
         bool, typer.Option("--explain", help="Write why: the fewest operations of each anomaly.")
     ] = False,
@@ -230,9 +234,16 @@ def check(
             engine=engine,
             spark_master=spark_master,
             profile=profile,
+            stale_after_s=stale_after,
         )
     else:
-        outcome = judge(path, engine=engine, spark_master=spark_master, profile=profile)
+        outcome = judge(
+            path,
+            engine=engine,
+            spark_master=spark_master,
+            profile=profile,
+            stale_after_s=stale_after,
+        )
     print(outcome.verdict.to_json()) if as_json else print_verdict(outcome)
     if explained:
         print(f"explained: {explain_verdict(outcome, history_format)}", file=sys.stderr)

@@ -44,11 +44,11 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     if not victims:
         return None
     victim = rng.choice(victims)
-    who: tuple[object, ...] = (victim["process"], victim["session"], victim["partition"])
+    missed: tuple[object, ...] = (victim["process"], victim["session"], victim["partition"])
     kept: list[Row] = []
     for row in rows:
         is_missed = (
-            (row["process"], row["session"], row.get("partition")) == who
+            (row["process"], row["session"], row.get("partition")) == missed
             and row["f"] == F.POLL.value
             and row["op_id"] >= victim["op_id"]
         )

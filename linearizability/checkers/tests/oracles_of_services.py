@@ -103,7 +103,7 @@ def _is_lost(row: Row) -> bool:
 
 def _ended(row: Row) -> int:
     done: int | None = row["t_complete_ns"]
-    return row["t_invoke_ns"] if done is None else done  # type: ignore[no-any-return]
+    return row["t_invoke_ns"] if done is None else done
 
 
 def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
