@@ -36,7 +36,7 @@ PROGRAMS = ("mkfs.ext4", "mount", "umount", "sync")
 
 # linux/fs.h; linux/ext4.h (EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH)
 FIFREEZE, FITHAW, FS_IOC_SHUTDOWN = 0xC0045877, 0xC0045878, 0x8004587D
-WITHOUT_FLUSH = 2
+WITH_ALL_WRITTEN, WITHOUT_FLUSH = 0, 2
 CAP_SYS_ADMIN = 1 << 21  # capabilities(7)
 
 _OWNED = re.compile(r"touchstone-disks-(\d+)-(\d+)-(\d+)")
@@ -74,6 +74,7 @@ class Disk:
         self.mount_point = home / "mount"
         self.is_stalled = False
         self.is_full = False
+        self.is_broken = False
 
     @classmethod
     def make(cls, name: str, size_bytes: int = SIZE_BYTES) -> Disk:
@@ -143,13 +144,30 @@ class Disk:
         """
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
 
+    def die(self) -> None:
+        """From now on every write and sync fails with EIO; what was written before is on the disk.
+
+        `replug` gives it back.
+        """
+        self.is_broken = True
+        self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITH_ALL_WRITTEN))
+
+    def turn_read_only(self) -> None:
+        """What ext4 does when it meets an error: from now on every write fails with EROFS.
+
+        `replug` gives it back.
+        """
+        self.is_broken = True
+        self.sync()
+        _run("mount", "-o", "remount,abort", self.mount_point)
+
     def replug(self) -> None:
         """Mount again what the medium has; ext4 replays its journal. No process may have it open.
 
         Ballast and freezing do not outlast it.
         """
         _run("umount", self.mount_point)
-        self.is_stalled = False
+        self.is_stalled = self.is_broken = False
         self._mount()
         self.make_room()
 

@@ -28,16 +28,15 @@ from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.factories import CONFLUENT, check_groups, clients_named
 from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
-from chaos.faults import DISK_FAULTS, Heal
+from chaos.faults import Heal
 from chaos.final_phase import Physician, await_recovery, read_finally
 from chaos.first_phase import REPLICAS_MAX, record_topics, replicated
 from chaos.interrupts import Interrupts
-from chaos.listing import check_able, nemesis_named, workload_named
+from chaos.listing import check_able, check_nodes, nemesis_named, workload_named
 from chaos.progress import Progress
 from chaos.protocols import (
     ClientFactory,
     Cluster,
-    DiskTarget,
     Nemesis,
     SizedTarget,
     Target,
@@ -48,6 +47,7 @@ from chaos.protocols import (
 from chaos.recorder import HistoryRecorder, RecorderError
 from chaos.run_directory import RATE, RunDirectoryError, Scenario
 from chaos.targets import parse_target
+from chaos.targets.equipment import equipped
 from chaos.workers import Shared, Storm, Throttle, act
 
 TOPICS_TIMEOUT_S = 60.0
@@ -127,6 +127,7 @@ def run(
     workload = workload_named(workload) if isinstance(workload, str) else workload
     nemesis = nemesis_named(nemesis) if isinstance(nemesis, str) else nemesis
     check_able(target, nemesis, nodes)
+    check_nodes("workload", workload, nodes)
     check_groups(client, workload)
     if seconds <= 0 or rate <= 0 or nodes < 1:
         raise RunError("seconds, rate and nodes must be above zero; choose others")
@@ -220,9 +221,7 @@ class _Run:
 
     def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
-        target = self.target
-        if self.nemesis.faults & DISK_FAULTS and isinstance(target, DiskTarget):
-            target = target.with_disks()
+        target = equipped(self.target, self.nemesis.faults)
         self.cluster = target.start(
             self.scratch,
             self.scenario.nodes,

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from chaos import disks
 from chaos.containers import STAND_IN
+from chaos.shim.control import library
 from ci import places
 from ci.tools import golang, jvm, node
 from linearizability.engine.java import OLDEST, find_java
@@ -193,6 +194,10 @@ def loop() -> tuple[bool, str]:
     return True, "losetup, mkfs.ext4 and the right to mount"
 
 
+def shim() -> tuple[bool, str]:
+    return library().is_file(), places.shown(library())
+
+
 def chromium() -> tuple[bool, str]:
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     return path is not None, path or f"none of {', '.join(BROWSERS)} on PATH"
@@ -251,6 +256,10 @@ CHECKS = (
     Check(
         "loop", loop, "disk stalls and power loss on real file systems",
         "run as root with CAP_SYS_ADMIN; apt-get install e2fsprogs mount",
+    ),
+    Check(
+        "shim", shim, "wall clocks, slow syncs and torn writes; loss of power without root",
+        "apt-get install gcc libc6-dev, then make setup",
     ),
     Check(
         "chromium", chromium, "the test that opens the report in a browser",

@@ -17,6 +17,7 @@ from chaos.clients.wire_link import EARLIEST, LATEST, Leader, WireCluster, WireE
 from chaos.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
 from reference_impl.wire import (
     ApiKey,
+    BatchHeader,
     CorruptRecord,
     Malformed,
     RecordBatch,
@@ -30,6 +31,7 @@ READ_TIMEOUT_S = 60.0
 RETRY_S = 0.3
 FETCH_BYTES = 4 << 20
 NO_SEQUENCE = -1
+UNREADABLE_MAX = 1000
 SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence)
 
 
@@ -96,6 +98,27 @@ class RawClient:
             detail = f"not read to the end: {', '.join(read.name for read in unread)}"
             return Completion(Outcome.INFO, records, unread[-1].error, detail)
         return Completion(Outcome.OK, records)
+
+    def read_latest(self, topic: str, partition: int) -> Completion:
+        """The last record below the high watermark, once; none where nothing was written.
+
+        The leader of an epoch refuses to tell a high watermark until it knows it (KIP-207), so the
+        record is the last one that was acknowledged, or one that was not yet.
+        """
+        try:
+            leader = self._cluster.leader(topic, partition)
+            end = self._cluster.offset(leader, topic, partition, LATEST)
+            if end == 0:
+                return Completion(Outcome.OK)
+            read = PartitionRead(topic, partition, next_offset=end - 1)
+            self._take(read, self._fetch(leader, read))
+        except (WireError, Malformed) as error:
+            return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+        last = [record for record in read.records if record.offset == end - 1]
+        if not last:
+            why = f"{read.name}: there is no record at {end - 1}"
+            return Completion(Outcome.FAIL, (), "_NO_RECORD", why)
+        return Completion(Outcome.OK, last)
 
     def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
         """What is to be read from the other replicas of partitions that the leader has shown."""
@@ -182,7 +205,7 @@ class RawClient:
                 batch, _ = RecordBatch.decode(data[start:end])
             except CorruptRecord as error:
                 # What the broker hands out is what it has: asking again would show the same.
-                rows = iter([_unreadable(read, header.base_offset, str(error))])
+                rows = _unreadable(read, header, str(error))
             else:
                 rows = self._rows(read, batch, answer.high_watermark)
             for record in rows:
@@ -221,10 +244,15 @@ class RawClient:
         self._cluster.close()
 
 
-def _unreadable(read: PartitionRead, offset: int, reason: str) -> Record:
-    """A batch that is not what anybody wrote, as one record without a value."""
-    whose = {} if read.replica is None else {"replica": read.replica}
-    return Record(read.topic, read.partition, None, offset, extra={"detail": reason, **whose})
+def _unreadable(read: PartitionRead, header: BatchHeader, reason: str) -> Iterator[Record]:
+    """A batch that is not what anybody wrote: its offsets, without values."""
+    extra: dict[str, Any] = {"detail": reason, "batch_base_offset": header.base_offset}
+    if read.replica is not None:
+        extra["replica"] = read.replica
+    # A count that is damaged itself must not make millions of rows.
+    for delta in range(min(header.last_offset_delta, UNREADABLE_MAX) + 1):
+        offset = header.base_offset + delta
+        yield Record(read.topic, read.partition, None, offset, extra=dict(extra))
 
 
 def _sequence(batch: RecordBatch, offset: int) -> int:

@@ -1,9 +1,40 @@
 """The nemeses: when and what goes wrong, never how. One literal table."""
 
+from chaos.nemeses.administration import (
+    ManyTopics,
+    PreferredElection,
+    Reassignment,
+    UncleanElection,
+)
+from chaos.nemeses.bad_links import (
+    CutShort,
+    LossyNetwork,
+    NarrowNetwork,
+    Resets,
+    SlowCloses,
+    SlowNetwork,
+)
 from chaos.nemeses.calm import NoFaults
-from chaos.nemeses.disk import FillDisk, PowerLossAll, PowerLossOne, StallDisk
+from chaos.nemeses.clock import JumpClock, SkewClock
+from chaos.nemeses.disk import (
+    FillDisk,
+    PowerLossAll,
+    PowerLossMajority,
+    PowerLossMinority,
+    PowerLossOne,
+    StallDisk,
+)
 from chaos.nemeses.kill import KillLeader, KillNode
 from chaos.nemeses.last_replica import LastReplicaStanding
+from chaos.nemeses.media import (
+    DeadDisk,
+    FlipBit,
+    LoseNames,
+    ReadOnlyDisk,
+    SlowDisks,
+    TearWrites,
+)
+from chaos.nemeses.packets import OneWayPackets, PacketLoss
 from chaos.nemeses.partition import (
     CutClientLinks,
     IsolateLeader,
@@ -11,6 +42,22 @@ from chaos.nemeses.partition import (
     PartitionLink,
 )
 from chaos.nemeses.pause import PauseNode
+from chaos.nemeses.restarts import (
+    KillAll,
+    KillController,
+    KillGroupCoordinator,
+    KillMajority,
+    KillMinority,
+    KillTransactionCoordinator,
+    PauseStorm,
+    RollingRestart,
+)
+from chaos.nemeses.shapes import (
+    PartitionBridge,
+    PartitionControllers,
+    PartitionHalves,
+    PartitionRing,
+)
 from chaos.protocols import Nemesis
 
 NEMESES: dict[str, Nemesis] = {
@@ -19,15 +66,50 @@ NEMESES: dict[str, Nemesis] = {
         NoFaults(),
         KillNode(),
         KillLeader(),
+        KillController(),
+        KillGroupCoordinator(),
+        KillTransactionCoordinator(),
+        KillMinority(),
+        KillMajority(),
+        KillAll(),
+        RollingRestart(),
         PauseNode(),
+        PauseStorm(),
         PartitionLeader(),
         PartitionLink(),
         IsolateLeader(),
         CutClientLinks(),
+        PartitionHalves(),
+        PartitionBridge(),
+        PartitionRing(),
+        PartitionControllers(),
+        SlowNetwork(),
+        NarrowNetwork(),
+        Resets(),
+        SlowCloses(),
+        CutShort(),
+        LossyNetwork(),
+        OneWayPackets(),
+        PacketLoss(),
+        PreferredElection(),
+        UncleanElection(),
+        Reassignment(),
+        ManyTopics(),
         StallDisk(),
         FillDisk(),
         PowerLossOne(),
+        PowerLossMinority(),
+        PowerLossMajority(),
         PowerLossAll(),
+        ReadOnlyDisk(),
+        DeadDisk(),
+        SlowDisks(),
+        TearWrites(),
+        LoseNames(),
+        FlipBit("active"),
+        FlipBit("closed"),
+        JumpClock(),
+        SkewClock(),
         LastReplicaStanding(),
     )
 }

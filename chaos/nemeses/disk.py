@@ -84,3 +84,38 @@ class PowerLossAll:
         while True:
             yield rng.uniform(3.0, 6.0), PowerLoss("all")
             yield rng.uniform(0.1, 1.0), Heal()
+
+
+class PowerLossMinority:
+    """Pull the plug of fewer than half of the nodes at once: the others hold what they lose.
+
+    With acks=all and min.insync.replicas above their number nothing acknowledged may be lost.
+    """
+
+    name = "power-loss-minority"
+    faults: frozenset[type[Fault]] = frozenset({PowerLoss, Heal})
+    nodes_min = 3
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """They are without power for 0.1 to 2 seconds and the time they need to start."""
+        while True:
+            yield rng.uniform(2.0, 5.0), PowerLoss("minority")
+            yield rng.uniform(0.1, 2.0), Heal()
+
+
+class PowerLossMajority:
+    """Pull the plug of more than half of the nodes at once: perhaps of all that have a record.
+
+    With default flushing what no node has synced may be lost (design#replication); with
+    flush.messages=1 nothing may.
+    """
+
+    name = "power-loss-majority"
+    faults: frozenset[type[Fault]] = frozenset({PowerLoss, Heal})
+    nodes_min = 3
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """They are without power for 0.1 to 1 second and the time they need to start."""
+        while True:
+            yield rng.uniform(3.0, 6.0), PowerLoss("majority")
+            yield rng.uniform(0.1, 1.0), Heal()

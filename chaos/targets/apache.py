@@ -13,12 +13,21 @@ from pathlib import Path
 from chaos import leftovers
 from chaos.caches import cache_directory
 from chaos.disks import Disk
-from chaos.faults import ADMIN_FAULTS, DISK_FAULTS, LINK_FAULTS, PROCESS_FAULTS, Fault, Heal
+from chaos.faults import (
+    ADMIN_FAULTS,
+    DISK_FAULTS,
+    LINK_FAULTS,
+    PROCESS_FAULTS,
+    SHIM_FAULTS,
+    BitFlip,
+    Fault,
+    Heal,
+)
 from chaos.links import Address, LinkError, Links, joined, toxiproxy_server
 from chaos.ports import NoFreePort
 from chaos.protocols import Cluster, TargetError
 from chaos.targets import layout as layouts
-from chaos.targets import probe, roles
+from chaos.targets import probe, roles, shim_faults
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.disk_faults import disks_for
 from chaos.targets.java import find_java
@@ -33,7 +42,9 @@ VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}
 
 NODES_ALLOWED = (1, 3)
 FORMAT_TIMEOUT_S = 120
-FAULTS: frozenset[type[Fault]] = PROCESS_FAULTS | LINK_FAULTS | DISK_FAULTS | ADMIN_FAULTS | {Heal}
+FAULTS: frozenset[type[Fault]] = (
+    PROCESS_FAULTS | LINK_FAULTS | DISK_FAULTS | SHIM_FAULTS | ADMIN_FAULTS | {BitFlip, Heal}
+)
 JVM_OPTIONS = (
     "-Xms256m",  # three nodes stay below 1 GiB together
     "-Xmx256m",
@@ -88,19 +99,28 @@ class ApacheKafka:
     """A release of Apache Kafka."""
 
     def __init__(
-        self, version: str = DEFAULT_VERSION, full_speed: bool = False, on_disks: bool = False
+        self,
+        version: str = DEFAULT_VERSION,
+        full_speed: bool = False,
+        on_disks: bool = False,
+        preloaded: bool = False,
     ) -> None:
         """full_speed: with the JVM's optimizing compiler, for benchmarks. Without it a node is up
         after half the CPU time, which counts where brokers are killed all the time."""
         self.version = version
         self.full_speed = full_speed
         self.on_disks = on_disks
+        self.preloaded = preloaded
         self.name = f"apache:{version}"
         self.faults = FAULTS
 
     def with_disks(self) -> ApacheKafka:
         """The same, each node's data on a disk of its own."""
-        return ApacheKafka(self.version, self.full_speed, on_disks=True)
+        return type(self)(self.version, self.full_speed, True, self.preloaded)
+
+    def with_shim(self) -> ApacheKafka:
+        """The same, each node preloaded with the shim."""
+        return type(self)(self.version, self.full_speed, self.on_disks, preloaded=True)
 
     def start(
         self,
@@ -130,20 +150,17 @@ class ApacheKafka:
         disks: Mapping[int, Disk],
     ) -> Cluster:
         java, jars = find_java(), self.jars()
+        layout, links = self.network(directory, nodes, proxied)
         try:
-            layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
-        except NoFreePort as error:
-            raise TargetError(str(error)) from error
-        links: Links | None = None
-        try:
-            if proxied:
-                links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
-                links.add(layout.links())
             launcher = self._launcher(java, jars, directory)
             members, added = _write(directory, layout, config, launcher)
             _format(directory, members, self._tool(java, jars))
+            self.settle_in(members, layout)
             for member in members:
                 member.disk = disks.get(member.number)
+                member.data = directory / "data" / str(member.number)
+            if self.preloaded:
+                shim_faults.preload(members, directory)
         except BaseException as error:
             if links is not None:
                 links.stop()
@@ -158,6 +175,30 @@ class ApacheKafka:
         cluster.layout = layout
         cluster.start()
         return cluster
+
+    def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
+        """The addresses, and the links between them where they can be cut. Raises TargetError."""
+        try:
+            layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
+        except NoFreePort as error:
+            raise TargetError(str(error)) from error
+        if not proxied:
+            return layout, None
+        links: Links | None = None
+        try:
+            links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
+            links.add(layout.links())
+        except BaseException as error:
+            if links is not None:
+                links.stop()
+            layout.release()
+            if isinstance(error, LinkError | OSError):
+                raise TargetError(f"{self.name} cannot be started: {error}") from error
+            raise
+        return layout, links
+
+    def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
+        """What else nodes need to be where the layout has them: nothing, on loopback."""
 
     def jars(self) -> list[Path]:
         """The class path. Raises TargetError with the mending command."""

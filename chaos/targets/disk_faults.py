@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.disks import Disk, DiskError
-from chaos.faults import DiskFull, DiskStall, Fault, PowerLoss
+from chaos.faults import DiskDead, DiskFull, DiskReadOnly, DiskStall, Fault, PowerLoss
 from chaos.protocols import TargetError
 
 if TYPE_CHECKING:
@@ -53,13 +53,21 @@ def sync(members: Members) -> None:
     """What a node wrote while it was set up is not what a loss of power is about."""
     for disk in _disks(members):
         disk.sync()
+    for member in members:
+        if member.shim is not None:
+            member.shim.medium.settle()
 
 
 def heal(members: Members) -> None:
-    """Thaw, and give the space back."""
+    """Thaw, give the space back, and mount again what had failed: its node must end for that."""
     for disk in _disks(members):
         disk.thaw()
         disk.make_room()
+    for member in members:
+        if member.disk is not None and member.disk.is_broken:
+            if member.child is not None:
+                member.child.kill()
+            member.disk.replug()
 
 
 def remove(members: Members) -> None:
@@ -80,6 +88,18 @@ def _fill(members: Members) -> list[int]:
     return [member.number for member in members if member.running]
 
 
+def _kill_disk(members: Members) -> list[int]:
+    for disk in _disks(members):
+        disk.die()
+    return [member.number for member in members if member.running]
+
+
+def _make_read_only(members: Members) -> list[int]:
+    for disk in _disks(members):
+        disk.turn_read_only()
+    return [member.number for member in members if member.running]
+
+
 def _cut_power(members: Members) -> list[int]:
     struck = [member for member in members if member.running]
     for disk in _disks(struck):
@@ -87,8 +107,11 @@ def _cut_power(members: Members) -> list[int]:
     for member in struck:
         if member.child is not None:
             member.child.kill()
-    for disk in _disks(struck):
-        disk.replug()
+    for member in struck:
+        if member.disk is not None:
+            member.disk.replug()
+        elif member.shim is not None:
+            member.shim.medium.lose_power()
     return [member.number for member in struck]
 
 
@@ -99,6 +122,8 @@ def _disks(members: Members) -> list[Disk]:
 PERFORMERS: Mapping[type[Fault], Callable[[Members], list[int]]] = {
     DiskStall: _stall,
     DiskFull: _fill,
+    DiskReadOnly: _make_read_only,
+    DiskDead: _kill_disk,
     PowerLoss: _cut_power,
 }
 """Fault -> what does it to the disks of these nodes, and says which nodes it struck."""

@@ -13,8 +13,10 @@ from chaos.disks import Disk
 from chaos.faults import (
     DISK_FAULTS,
     PROCESS_FAULTS,
+    SHIM_FAULTS,
     TOXIC_FAULTS,
     AdminStorm,
+    BitFlip,
     CutClients,
     DelayAnswers,
     Fault,
@@ -23,13 +25,18 @@ from chaos.faults import (
 from chaos.links import Address, Link, LinkError, Links, joined
 from chaos.ports import NoFreePort, free_ports
 from chaos.protocols import Cluster, TargetError
+from chaos.targets import shim_faults
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.disk_faults import disks_for
 from chaos.targets.layout import LOOPBACK, client_link
 from chaos.targets.listeners import with_listeners
 
 FAULTS: frozenset[type[Fault]] = (
-    PROCESS_FAULTS | DISK_FAULTS | TOXIC_FAULTS | {CutClients, DelayAnswers, AdminStorm, Heal}
+    PROCESS_FAULTS
+    | DISK_FAULTS
+    | SHIM_FAULTS
+    | TOXIC_FAULTS
+    | {BitFlip, CutClients, DelayAnswers, AdminStorm, Heal}
 )
 STOP_TIMEOUT_S = 10.0
 _SOURCES = Path(__file__).resolve().parent.parent.parent
@@ -40,18 +47,25 @@ class Reference:
 
     name = "reference"
 
-    def __init__(self, bug: str | None = None, on_disks: bool = False) -> None:
+    def __init__(
+        self, bug: str | None = None, on_disks: bool = False, preloaded: bool = False
+    ) -> None:
         self.bug = bug
         self.on_disks = on_disks
+        self.preloaded = preloaded
         self.faults = FAULTS
 
     def with_bug(self, bug: str) -> Reference:
         """The same, with one planted bug (its name in reference_impl.bugs)."""
-        return Reference(bug, self.on_disks)
+        return Reference(bug, self.on_disks, self.preloaded)
 
     def with_disks(self) -> Reference:
         """The same, its data on a disk of its own."""
-        return Reference(self.bug, on_disks=True)
+        return Reference(self.bug, True, self.preloaded)
+
+    def with_shim(self) -> Reference:
+        """The same, preloaded with the shim."""
+        return Reference(self.bug, self.on_disks, preloaded=True)
 
     def start(
         self,
@@ -96,6 +110,8 @@ class Reference:
         cluster = LocalCluster(
             self.name, own_version(), joined(seen), [member], self.faults, links, added
         )
+        if self.preloaded:
+            shim_faults.preload(cluster.members(), directory)
         cluster.start()
         return cluster
 
@@ -109,7 +125,8 @@ class Reference:
         home = directory / "nodes" / "1"
         search_path = [str(_SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONUNBUFFERED": "1"}
-        return LocalNode(1, command, direct, home, STOP_TIMEOUT_S, environment)
+        data = directory / "data" / "1"
+        return LocalNode(1, command, direct, home, STOP_TIMEOUT_S, environment, data)
 
 
 def _links(api: Address, direct: Address, seen: Address, directory: Path) -> Links:

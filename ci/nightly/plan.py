@@ -85,6 +85,7 @@ def canaries(seed: int) -> list[Expectation]:
                 "reference", bug.workload, bug.nemesis, nodes_of("reference"),
                 seconds_of("reference"), rng.randrange(1 << 30),
                 {**promised_config(bug.nemesis), **bug.config}, name,
+                client=bug.client,
             ),
             Validity.INVALID, Part.CANARY, "a planted bug is caught",
         )

@@ -8,7 +8,7 @@ import fcntl
 from concurrent.futures import ThreadPoolExecutor
 
 from ci import places
-from ci.tools import golang, jvm, node
+from ci.tools import golang, jvm, native, node
 from ci.tools.step import Step, StepFailed
 
 
@@ -28,7 +28,7 @@ def main() -> None:
     places.PROGRAMS.mkdir(parents=True, exist_ok=True)
     with (places.CACHE / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        lanes = [golang.steps(), [*jvm.steps(), *node.steps()]]
+        lanes = [[*native.steps(), *golang.steps()], [*jvm.steps(), *node.steps()]]
         missing = [step.name for lane in lanes for step in lane if not step.is_done()]
         if missing:
             print(f"setup: bringing {', '.join(missing)} into .cache", flush=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
@@ -17,6 +18,10 @@ class Bug:
     workload: str = "appends"
     nemesis: str = "kill"
     """Under which it shows."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """The broker's, with which it shows."""
+    client: str = "confluent"
+    """Whose clients must be asked, where others do not live to tell."""
 
     def parts(self) -> tuple[type[Node], Rules]:
         """What to build a broken broker from."""

@@ -1,0 +1,135 @@
+"""Media that fail, and what a crash makes of the writes that were under way.
+
+What each may take of an acknowledged record (guarantees of durability). A disk that dies or turns
+read-only keeps what it had: nothing. Writes that are torn or reordered, and names that were not
+synced: what was not flushed, as with a loss of power, so nothing where flush.messages=1 asks for
+each record to be flushed. A bit that flips: whatever only this node has; copies elsewhere stay as
+they were. No broker may hand out what the bit has changed as if it were what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from chaos.faults import (
+    BitFlip,
+    DiskDead,
+    DiskReadOnly,
+    Fault,
+    Heal,
+    LostNames,
+    Segment,
+    SlowDisk,
+    Tear,
+    TornWrites,
+)
+
+
+class ReadOnlyDisk:
+    """A node's file system turns read-only; later it is mounted again and the node started.
+
+    What was acknowledged before stays; what comes after must not be (KIP-112).
+    """
+
+    name = "disk-read-only"
+    faults: frozenset[type[Fault]] = frozenset({DiskReadOnly, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Read-only for 0.5 to 4 seconds."""
+        while True:
+            yield rng.uniform(1.5, 4.5), DiskReadOnly(rng.choice(("leader", "random")))
+            yield rng.uniform(0.5, 4.0), Heal()
+
+
+class DeadDisk:
+    """A node's disk answers every write and sync by an error; later it is another, with the same
+    data.
+
+    What was acknowledged before stays; what comes after must not be (KIP-112).
+    """
+
+    name = "disk-dead"
+    faults: frozenset[type[Fault]] = frozenset({DiskDead, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Dead for 0.5 to 4 seconds."""
+        while True:
+            yield rng.uniform(1.5, 4.5), DiskDead(rng.choice(("leader", "random")))
+            yield rng.uniform(0.5, 4.0), Heal()
+
+
+class SlowDisks:
+    """Every sync of a node, or of all, takes up to half a second. Nothing may be lost by it."""
+
+    name = "slow-disk"
+    faults: frozenset[type[Fault]] = frozenset({SlowDisk, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Slow for 1 to 5 seconds."""
+        while True:
+            node = rng.choice(("leader", "random", "all"))
+            yield rng.uniform(0.5, 2.0), SlowDisk(node, rng.choice((20, 100, 500)))
+            yield rng.uniform(1.0, 5.0), Heal()
+
+
+class TearWrites:
+    """The power of all nodes fails while they sync: of what they had written, some is there.
+
+    With flush.messages=1 all of that is of records nobody was told of. What recovery makes of it
+    must be whole batches, and nothing else (LogSegment.recover).
+    """
+
+    name = "torn-writes"
+    faults: frozenset[type[Fault]] = frozenset({TornWrites, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Torn and reordered by turns, in an order of the seed; now and then scattered."""
+        while True:
+            ways: list[Tear] = ["torn", "reordered", "torn", "reordered", "scattered"]
+            rng.shuffle(ways)
+            for how in ways:
+                yield rng.uniform(1.0, 2.5), TornWrites("all", how)
+                yield rng.uniform(0.1, 0.5), Heal()
+
+
+class LoseNames:
+    """The power of all nodes fails, and files whose names were not synced are not there any more.
+
+    With flush.messages=1 a record is flushed when its file's name is, too.
+    """
+
+    name = "lost-names"
+    faults: frozenset[type[Fault]] = frozenset({LostNames, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """All nodes are without power for 0.1 to 0.5 seconds and the time they need to start."""
+        while True:
+            yield rng.uniform(2.0, 5.0), LostNames("all")
+            yield rng.uniform(0.1, 0.5), Heal()
+
+
+class FlipBit:
+    """A node is killed, and a bit of one of its segments is another when it comes back.
+
+    active: recovery reads there, and cannot tell the bit from a torn write: what follows may be
+    cut off. closed: nobody looks there before somebody reads, and the CRC must tell the reader.
+    """
+
+    faults: frozenset[type[Fault]] = frozenset({BitFlip, Heal})
+    nodes_min = 1
+
+    def __init__(self, segment: Segment) -> None:
+        self.name = f"bit-flip-{segment}"
+        self._segment = segment
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """The node is away for 0.1 to 1 second and the time it needs to start."""
+        while True:
+            yield rng.uniform(2.0, 5.0), BitFlip(rng.choice(("leader", "random")), self._segment)
+            yield rng.uniform(0.1, 1.0), Heal()

@@ -1,0 +1,140 @@
+"""The harness's side of the shim: one Shim for each node, from before its first start.
+
+The control block is a file which the node's processes map: what is written here holds for them at
+once, and for the next process of the node too.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from chaos.caches import cache_directory
+from chaos.shim.ledger import Medium
+
+LIBRARY = "libtouchstone-shim.so"
+WAIT_S = 1.0
+"""How long to wait for a node to reach a sync that is held."""
+POLL_S = 0.001
+
+_BLOCK = struct.Struct("=qqqqii")
+"""struct control of shim.c."""
+_HELD = struct.Struct("=i")
+_HELD_AT, _WAITING_AT = 32, 36
+
+
+def library() -> Path:
+    """Where `make setup` puts the library."""
+    return cache_directory() / "lib" / LIBRARY
+
+
+def why_none() -> str | None:
+    """Why nodes cannot be preloaded here, or None."""
+    if library().is_file():
+        return None
+    return (
+        f"{LIBRARY} is not built; install a C compiler (apt-get install gcc libc6-dev) and run"
+        " `make setup`, see `touchstone doctor`"
+    )
+
+
+class Shim:
+    """What one node is preloaded with."""
+
+    def __init__(self, home: Path, root: Path) -> None:
+        """`root` is the node's data; the shim's own files lie in `home`, outside of it."""
+        home.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)  # what is not there cannot be watched
+        self.medium = Medium(root.resolve(), home / "ledger")
+        self._control_file = home / "control"
+        self._control_file.write_bytes(bytes(mmap.PAGESIZE))
+        with self._control_file.open("r+b") as file:
+            self._control = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        self._offset_ns = self._skew_ppm = self._skew_since_ns = self._sync_delay_us = 0
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the node's process is to be started with."""
+        others = os.environ.get("LD_PRELOAD", "")
+        return {
+            "LD_PRELOAD": f"{library()} {others}".strip(),
+            "TOUCHSTONE_SHIM_CONTROL": str(self._control_file),
+            "TOUCHSTONE_SHIM_LEDGER": str(self.medium.ledger),
+            "TOUCHSTONE_SHIM_ROOT": str(self.medium.root),
+        }
+
+    # --- the clock --------------------------------------------------------------------------------
+
+    def jump(self, by_ms: int) -> None:
+        """Put the node's clock forward, or back, at once."""
+        self._offset_ns += by_ms * 1_000_000
+        self._write()
+
+    def skew(self, ppm: int) -> None:
+        """Let the node's clock run faster, or slower, by so many parts in a million."""
+        now_ns = time.time_ns()
+        self._offset_ns += self._skewed_ns(now_ns)  # what it has gained so far, it keeps
+        self._skew_ppm, self._skew_since_ns = ppm, now_ns
+        self._write()
+
+    def set_right(self) -> None:
+        """The node's clock tells the time again, and runs as it should: a jump, too."""
+        self._offset_ns = self._skew_ppm = self._skew_since_ns = 0
+        self._write()
+
+    def _skewed_ns(self, now_ns: int) -> int:
+        return (now_ns - self._skew_since_ns) * self._skew_ppm // 1_000_000
+
+    # --- syncs ------------------------------------------------------------------------------------
+
+    def slow_down(self, delay_ms: int) -> None:
+        """Every sync takes so much longer."""
+        self._sync_delay_us = delay_ms * 1000
+        self._write()
+
+    def hold_syncs(self) -> bool:
+        """No sync returns from now on. Whether one has begun, within a bound."""
+        _HELD.pack_into(self._control, _HELD_AT, 1)
+        return self._await(lambda waiting: waiting > 0)
+
+    def _await(self, condition: Callable[[int], bool]) -> bool:
+        deadline = time.monotonic() + WAIT_S
+        while not condition(_HELD.unpack_from(self._control, _WAITING_AT)[0]):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def let_syncs_go(self) -> None:
+        """The syncs that are held return, and those which come: until they have, within a bound."""
+        _HELD.pack_into(self._control, _HELD_AT, 0)
+        self._await(lambda waiting: waiting == 0)
+
+    def release_syncs(self) -> None:
+        """Syncs return. What waited in a process that has ended, waits no more."""
+        _HELD.pack_into(self._control, _HELD_AT, 0)
+        _HELD.pack_into(self._control, _WAITING_AT, 0)
+
+    def heal(self) -> None:
+        """A clock that is right, and syncs as fast as the disk is."""
+        self.slow_down(0)
+        self.set_right()
+        _HELD.pack_into(self._control, _HELD_AT, 0)
+
+    def close(self) -> None:
+        """The node has ended."""
+        self._control.close()
+
+    def _write(self) -> None:
+        # The offset is written with what belongs to it, before anybody can map half of it: the
+        # node reads each word by itself, and a moment of a wrong clock is what this is about.
+        held = _HELD.unpack_from(self._control, _HELD_AT)[0]
+        waiting = _HELD.unpack_from(self._control, _WAITING_AT)[0]
+        _BLOCK.pack_into(
+            self._control, 0, self._offset_ns, self._skew_ppm, self._skew_since_ns,
+            self._sync_delay_us, held, waiting,
+        )  # fmt: skip

@@ -1,0 +1,157 @@
+"""What of a node's data would be on the medium if the power failed now, by the shim's ledger.
+
+The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system
+with a journal: names, renames and cuts are on the medium at once and in order, the bytes of a file
+up to its last sync. `lose_names` takes back the names of which nobody has asked that they be there
+(fsync(2): a new file's name is safe when its directory was synced).
+
+What is written in place, or through a mapping, counts as written: Kafka does so with indexes only,
+which it checks, or builds anew, after a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+SECTOR_BYTES = 512
+"""What a disk writes whole or not at all."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The bytes of a file that were written and not synced."""
+
+    path: Path
+    synced: int
+    size: int
+
+    def sectors(self) -> Iterator[tuple[int, int]]:
+        """Where each of its sectors begins and ends; the first one may be shared with what is
+        synced."""
+        start = self.synced
+        while start < self.size:
+            end = min(self.size, (start // SECTOR_BYTES + 1) * SECTOR_BYTES)
+            yield start, end
+            start = end
+
+
+class Medium:
+    """The files below a directory, and what of them is safe."""
+
+    def __init__(self, root: Path, ledger: Path) -> None:
+        self.root = root
+        self.ledger = ledger
+        self._sizes: dict[str, int] = {}
+        self._names: set[str] = set()
+        self.settle()
+
+    def settle(self) -> None:
+        """All that is there now is on the medium."""
+        self._sizes = {str(path): path.stat().st_size for path in self._files()}
+        self._names = {str(path) for path in self.root.rglob("*")} if self.root.exists() else set()
+        self.ledger.write_bytes(b"")
+
+    def lose_power(self) -> None:
+        """What was not synced is gone. The node's processes must have ended."""
+        for tail in self.tails():
+            os.truncate(tail.path, tail.synced)
+        self.settle()
+
+    def tear(self, how: str, rng: Random) -> None:
+        """Of what was not synced some is there, and some is not (TornWrites)."""
+        tails = self.tails()
+        largest = max(tails, key=lambda tail: tail.size - tail.synced, default=None)
+        for tail in tails:
+            if how == "reordered" and tail is largest:
+                os.truncate(tail.path, tail.synced)
+            elif how != "reordered":
+                sectors = list(tail.sectors())
+                kept = max(1, len(sectors) // 2)
+                _erase(tail, sectors[kept:] if how == "torn" else _some(sectors, rng))
+        self.settle()
+
+    def lose_names(self) -> None:
+        """What was not synced is gone, and files and directories whose names were not."""
+        self._read_ledger()
+        for path in sorted(self.root.rglob("*")):
+            if str(path) not in self._names and path.exists():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.lose_power()
+
+    def tails(self) -> list[Tail]:
+        """What would be lost now, by name."""
+        self._read_ledger()
+        found = []
+        for path in self._files():
+            synced, size = self._sizes.get(str(path), 0), path.stat().st_size
+            if synced < size:
+                found.append(Tail(path, synced, size))
+        return found
+
+    def _files(self) -> Iterator[Path]:
+        yield from (path for path in sorted(self.root.rglob("*")) if path.is_file())
+
+    # --- the ledger -------------------------------------------------------------------------------
+
+    def _read_ledger(self) -> None:
+        """Take in what has happened since the last time."""
+        lines = self.ledger.read_bytes().decode(errors="surrogateescape").splitlines()
+        self.ledger.write_bytes(b"")
+        for line in lines:
+            kind, _, rest = line.partition(" ")
+            if kind in "SCG":
+                size, _, path = rest.partition(" ")
+                self._resized(kind, int(size), path)
+            elif kind == "E":
+                self._names.add(rest)
+            elif kind == "M":
+                self._moved(*rest.split("\0"))
+            elif kind == "D":
+                self._forget(rest)
+
+    def _resized(self, kind: str, size: int, path: str) -> None:
+        synced = self._sizes.get(path, 0)
+        if kind == "C":
+            self._sizes[path] = min(synced, size)
+        else:
+            # Made larger before it is written: for a mapping, whose writes nobody sees.
+            self._sizes[path] = max(synced, size) if kind == "G" else size
+        if kind == "S":
+            self._names.add(path)  # with a journal, the name goes with the first sync of its file
+
+    def _moved(self, old: str, new: str) -> None:
+        """A file, or a directory with all in it."""
+        self._forget(new)
+        for path in [path for path in self._sizes if _is_in(path, old)]:
+            self._sizes[new + path[len(old) :]] = self._sizes.pop(path)
+        moved = {path for path in self._names if _is_in(path, old)}
+        self._names = (self._names - moved) | {new + path[len(old) :] for path in moved}
+
+    def _forget(self, gone: str) -> None:
+        self._sizes = _without(self._sizes, gone)
+        self._names = {path for path in self._names if not _is_in(path, gone)}
+
+
+def _is_in(path: str, parent: str) -> bool:
+    return path == parent or path.startswith(f"{parent}/")
+
+
+def _without(sizes: Mapping[str, int], gone: str) -> dict[str, int]:
+    return {path: size for path, size in sizes.items() if not _is_in(path, gone)}
+
+
+def _some(sectors: list[tuple[int, int]], rng: Random) -> list[tuple[int, int]]:
+    return [sector for sector in sectors if rng.random() < 0.5]
+
+
+def _erase(tail: Tail, sectors: list[tuple[int, int]]) -> None:
+    """The file keeps its size, and has zeros where nothing was written."""
+    with tail.path.open("r+b") as file:
+        for start, end in sectors:
+            file.seek(start)
+            file.write(bytes(end - start))

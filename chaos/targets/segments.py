@@ -1,0 +1,30 @@
+"""One bit of a segment that is not what it was: a medium that decays, or a faulty controller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+INTERNAL = "__"
+
+
+def segments(data: Path, *, closed: bool) -> list[Path]:
+    """The segments with records of the topics of users: those that are still written to, or the
+    others."""
+    found: list[Path] = []
+    for directory in sorted(data.iterdir()) if data.is_dir() else ():
+        if directory.is_dir() and not directory.name.startswith(INTERNAL):
+            logs = sorted(directory.glob("*.log"))
+            found += logs[:-1] if closed else logs[-1:]
+    return [path for path in found if path.stat().st_size > 0]
+
+
+def flip_one(path: Path, rng: Random) -> int:
+    """Turn one bit of a file; where."""
+    position = rng.randrange(path.stat().st_size)
+    with path.open("r+b") as file:
+        file.seek(position)
+        (byte,) = file.read(1)
+        file.seek(position)
+        file.write(bytes([byte ^ 1 << rng.randrange(8)]))
+    return position

@@ -1,0 +1,35 @@
+"""The library that nodes are preloaded with (chaos/shim), into .cache/lib."""
+
+import os
+import shutil
+from pathlib import Path
+
+from chaos.shim.control import LIBRARY
+from ci import places
+from ci.tools.step import Step, StepFailed, run_logged
+
+SOURCE = places.ROOT / "chaos" / "shim" / "shim.c"
+OUTPUT = places.CACHE / "lib" / LIBRARY
+FLAGS = ("-O2", "-Wall", "-Wextra", "-std=gnu11", "-shared", "-fPIC")
+COMPILERS = ("cc", "gcc", "clang")
+
+
+def find_compiler() -> str | None:
+    """A C compiler that is here."""
+    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+
+
+def build(output: Path = OUTPUT) -> None:
+    """Compile it; the finished library replaces the old one in one move, under running nodes."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise StepFailed("there is no C compiler; apt-get install gcc libc6-dev")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial = output.with_name(f".{output.name}.partial")
+    run_logged("shim", [compiler, *FLAGS, "-o", str(partial), str(SOURCE), "-ldl"])
+    os.replace(partial, output)
+
+
+def steps() -> list[Step]:
+    """The one library."""
+    return [Step("shim", (SOURCE,), OUTPUT, build, " ".join(FLAGS))]
