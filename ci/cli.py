@@ -147,6 +147,9 @@ def chaos_run(
     client: Annotated[
         str, typer.Option(help="Whose clients do it: confluent (librdkafka), java or reference.")
     ] = "confluent",
+    network: Annotated[
+        str, typer.Option(help="What is between nodes: proxy (toxiproxy), or netns (root).")
+    ] = "proxy",
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     config: ConfigOption = None,
     runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
@@ -156,6 +159,10 @@ def chaos_run(
 ) -> None:
     """Attack a target for a while, then judge the recorded history and draw the report."""
     from ci.attack import attack, print_verdict
+
+    if network not in ("proxy", "netns"):
+        raise UsageError(f"--network {network}: say proxy or netns")
+    target = f"netns:{target}" if network == "netns" else target
 
     outcome = attack(
         target=target, workload=workload, nemesis=nemesis, nodes=nodes, seconds=seconds, seed=seed,

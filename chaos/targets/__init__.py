@@ -12,6 +12,7 @@ from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
 from chaos.targets.foreign import SUFFIX, ForeignTarget
 from chaos.targets.kfake import pinned
+from chaos.targets.namespaced_apache import in_namespaces
 from chaos.targets.reference import with_bug_or_not
 
 __all__ = ["FOREIGN", "TARGETS", "parse_target"]
@@ -20,6 +21,7 @@ TARGETS: dict[str, Callable[[str, str | None], Target]] = {
     "apache": of_version,
     "docker": in_containers,
     "kfake": pinned,
+    "netns": in_namespaces,
     "reference": with_bug_or_not,
 }
 """Name -> what makes the target, given what follows the colon ("" if nothing) and a planted bug."""
