@@ -37,6 +37,14 @@ class DeleteRecords(Operation):
 
 
 @dataclass(frozen=True)
+class ReadLatest(Operation):
+    """Read the last record below the high watermark which the leader tells: a register."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True)
 class CommitPosition(Operation):
     """Commit an offset for a group that has no members, and hear of it; once."""
 

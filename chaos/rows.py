@@ -14,7 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chaos.operations import CommitPosition, CreateTopic, DeleteRecords, FetchPositions, Recreate
+from chaos.operations import (
+    CommitPosition,
+    CreateTopic,
+    DeleteRecords,
+    FetchPositions,
+    ReadLatest,
+    Recreate,
+)
 from chaos.protocols import (
     Abort,
     Assign,
@@ -279,17 +286,12 @@ def _create_topic(
     return count, columns | {"settings": json.dumps(dict(topic.config), sort_keys=True)}
 
 
-def _commit_position(
-    operation: CommitPosition, completion: Completion | None
-) -> tuple[int, Columns]:
-    columns: Columns = {
-        "f": F.COMMIT_OFFSETS.value,
-        "group": operation.group,
-        "topic": operation.topic,
-        "partition": operation.partition,
-        "offset": operation.offset,
-    }
-    return 1, columns | _how_it_ended(completion)
+def _read_latest(operation: ReadLatest, completion: Completion | None) -> tuple[int, Columns]:
+    place = [(operation.topic, operation.partition)]
+    count, columns = _per_partition(F.READ_LATEST, place, completion)
+    if completion is None or not completion.records:
+        return count, columns
+    return count, columns | _delivered(completion.records) | _extras(completion.records)
 
 
 def _fetch_positions(
@@ -304,16 +306,6 @@ def _fetch_positions(
     return count, columns
 
 
-def _delete_records(operation: DeleteRecords, completion: Completion | None) -> tuple[int, Columns]:
-    columns: Columns = {
-        "f": F.DELETE_RECORDS.value,
-        "topic": operation.topic,
-        "partition": operation.partition,
-        "offset": operation.offset,
-    }
-    return 1, columns | _how_it_ended(completion)
-
-
 def _per_partition(
     f: F, partitions: Sequence[tuple[str, int]], completion: Completion | None
 ) -> tuple[int, Columns]:
@@ -325,9 +317,12 @@ def _per_partition(
     return len(partitions), columns | _how_it_ended(completion)
 
 
-def _one_row(f: F) -> Callable[[Operation, Completion | None], tuple[int, Columns]]:
+def _one_row(f: F, *fields: str) -> Callable[[Operation, Completion | None], tuple[int, Columns]]:
+    """A row with these fields of the operation, which are columns of the same names."""
+
     def make(operation: Operation, completion: Completion | None) -> tuple[int, Columns]:
-        return 1, {"f": f.value} | _how_it_ended(completion)
+        told = {field: getattr(operation, field) for field in fields}
+        return 1, {"f": f.value} | told | _how_it_ended(completion)
 
     return make
 
@@ -380,7 +375,8 @@ _MAKERS: dict[type[Operation], Callable[[Any, Completion | None], tuple[int, Col
     Crash: _one_row(F.CRASH),
     CreateTopic: _create_topic,
     Recreate: _create_topic,
-    DeleteRecords: _delete_records,
-    CommitPosition: _commit_position,
+    DeleteRecords: _one_row(F.DELETE_RECORDS, "topic", "partition", "offset"),
+    ReadLatest: _read_latest,
+    CommitPosition: _one_row(F.COMMIT_OFFSETS, "group", "topic", "partition", "offset"),
     FetchPositions: _fetch_positions,
 }

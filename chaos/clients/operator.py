@@ -15,8 +15,9 @@ from uuid import UUID
 
 from chaos.clients import group_offsets
 from chaos.clients.admin import Admin
+from chaos.clients.raw import RawClient
 from chaos.clients.wire_link import WireCluster, WireError, kafka_name
-from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, Recreate
+from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
 from chaos.protocols import Client, ClientFactory, ClientSettings, Completion, Operation, Outcome
 from reference_impl.wire import ApiKey, request_definition
 
@@ -31,14 +32,15 @@ REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
 """Before anything was deleted; other errors may come while the leader waits for the followers."""
 
 
-PERFORMED = (Recreate, DeleteRecords, CommitPosition, FetchPositions)
+PERFORMED = (Recreate, DeleteRecords, ReadLatest, CommitPosition, FetchPositions)
 
 
 class Operator:
     """Performs PERFORMED for one process."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, nonce: bytes) -> None:
         self._bootstrap = bootstrap
+        self._raw = RawClient(bootstrap, nonce)
         self._cluster = WireCluster(bootstrap)
 
     def perform(self, operation: Operation) -> Completion:
@@ -47,6 +49,8 @@ class Operator:
                 return self._recreate(operation)
             case DeleteRecords():
                 return self._delete_records(operation)
+            case ReadLatest():
+                return self._raw.read_latest(operation.topic, operation.partition)
             case CommitPosition():
                 return group_offsets.commit(self._cluster, operation)
             case FetchPositions():
@@ -135,13 +139,15 @@ class Operator:
 
     def close(self) -> None:
         self._cluster.close()
+        self._raw.close()
 
 
 class WithOperator:
     """A client which leaves operations on topics to an operator of its own."""
 
-    def __init__(self, client: Client, bootstrap: str) -> None:
+    def __init__(self, client: Client, bootstrap: str, nonce: bytes) -> None:
         self.name = client.name
+        self._nonce = nonce
         self._client = client
         self._bootstrap = bootstrap
         self._operator: Operator | None = None
@@ -150,7 +156,7 @@ class WithOperator:
         if not isinstance(operation, PERFORMED):
             return self._client.perform(operation)
         if self._operator is None:
-            self._operator = Operator(self._bootstrap)
+            self._operator = Operator(self._bootstrap, self._nonce)
         return self._operator.perform(operation)
 
     def close(self) -> None:
@@ -166,7 +172,7 @@ def with_operator(make: Callable[[bytes], ClientFactory]) -> Callable[[bytes], C
         factory = make(nonce)
 
         def of_process(bootstrap: str, process: int, settings: ClientSettings) -> WithOperator:
-            return WithOperator(factory(bootstrap, process, settings), bootstrap)
+            return WithOperator(factory(bootstrap, process, settings), bootstrap, nonce)
 
         return of_process
 

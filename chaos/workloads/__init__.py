@@ -11,6 +11,7 @@ from chaos.workloads.followers import ReadFromFollower
 from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups, StaticGroups
 from chaos.workloads.offsets import Offsets
 from chaos.workloads.recreate import Recreated
+from chaos.workloads.register import Register
 from chaos.workloads.retention import Retention
 from chaos.workloads.transactions import Transactions
 from chaos.workloads.transform import Transform
@@ -31,6 +32,7 @@ WORKLOADS: dict[str, Workload] = {
         AppendsAcks0(),
         AppendsNotIdempotent(),
         Compaction(),
+        Register(),
         Retention(),
         DeletingRecords(),
         Recreated(),

@@ -10,8 +10,17 @@ from chaos.clients import payload
 from chaos.clients.admin import Admin
 from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.operator import Operator, WithOperator, with_operator
-from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, Recreate
-from chaos.protocols import Client, ClientSettings, Cluster, Outcome, ReadAll, Send, TopicSpec
+from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
+from chaos.protocols import (
+    Client,
+    ClientSettings,
+    Cluster,
+    Completion,
+    Outcome,
+    ReadAll,
+    Send,
+    TopicSpec,
+)
 from chaos.targets import parse_target
 
 NONCE = payload.nonce_of("test")
@@ -76,8 +85,16 @@ def test_a_group_finds_what_was_committed_and_nothing_where_nothing_was(client: 
     assert [(record.partition, record.offset) for record in found.records] == [(0, 5), (1, None)]
 
 
+def test_the_latest_record_is_the_last_that_was_acknowledged(client: Client) -> None:
+    client.perform(Recreate(TOPIC))
+    assert client.perform(ReadLatest(NAME, 0)) == Completion(Outcome.OK)
+    client.perform(Send(NAME, 0, (1, 2)))
+    (record,) = client.perform(ReadLatest(NAME, 0)).records
+    assert (record.value, record.offset) == (2, 1)
+
+
 def test_without_a_broker_a_deletion_is_unknown_and_a_question_has_failed() -> None:
-    operator = Operator("127.0.0.1:1")
+    operator = Operator("127.0.0.1:1", NONCE)
     assert operator.perform(DeleteRecords("t", 0, 1)).outcome is Outcome.INFO
     assert operator.perform(FetchPositions("g", "t", (0,))).outcome is Outcome.FAIL
     assert operator.perform(CommitPosition("g", "t", 0, 1)).outcome is Outcome.FAIL  # never sent

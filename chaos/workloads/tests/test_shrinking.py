@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, Recreate
+from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
 from chaos.protocols import Assign, Completion, Operation, Outcome, Poll, Record, Send
 from chaos.workloads import WORKLOADS
 from chaos.workloads.appends_mixed import CODECS, FILLING_MAX
@@ -95,3 +95,23 @@ def test_each_process_of_a_static_group_has_an_id_of_its_own() -> None:
     workload = WORKLOADS["groups-static"]
     groups = [workload.settings(process).group for process in range(3, 7)]
     assert len({group.instance_id for group in groups if group is not None}) == 4
+
+
+def test_the_writer_of_a_register_writes_only_over_what_it_may_have_written() -> None:
+    operations = WORKLOADS["register"].operations(0, Random("a seed"))
+    assert next(operations) == ReadLatest("register", 0)
+    first = operations.send(OK)  # nobody has written
+    assert isinstance(first, Send)
+    assert operations.send(UNKNOWN) == ReadLatest("register", 0)
+    assert isinstance(operations.send(read(4711)), ReadLatest)  # of somebody else: read again
+    second = operations.send(OK)  # the first has not happened, not yet at least
+    assert isinstance(second, Send)
+    assert operations.send(OK) == ReadLatest("register", 0)
+    assert isinstance(operations.send(read(first.values[0])), ReadLatest)  # not over the second
+    third = operations.send(read(second.values[0]))
+    assert isinstance(third, Send)
+    assert len({first.values, second.values, third.values}) == 3
+
+
+def read(value: int) -> Completion:
+    return Completion(Outcome.OK, [Record("register", 0, value, 1)])
