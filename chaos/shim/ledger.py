@@ -121,16 +121,17 @@ class Medium:
         else:
             # Made larger before it is written: for a mapping, whose writes nobody sees.
             self._sizes[path] = max(synced, size) if kind == "G" else size
-        if kind == "S":
-            self._names.add(path)  # with a journal, the name goes with the first sync of its file
 
     def _moved(self, old: str, new: str) -> None:
         """A file, or a directory with all in it."""
+        replaced = new in self._names  # after a loss, one of the two has the name
         self._forget(new)
         for path in [path for path in self._sizes if _is_in(path, old)]:
             self._sizes[new + path[len(old) :]] = self._sizes.pop(path)
         moved = {path for path in self._names if _is_in(path, old)}
         self._names = (self._names - moved) | {new + path[len(old) :] for path in moved}
+        if replaced:
+            self._names.add(new)
 
     def _forget(self, gone: str) -> None:
         self._sizes = _without(self._sizes, gone)
