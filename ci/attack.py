@@ -15,12 +15,14 @@ from typing import Any
 from chaos.recorder import PARTS, recover
 from chaos.run_directory import Scenario
 from ci.errors import UsageError
+from linearizability import availability
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
 from linearizability.importers.formats import chosen_format, imported
 from linearizability.judging import check, confirm_with_porcupine, write_verdict
 from linearizability.profiles import known_profile, under_profile
+from linearizability.registers import judge_registers
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 RATE = 400.0
@@ -150,10 +152,13 @@ def verdict_of(
         path, engine=engine, spark_master=spark_master, named_by_workload=named, bounds=bounds
     )
     opinions = list(verdict.checkers.values())
-    if second_opinion and (second := confirm_with_porcupine(path)) is not None:
-        opinions.append(second)
-    opinions += problems_of(run)
-    return merge(opinions, engine=verdict.engine, named_by_workload=named)
+    if second_opinion:
+        more = (confirm_with_porcupine(path), judge_registers(path))
+        opinions += [opinion for opinion in more if opinion is not None]
+    served = availability.measure(path)
+    opinions += [availability.opinion(served, bounds), *problems_of(run)]
+    merged = merge(opinions, engine=verdict.engine, named_by_workload=named)
+    return replace(merged, availability=served.as_dict())
 
 
 def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bounds:

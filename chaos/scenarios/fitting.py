@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.clients.factories import check_groups
 from chaos.faults import POWER_FAULTS, Kill
-from chaos.listing import check_able
+from chaos.listing import check_able, check_nodes
 from chaos.nemeses import NEMESES
 from chaos.protocols import SizedTarget, TargetError
 from chaos.run_directory import Scenario
@@ -51,6 +51,7 @@ def why_not(scenario: Scenario) -> str | None:
         )
     try:
         check_able(target, nemesis, scenario.nodes)
+        check_nodes("workload", workload, scenario.nodes)
         check_groups(scenario.client, workload)
     except TargetError as error:
         return str(error)
