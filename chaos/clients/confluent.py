@@ -9,9 +9,11 @@ to know that there was a single attempt.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import (
@@ -59,6 +61,8 @@ GRACE_S = 5.0
 INIT_TIMEOUT_S = 8.0
 OFFSETS_TIMEOUT_S = 8.0
 END_TIMEOUT_S = 20.0
+STATISTICS_MS = 500
+"""Of consumers with a rack: how old the node may be that a record is said to come from."""
 MORE_RECORDS_S = 0.05
 """After the first record of a poll: how long to gather more, so that polls are not tiny."""
 
@@ -74,6 +78,7 @@ class ConfluentClient:
         self._nonce = nonce
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
+        self._nodes: dict[tuple[str, int], int] = {}
         self._initialised = False
         self._fatal: str | None = None
         self._unreported: KafkaError | None = None
@@ -256,8 +261,20 @@ class ConfluentClient:
         if self._consumer is None:
             isolation, rack = self._settings.isolation.value, self._settings.rack
             config = consumer_config(self._bootstrap, isolation, self._nonce, rack)
+            if rack is not None:
+                config |= {"statistics.interval.ms": STATISTICS_MS, "stats_cb": self._on_statistics}
             self._consumer = Consumer(config)
         return self._consumer
+
+    def _on_statistics(self, text: str) -> None:
+        """Which node each partition is fetched from, as of now (librdkafka STATISTICS.md)."""
+        for name, topic in json.loads(text)["topics"].items():
+            for number, partition in topic["partitions"].items():
+                self._nodes[name, int(number)] = partition["broker"]
+
+    def _served(self, record: Record) -> Record:
+        node = self._nodes.get((record.topic, record.partition), -1)
+        return replace(record, extra={**record.extra, "node": node}) if node >= 0 else record
 
     def _assign(self, assign: Assign) -> Completion:
         self._unreported = None
@@ -282,7 +299,7 @@ class ConfluentClient:
         for message in messages:
             error = message.error()
             if error is None:
-                records.append(record_of(message, self._nonce))
+                records.append(self._served(record_of(message, self._nonce)))
             elif self._unreported is None:
                 self._unreported = error  # after the records that came before it
         if not records and self._unreported is not None:
