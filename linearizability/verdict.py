@@ -84,6 +84,8 @@ class Verdict:
     engine: str
     checkers: Mapping[str, CheckerVerdict]
     reason: str | None = None
+    availability: Mapping[str, Any] | None = None
+    """How the run was served, where it was measured (`availability.Availability.as_dict`)."""
 
     @property
     def exit_status(self) -> int:
@@ -95,11 +97,13 @@ class Verdict:
         return [(name, a) for name, checker in self.checkers.items() for a in checker.anomalies]
 
     def as_dict(self) -> dict[str, Any]:
+        served = {} if self.availability is None else {"availability": dict(self.availability)}
         return {
             "validity": self.validity.value,
             "engine": self.engine,
             "reason": self.reason,
             "checkers": {name: checker.as_dict() for name, checker in self.checkers.items()},
+            **served,
         }
 
     def to_json(self) -> str:
@@ -118,7 +122,10 @@ class Verdict:
                 name, Validity(c["validity"]), c["checked"], anomalies, c["anomaly_count"],
                 c["reason"],
             )  # fmt: skip
-        return Verdict(Validity(data["validity"]), data["engine"], checkers, data["reason"])
+        return Verdict(
+            Validity(data["validity"]), data["engine"], checkers, data["reason"],
+            data.get("availability"),
+        )  # fmt: skip
 
 
 def merge(

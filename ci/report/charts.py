@@ -67,6 +67,25 @@ def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup
     return _chart(run, scale, series, y, ticks, " ms")
 
 
+def availability(
+    run: Recorded, scale: TimeScale, served: Series, gaps: Sequence[tuple[float, float]]
+) -> Markup:
+    """The share of operations that succeeded, second by second, and where none did."""
+
+    def y(percent: float) -> float:
+        return TOP + HEIGHT * (1 - percent / 100)
+
+    parts = bands(scale, run.faults, TOP, TOP + HEIGHT, run.final_s)
+    for start, end in gaps:
+        title = f"nothing succeeded for {end - start:.1f} s, from {start:.1f} s"
+        left = scale.x(start)
+        parts.append(rect(left, TOP + HEIGHT - 8, scale.x(end) - left, 8, "bar fail", title))
+    parts += _grid([0, 50, 100], y, "%")
+    parts += _polyline(scale, served, y, "%")
+    parts += time_axis(scale, TOP + HEIGHT)
+    return svg(TOP + HEIGHT + 22, "Share of operations that succeeded, and gaps", parts)
+
+
 def bad_outcomes(run: Recorded, scale: TimeScale, fails: Points, infos: Points) -> Markup:
     """Operations a second that failed or whose outcome nobody knows, as stacked bars."""
     known = {second: value or 0 for second, value in fails}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
-from ci.report.charts import Series, bad_outcomes, latency, throughput
+from ci.report.charts import Series, availability, bad_outcomes, latency, throughput
 from ci.report.model import Figure
 from ci.report.plots import TimeScale
 from ci.report.recorded import Recorded
@@ -35,6 +36,7 @@ def figures(run: Recorded, summary: Summary, anomalies: Mapping[int, str]) -> It
     yield from _throughput(run, summary, scale)
     yield from _latency(run, summary, scale)
     yield from _bad(run, summary, scale)
+    yield from _availability(run, summary, scale)
 
 
 def _timeline_keys(run: Recorded, anomalies: Mapping[int, str]) -> Iterator[tuple[str, str]]:
@@ -83,6 +85,37 @@ def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
         keys = (("fail", "failed"), ("info", "unknown"))
         drawn = bad_outcomes(run, scale, fails, infos)
         yield Figure("Failed and unknown operations", drawn, BAD, keys)
+
+
+def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
+    """What `linearizability.availability` measured, where the run was judged."""
+    found = run.verdict.availability if run.verdict else None
+    if not found or not found["operations"]:
+        return
+    totals = summary.series.group_by("t_s").agg(pl.col("ok", "fail", "info").sum()).sort("t_s")
+    points = [
+        (second, 100 * ok / (ok + fail + info) if ok + fail + info else None)
+        for second, ok, fail, info in totals.iter_rows()
+    ]
+    gaps = [(gap["start_s"], gap["end_s"]) for gap in found["gaps"]]
+    drawn = availability(run, scale, Series("succeeded", "send", points), gaps)
+    keys = (("send stroke", "share that succeeded"), ("fail", "nothing succeeded"))
+    yield Figure("Availability", drawn, _served(found), keys)
+
+
+def _served(found: Mapping[str, Any]) -> str:
+    """The measures in words."""
+    healed = [recovery["seconds"] for recovery in found["recoveries"]]
+    known = [seconds for seconds in healed if seconds is not None]
+    words = [
+        f"{found['error_rate']:.2%} of operations did not succeed.",
+        f"The longest time without any success: {found['longest_gap_s']:.1f} s.",
+    ]
+    if known:
+        words.append(f"After a heal something succeeded within {max(known):.1f} s.")
+    if None in healed:
+        words.append("After the last heal nothing succeeded any more.")
+    return " ".join(words)
 
 
 def _points(summary: Summary, f: str, column: str) -> list[tuple[float, float | None]]:

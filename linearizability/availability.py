@@ -1,0 +1,227 @@
+"""How much of the time a run was served: gaps, errors, and how soon after each heal.
+
+No guarantee by itself: a cluster that is broken need not answer. It makes a run invalid only where
+the run states a bound (`bounds`), or where nothing ever succeeded after the last heal although
+clients asked for a minute. What counts as a success: a send that was acknowledged (acks=0 tells
+nothing), a record delivered, an end of a transaction, an offset committed or told. Gaps and errors
+are those before the final phase, in which nobody but the final readers asks.
+
+One definition for all engines: what it reads are a few columns, and polars streams them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from linearizability import history
+from linearizability.bounds import NANOSECONDS, NOTHING_STATED, Bounds
+from linearizability.history import F, Type
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity
+from linearizability.waiting import is_heal
+
+NAME = "availability"
+GAP_NS = NANOSECONDS
+"""Shorter gaps are not told."""
+PATIENCE_S = 60.0
+"""So long must clients have asked in vain after the last heal, where no bound is stated."""
+
+_F = pl.col("f")
+IS_SERVICE = (
+    _F.is_in([F.SEND.value, F.COMMIT.value, F.ABORT.value, F.READ_ALL.value])
+    | _F.is_in([F.COMMIT_OFFSETS.value, F.FETCH_OFFSETS.value])
+    | ((F.POLL.value == _F) & (pl.col("offset").is_not_null() | (pl.col("type") != Type.OK.value)))
+)
+"""What a cluster is asked for. A poll that finds nothing tells nothing."""
+IS_SUCCESS = (
+    IS_SERVICE
+    & (pl.col("type") == Type.OK.value)
+    & (pl.col("acks") != 0).fill_null(True)
+    & pl.col("t_complete_ns").is_not_null()
+)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Seconds since the first invocation; the operations that succeeded before and after."""
+
+    start_s: float
+    end_s: float
+    operations: tuple[int, ...]
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A heal, and how long until something succeeded; None: nothing ever did."""
+
+    healed_s: float
+    seconds: float | None
+    operations: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Availability:
+    """What a run was like to its clients."""
+
+    operations: int
+    failed: int
+    gaps: tuple[Gap, ...]
+    recoveries: tuple[Recovery, ...]
+    asked_until_s: float
+
+    @property
+    def error_rate(self) -> float:
+        return self.failed / self.operations if self.operations else 0.0
+
+    @property
+    def longest_gap_s(self) -> float:
+        return max((gap.seconds for gap in self.gaps), default=0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For verdict.json."""
+        rates = {"error_rate": self.error_rate, "longest_gap_s": self.longest_gap_s}
+        return rates | asdict(self)
+
+
+def measure(path: Path) -> Availability:
+    """What the history under this path tells. Raises HistoryError if there is none."""
+    return measured(history.scan(path))
+
+
+def measured(rows: pl.LazyFrame) -> Availability:
+    """What these rows of a history tell."""
+    asked = rows.filter(IS_SERVICE)
+    ended = pl.coalesce("t_complete_ns", "t_invoke_ns")
+    before_the_end = asked.filter(~pl.col("final").fill_null(False))
+    number = pl.col("op_id")
+    totals = before_the_end.select(
+        operations=number.n_unique(),
+        failed=number.filter(pl.col("type") != Type.OK.value).n_unique(),
+        began=pl.col("t_invoke_ns").min(),
+        ended=ended.max(),
+    )
+    successes = (
+        rows.filter(IS_SUCCESS)
+        .group_by("t_complete_ns")
+        .agg(op_id=number.min(), final=pl.col("final").fill_null(False).all())
+        .sort("t_complete_ns")
+    )
+    bounds = rows.select(start=pl.col("t_invoke_ns").min())
+    last = asked.select(last=ended.max())
+    faults = rows.filter(F.NEMESIS.value == _F).select("op_id", "t_complete_ns", "detail")
+    total, moments, start, until, nemesis = pl.collect_all(
+        [totals, successes, bounds, last, faults], engine="streaming"
+    )
+    start_ns = start.item() or 0
+    operations, failed, began_ns, ended_ns = total.row(0)
+    within = moments.filter(~pl.col("final")).select("t_complete_ns", "op_id")
+    heals = [
+        (done_ns, op_id) for op_id, done_ns, detail in nemesis.iter_rows()
+        if is_heal(detail) and done_ns is not None
+    ]  # fmt: skip
+    return Availability(
+        operations,
+        failed,
+        tuple(_gaps(within, began_ns, ended_ns, start_ns)) if operations else (),
+        tuple(_recoveries(sorted(heals), moments, start_ns)),
+        ((until.item() or start_ns) - start_ns) / NANOSECONDS,
+    )
+
+
+def _gaps(within: pl.DataFrame, began_ns: int, ended_ns: int, start_ns: int) -> Iterator[Gap]:
+    """Between successes, before the first and after the last while somebody asked."""
+    long = (
+        within.select(
+            before="t_complete_ns", before_op="op_id",
+            after=pl.col("t_complete_ns").shift(-1), after_op=pl.col("op_id").shift(-1),
+        )
+        .filter(pl.col("after") - pl.col("before") >= GAP_NS)
+    )  # fmt: skip
+    found: list[tuple[int, int, tuple[int | None, ...]]]
+    found = [(before, after, (a, b)) for before, a, after, b in long.iter_rows()]
+    first = within.row(0) if within.height else (ended_ns, None)
+    last = within.row(-1) if within.height else (ended_ns, None)
+    edges: list[tuple[int, int, tuple[int | None, ...]]]
+    edges = [(began_ns, first[0], (first[1],)), (last[0], ended_ns, (last[1],))]
+    found += [edge for edge in edges if edge[1] - edge[0] >= GAP_NS]
+    for before, after, operations in sorted(found):
+        numbers = tuple(sorted(op for op in operations if op is not None))
+        yield Gap((before - start_ns) / NANOSECONDS, (after - start_ns) / NANOSECONDS, numbers)
+
+
+def _recoveries(
+    heals: list[tuple[int, int]], moments: pl.DataFrame, start_ns: int
+) -> Iterator[Recovery]:
+    for healed_ns, op_id in heals:
+        place = moments["t_complete_ns"].search_sorted(healed_ns, "right")
+        healed_s = (healed_ns - start_ns) / NANOSECONDS
+        if place == moments.height:
+            yield Recovery(healed_s, None, (op_id,))
+        else:
+            done_ns, first = moments["t_complete_ns"][place], moments["op_id"][place]
+            yield Recovery(
+                healed_s, (done_ns - healed_ns) / NANOSECONDS, tuple(sorted({op_id, first}))
+            )
+
+
+def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
+    """What it says of the run. Counted: bounds that the run states (a heal after which something
+    succeeded proves nothing of the records, so it must not make an unjudged run valid)."""
+    stated = sum(
+        bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
+    )
+    if not found.operations:
+        return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason="nothing was asked for")
+    anomalies = tuple(_anomalies(found, bounds))
+    if anomalies:
+        checked = max(stated, len(anomalies))
+        return CheckerVerdict(NAME, Validity.INVALID, checked, anomalies, len(anomalies))
+    if not stated and not found.recoveries:
+        reason = "no fault was healed; no bound is stated"
+        return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason=reason)
+    recovered = [recovery.seconds for recovery in found.recoveries if recovery.seconds is not None]
+    told = f"longest gap {found.longest_gap_s:.1f} s, errors {found.error_rate:.2%}"
+    if recovered:
+        told += f", recovery within {max(recovered):.1f} s"
+    return CheckerVerdict(NAME, Validity.VALID, stated, reason=told)
+
+
+def _anomalies(found: Availability, bounds: Bounds) -> Iterator[Anomaly]:
+    patience_s = PATIENCE_S if bounds.recovery_s is None else bounds.recovery_s
+    for recovery in found.recoveries:
+        if recovery.seconds is None:
+            asked_s = found.asked_until_s - recovery.healed_s
+            if recovery is found.recoveries[-1] and asked_s > patience_s:
+                yield Anomaly(
+                    "never-recovered", recovery.operations,
+                    f"after the heal at {recovery.healed_s:.1f} s clients asked for "
+                    f"{asked_s:.1f} s, and nothing succeeded",
+                )  # fmt: skip
+        elif bounds.recovery_s is not None and recovery.seconds > bounds.recovery_s:
+            yield Anomaly(
+                "recovery-over-bound", recovery.operations,
+                f"after the heal at {recovery.healed_s:.1f} s nothing succeeded for "
+                f"{recovery.seconds:.1f} s; the run allows {bounds.recovery_s:g} s",
+            )  # fmt: skip
+    if bounds.longest_gap_s is not None:
+        for gap in found.gaps:
+            if gap.seconds > bounds.longest_gap_s:
+                yield Anomaly(
+                    "gap-over-bound", gap.operations,
+                    f"nothing succeeded from {gap.start_s:.1f} s to {gap.end_s:.1f} s; "
+                    f"the run allows {bounds.longest_gap_s:g} s",
+                )  # fmt: skip
+    if bounds.error_rate is not None and found.error_rate > bounds.error_rate:
+        yield Anomaly(
+            "errors-over-bound", (),
+            f"{found.failed} of {found.operations} operations did not succeed; "
+            f"the run allows {bounds.error_rate:.1%}",
+        )  # fmt: skip
