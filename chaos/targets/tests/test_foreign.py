@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from chaos.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
+from chaos.links import joined
 from chaos.ports import free_ports
 from chaos.protocols import Cluster, SizedTarget, TargetError
 from chaos.targets import parse_target, probe
@@ -198,3 +199,32 @@ def test_one_that_nobody_started_and_nobody_can_start_is_named(tmp_path: Path) -
     target = parse_target(str(described(tmp_path, f'[[node]]\naddress = "127.0.0.1:{port}"\n')))
     with pytest.raises(TargetError, match="node 1 is down, and no start command was given"):
         target.start(tmp_path / "run")
+
+
+# --- Apache Kafka as the foreigner ----------------------------------------------------------------
+
+
+@pytest.mark.nightly
+@pytest.mark.needs("java", "kafka-jars")
+def test_apache_kafka_started_by_a_plain_command_is_killed_and_comes_back(tmp_path: Path) -> None:
+    """Its command line is borrowed from our own target, which formats the directory."""
+    ours = parse_target("apache:4.3.1").start(tmp_path / "ours")
+    assert isinstance(ours, LocalCluster)
+    (member,) = ours.members()
+    ours.stop()
+    script = tmp_path / "start.sh"
+    words = " ".join(f"'{word}'" for word in member.command)
+    script.write_text(f"echo $$ > {tmp_path / 'broker.pid'}; exec {words}\n")
+    text = f'[[node]]\naddress = "{joined(member.direct)}"\nstart = "sh {script}"\n'
+    target = parse_target(str(described(tmp_path, f'{text}pid_file = "broker.pid"\n')))
+    foreign = target.start(tmp_path / "run")
+    assert isinstance(foreign, LocalCluster)
+    try:
+        foreign.perform(Kill("all"))
+        assert not foreign.alive()
+        foreign.perform(Heal())
+        foreign.wait_ready()
+        assert foreign.alive()
+    finally:
+        foreign.stop()
+    assert not probe.answers(member.direct, 1.0)
