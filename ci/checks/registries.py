@@ -11,7 +11,7 @@ from ci.checks.sources import parsed, project_files
 
 REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/nemeses": frozenset(),
-    "chaos/workloads": frozenset({"reading", "values"}),
+    "chaos/workloads": frozenset({"reading", "sending", "values"}),
     "chaos/targets": frozenset(
         {
             "cluster",
