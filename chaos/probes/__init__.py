@@ -66,9 +66,7 @@ PROBES: tuple[Probe, ...] = (
     Probe(CutClients, THREE_NAMESPACES, networks.clients_are_refused, LINK_MS),
     Probe(CutLink, THREE_NAMESPACES, networks.one_node_cannot_dial_another, LINK_MS),
     Probe(Isolate, THREE_NAMESPACES, networks.an_isolated_node_is_alone, LINK_MS),
-    Probe(
-        CutControllers, THREE_NAMESPACES, networks.only_controllers_are_cut, LINK_MS
-    ),
+    Probe(CutControllers, THREE_NAMESPACES, networks.only_controllers_are_cut, LINK_MS),
     Probe(Split, THREE_NAMESPACES, networks.a_ring_of_majorities, LINK_MS),
     Probe(DropPackets, THREE_NAMESPACES, networks.packets_are_dropped_one_way, LINK_MS),
     Probe(LosePackets, THREE_NAMESPACES, networks.some_packets_are_lost, LINK_MS),

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import FAULTS, CutClients, Fault, Heal, Kill
+from chaos.faults import FAULTS, Fault, Heal, Isolate, Kill
 from chaos.listing import proofs_markdown, targets
 from chaos.probes import PROBES, networks, processes
 from chaos.probes import run as probes
 from chaos.probes.frame import Ground, Outcome, Probe, Proof
-from chaos.probes.grounds import REFERENCE
+from chaos.probes.grounds import REFERENCE, THREE_NODES
 from chaos.protocols import Performed, TargetError
 from chaos.targets.cluster import LocalCluster
 
@@ -57,18 +57,18 @@ class Harmless:
 @pytest.mark.needs("toxiproxy")
 def test_a_fault_without_effect_fails_its_probe_and_the_next_one_is_performed() -> None:
     def harmless(directory: Path) -> LocalCluster:
-        return Harmless(REFERENCE.start(directory))  # type: ignore[return-value]
+        return Harmless(THREE_NODES.start(directory))  # type: ignore[return-value]
 
     ground = Ground("harmless", REFERENCE.backend, harmless, lambda: None)
     proofs = probes.perform(
         [
             Probe(Kill, ground, processes.a_killed_node_answers_nobody),
-            Probe(CutClients, ground, networks.clients_are_left_without_an_answer),
+            Probe(Isolate, ground, networks.an_isolated_node_is_alone),
         ]
     )
     assert [proof.outcome for proof in proofs] == [Outcome.FAILED, Outcome.FAILED]
     assert proofs[0].detail == "somebody listens where the killed node did"
-    assert proofs[1].detail == "a client was answered through a black hole"
+    assert proofs[1].detail == "1 dialled 2 and was answered, not silent"
     assert probes.exit_status(proofs) == 1
     assert "failed on harmless" in proofs_markdown(proofs)
 
