@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos import guard
-from chaos.protocols import TargetError
+from chaos.protocols import TargetError, TargetLost
 
 LABEL = "touchstone.owner"
 STAND_IN = "touchstone.stand-in"
@@ -39,7 +39,11 @@ _engines: list[Engine] = []
 
 
 class ContainerError(TargetError):
-    """Docker does not answer, or refuses: one sentence, and what to do."""
+    """Docker refuses, or is not as it must be: one sentence, and what to do."""
+
+
+class DaemonLost(ContainerError, TargetLost):
+    """Docker does not answer."""
 
 
 def daemon_url() -> str:
@@ -65,10 +69,20 @@ def asking(what: str) -> Iterator[None]:
         said = error.explanation or str(error)
         raise ContainerError(f"Docker refuses to {what}: {_sentence(said)}") from error
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
-        raise ContainerError(
-            f"Docker does not answer when asked to {what} ({_sentence(str(error))}); see that its"
-            " daemon runs: what is left there is removed by the next command"
+        raise DaemonLost(
+            f"Docker does not answer when asked to {what} ({_reason(error)}); see that its daemon"
+            " runs: what is left there is removed by the next command"
         ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """What the system said, below the layers that wrapped it."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror.lower()
+        inner = inner.__cause__ or inner.__context__
+    return _sentence(str(error))
 
 
 def _sentence(said: str) -> str:
@@ -208,6 +222,11 @@ class Engine:
             _engines.append(engine)
             _write_note(url)
         return engine
+
+    def check(self) -> None:
+        """Raises DaemonLost unless Docker answers."""
+        with asking("say whether it is there"):
+            self._client.ping()
 
     def image(self, name: str) -> None:
         """See that an image is there; otherwise pull it."""

@@ -342,6 +342,10 @@ class TargetError(RuntimeError):
     """A target cannot be had or started: one sentence, and what to do."""
 
 
+class TargetLost(TargetError):
+    """What held a running target is gone: no fault can be performed any more, nor undone."""
+
+
 class Recorder(Protocol):
     """Writes the history while the run goes on. Thread-safe."""
 

@@ -35,6 +35,7 @@ from chaos.protocols import (
     Send,
     Subscribe,
     TargetError,
+    TargetLost,
     Workload,
 )
 
@@ -298,6 +299,8 @@ class Storm:
         began = time.monotonic_ns()
         try:
             performed = self._cluster.perform(fault)
+        except TargetLost:
+            raise  # nothing that could be noted here would make this run one to be judged
         except TargetError as error:
             performed = Performed(fault, (), str(error))
             self._shared.note(f"{fault.name} was not performed: {error}")

@@ -131,3 +131,6 @@ class FakeDocker:
         self.removed: list[str] = []
         self.images = FakeImages(*images)
         self.containers, self.networks, self.volumes = (FakeCollection(self) for _ in range(3))
+
+    def ping(self) -> None:
+        self.containers.check()

@@ -55,7 +55,6 @@ def start() -> str:
         raise UsageError(f"airgap: there is no {PROGRAM}; apt-get install {PACKAGES}")
     if os.geteuid() != 0:
         raise UsageError("airgap: a Docker daemon must be started by root; become root")
-    stop()
     said = ""
     for driver in STORAGE_DRIVERS:
         said = _try_to_start(program, driver)
@@ -73,6 +72,8 @@ def stop() -> bool:
         if guard.start_time(pid) is not None:
             os.kill(pid, signal.SIGKILL)
             _wait_for_end(pid, STOP_TIMEOUT_S)
+    for orphan in _orphans():
+        guard.end(orphan)
     for mount_point in _mount_points():
         subprocess.run(["umount", "-l", mount_point], capture_output=True, check=False)
     shutil.rmtree(run_directory(), ignore_errors=True)
@@ -93,6 +94,7 @@ def _try_to_start(program: str, driver: str) -> str:
     command = [
         program, "--host", url(), "--data-root", str(DATA), "--exec-root", str(directory / "exec"),
         "--pidfile", str(directory / "docker.pid"), "--storage-driver", driver,
+        "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", run_directory().name,
         "--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false",
     ]  # fmt: skip
     # It outlives us, so it must not carry the name by which our children are swept.
@@ -142,12 +144,27 @@ def _wait_for_end(pid: int, timeout_s: float) -> None:
         time.sleep(POLL_S)
 
 
+def _orphans() -> list[int]:
+    """What a daemon that was killed leaves running: its containerd, and processes of containers,
+    which are in a control group of our name."""
+    here = str(run_directory()).encode()
+    group = f"/{run_directory().name}/".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            is_containerd = b"containerd" in command.partition(b"\0")[0] and here in command
+            if is_containerd or group in (process / "cgroup").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
 def _mount_points() -> list[str]:
     """What a daemon that was killed leaves mounted below its directories, innermost first."""
     lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
     found = [line.split(" ")[1] for line in lines]
     ours = (f"{DATA}/", f"{run_directory()}/")
-    return sorted((where for where in found if where.startswith(ours)), reverse=True)
+    return sorted((where for where in found if f"{where}/".startswith(ours)), reverse=True)
 
 
 def _log() -> Path:

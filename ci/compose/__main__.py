@@ -30,7 +30,7 @@ UP_TIMEOUT_S = 900
 HEALTHY_TIMEOUT_S = 240.0
 ASK_TIMEOUT_S = 5.0
 POLL_S = 0.5
-ADDRESSES = tuple(("127.0.0.1", port) for port in (19092, 19093, 19094, 29092, 29093, 29094, 39092))
+ADDRESSES = tuple(("127.0.0.1", port) for port in (19092, 19093, 19094, 29092, 29093, 29094, 19099))
 
 
 def compose_command() -> list[str]:

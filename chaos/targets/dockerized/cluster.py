@@ -24,7 +24,7 @@ from chaos.faults import (
     PowerLoss,
 )
 from chaos.links import LinkError
-from chaos.protocols import Cluster, TargetError
+from chaos.protocols import Cluster, Performed, TargetError
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.disk_faults import disks_for
 from chaos.targets.dockerized import network as networks
@@ -66,6 +66,11 @@ class ContainerCluster(LocalCluster):
 
     engine: Engine
     network: Network
+
+    def perform(self, fault: Fault) -> Performed:
+        """Raises DaemonLost, which ends a run, where LocalCluster would note that a link is odd."""
+        self.engine.check()
+        return super().perform(fault)
 
     def collect(self, into: Path) -> None:
         """The logs are Docker's until now."""
