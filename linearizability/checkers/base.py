@@ -75,7 +75,7 @@ class Needs(Enum):
     READERS = "partitions assigned to readers, or read by them"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
-    FETCHED_OFFSETS = "committed offsets asked for"
+    COMMITTED_OFFSETS = "offsets that members of a group commit, or that are asked for"
     LEADER_ANSWERS = "high watermarks that leaders told, with their epochs"
     REPLICA_READS = "replicas read whole"
     KEYS = "records with keys, of topics that may be compacted"
@@ -115,7 +115,12 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.BATCH_HEADERS: HAS_RECORD
     & pl.col("producer_id").is_not_null()
     & (pl.col("leader_epoch") >= 0),
-    Needs.FETCHED_OFFSETS: (pl.col("f") == F.FETCH_OFFSETS.value) & IS_OK,
+    Needs.COMMITTED_OFFSETS: IS_OK
+    & pl.col("topic").is_not_null()
+    & (
+        (pl.col("f") == F.FETCH_OFFSETS.value)
+        | ((pl.col("f") == F.COMMIT_OFFSETS.value) & (pl.col("generation") >= 0).fill_null(False))
+    ),
     Needs.LEADER_ANSWERS: IS_LEADER_ANSWER,
     Needs.REPLICA_READS: (pl.col("f") == F.READ_ALL.value)
     & IS_OK

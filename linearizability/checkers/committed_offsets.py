@@ -26,25 +26,35 @@ COMMITTED = (
 )
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
 """Of commits: it holds from its answer on, if none comes after it."""
+OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OF_GROUP = [*KEY, "group"]
+MAY_BE_OLD_NS = 60 * 1_000_000_000
+"""Longer than a broker that nobody follows any more goes on answering."""
+
+
+UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
 
 
 class CommittedOffsets(Checker):
     """An answer to OffsetFetch (with `require_stable`) names an offset that nobody committed
     before, or one that a later commit had replaced; or it names none, although one was
-    acknowledged.
+    acknowledged. Or a commit of a member was accepted that was asked for after one of a newer
+    generation (KIP-848: epoch) of the group had been accepted for the same partition.
 
     Commits that overlap may have come in any order. One of unknown outcome, and one of a
-    transaction that was not aborted, may take effect at any time. The history must name every
-    commit of the group, and neither deletions nor expiry (offsets.retention.minutes, a week) may
-    have come between: a recorder that cannot say so records no fetches. Source: KIP-447
-    (require_stable); OffsetFetchResponse.json, CommittedOffset. Counted: answers.
+    transaction that was not aborted, may take effect at any time. A coordinator that is one no
+    longer, and has not heard of it, answers with what it knew (OffsetFetch is not replicated):
+    until the final phase an answer may be a minute old. The history must name every commit of the
+    group, and neither deletions nor expiry (offsets.retention.minutes, a week) may have come
+    between: a recorder that cannot say so records no fetches. Source: KIP-447 (require_stable);
+    OffsetFetchResponse.json, CommittedOffset; OffsetCommitRequest.json, GenerationIdOrMemberEpoch.
+    Counted: answers, and accepted commits of which the generation is known.
     """
 
     name: ClassVar[str] = "committed_offsets"
     title: ClassVar[str] = "a group finds the position that it committed last"
     scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.FETCHED_OFFSETS})
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.COMMITTED_OFFSETS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         fetches = with_last_commit(events)
@@ -55,14 +65,43 @@ class CommittedOffsets(Checker):
             "group",
             pl.col("offset").cast(pl.String).fill_null("none"),
         )
-        return describe(found, KEY, "unexplained-offset", ["op_id", "last_op"], message, "broker")
+        late = of_older_generations(events)
+        accepted = pl.format(
+            "a commit of generation {} of group {} was accepted after one of generation {}",
+            "generation", "group", "newest",
+        )  # fmt: skip
+        return pl.concat(
+            [
+                describe(found, KEY, UNEXPLAINED, ["op_id", "last_op"], message, "broker"),
+                describe(late, KEY, OLD_GENERATION, ["op_id", "newest_op"], accepted, "broker"),
+            ]
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(events.filter(FETCHED))
+        return count(events.filter(FETCHED | OF_GENERATION))
+
+
+def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Accepted commits with the newest generation of which one was accepted before they began."""
+    commits = events.filter(OF_GENERATION).select(
+        *OF_GROUP, "op_id", "generation", "t_invoke_ns", "t_complete_ns"
+    )
+    by_answer = commits.sort("t_complete_ns", "op_id")
+    is_first = (pl.col("generation") > pl.col("newest").shift(1).over(OF_GROUP)).fill_null(True)
+    newest = (
+        by_answer.with_columns(newest=pl.col("generation").cum_max().over(OF_GROUP))
+        .with_columns(newest_op=pl.when(is_first).then(pl.col("op_id")))
+        .with_columns(pl.col("newest_op").forward_fill().over(OF_GROUP))
+        .select(*OF_GROUP, "newest", "newest_op", accepted_ns="t_complete_ns")
+    )
+    return commits.sort("t_invoke_ns").join_asof(
+        newest, left_on="t_invoke_ns", right_on="accepted_ns", by=OF_GROUP, strategy="backward",
+        allow_exact_matches=False, check_sortedness=False,
+    ).filter(pl.col("generation") < pl.col("newest"))  # fmt: skip
 
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The answers, each with the commit that began last of those in force before it was asked."""
+    """The answers, each with the commit that began last of those that must be in force in it."""
     commits = (
         events.filter(COMMITTED & IN_FORCE)
         .select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
@@ -75,11 +114,13 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(pl.col("last_op").forward_fill().over(OF_GROUP))
         .select(*OF_GROUP, "last_ns", "last_op", "t_complete_ns")
     )
+    age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
     asked = events.filter(FETCHED).select(
-        *OF_GROUP, "op_id", "offset", "t_invoke_ns", answered_ns="t_complete_ns"
-    )
-    return asked.sort("t_invoke_ns").join_asof(
-        last, left_on="t_invoke_ns", right_on="t_complete_ns", by=OF_GROUP, strategy="backward",
+        *OF_GROUP, "op_id", "offset", as_of_ns=pl.col("t_invoke_ns") - age_ns,
+        answered_ns="t_complete_ns",
+    )  # fmt: skip
+    return asked.sort("as_of_ns").join_asof(
+        last, left_on="as_of_ns", right_on="t_complete_ns", by=OF_GROUP, strategy="backward",
         allow_exact_matches=False, check_sortedness=False,
     )  # fmt: skip
 

@@ -1,9 +1,12 @@
 """Members of the model that commit positions of a group, and ask for them.
 
-They share a group; requests and answers get lost, and two may commit at a time.
+They share a group; requests and answers get lost, and two may commit at a time. Now and then the
+group has a new generation, and what members of the last one still commit is refused.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 from linearizability.history import F
 from linearizability.self_test.partition import Partition
@@ -12,39 +15,59 @@ from linearizability.self_test.world import TOPIC, Actor, Steps, World
 GROUP = "committers"
 
 
-def committer(world: World, committed: dict[int, int]) -> Actor:
-    """Commits or asks, one at a time. committed: what the coordinator knows, by partition."""
+@dataclass
+class Coordinator:
+    """What it knows of the group: the offset of each partition, and the generation."""
+
+    offsets: dict[int, int] = field(default_factory=dict)
+    generation: int = 1
+
+
+def committer(world: World, coordinator: Coordinator) -> Actor:
+    """Commits or asks, one at a time."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 30)):
             yield
+        if world.rng.random() < 0.1:
+            coordinator.generation += 1
         partition = world.rng.choice(world.partitions)
         act = _commit if world.rng.random() < 0.5 else _ask
-        yield from act(world, process, partition, committed)
+        yield from act(world, process, partition, coordinator)
 
 
-def _commit(
-    world: World, process: int, partition: Partition, committed: dict[int, int]
-) -> Steps:  # fmt: skip
+def ask_finally(world: World, coordinator: Coordinator) -> None:
+    """Somebody asks for every position when all is over."""
+    process = next(world.processes)
+    for partition in world.partitions:
+        for _ in _ask(world, process, partition, coordinator):
+            pass  # nobody else acts meanwhile
+
+
+def _commit(world: World, process: int, partition: Partition, coordinator: Coordinator) -> Steps:
     rng = world.rng
     operation = world.invoke(process)
-    offset = rng.randint(0, partition.high_watermark)
+    offset, generation = rng.randint(0, partition.high_watermark), coordinator.generation
+    row = _row(F.COMMIT_OFFSETS, partition) | {"offset": offset, "generation": generation}
+    world.under_way[operation["op_id"]] = operation, [row | {"type": "info"}]
     yield
-    arrives = rng.random() < 0.9
+    arrives = rng.random() < 0.9 and generation == coordinator.generation
     if arrives:
-        committed[partition.number] = offset
+        coordinator.offsets[partition.number] = offset
     yield
     outcome = "ok" if arrives and rng.random() < 0.9 else "info"
     if not arrives and rng.random() < 0.5:
         outcome = "fail"
-    row = _row(F.COMMIT_OFFSETS, partition) | {"type": outcome, "offset": offset}
-    world.write(operation, [row], completed=outcome != "info" or rng.random() < 0.5)
+    del world.under_way[operation["op_id"]]
+    world.write(
+        operation, [row | {"type": outcome}], completed=outcome != "info" or rng.random() < 0.5
+    )
 
 
-def _ask(world: World, process: int, partition: Partition, committed: dict[int, int]) -> Steps:
+def _ask(world: World, process: int, partition: Partition, coordinator: Coordinator) -> Steps:
     operation = world.invoke(process)
     yield
-    known = committed.get(partition.number)
+    known = coordinator.offsets.get(partition.number)
     yield
     row = _row(F.FETCH_OFFSETS, partition) | {"type": "ok", "offset": known}
     world.write(operation, [row])

@@ -1,4 +1,4 @@
-"""Ways to break what replicas, compaction and deletion must keep (see `mutators`)."""
+"""Ways to break what replicas, cleaners, deletions and groups must keep (see `mutators`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from random import Random
 
 from linearizability.history import F
 from linearizability.self_test.lookup import (
+    NOT_OURS,
     changed_row,
     if_still_durable,
     is_acked,
@@ -132,3 +133,35 @@ def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     send, answer = rng.choice(told)
     return [changed_row(row, answer, {"log_start": send["offset"] + 1}) for row in rows]
+
+
+def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A group is told a position that nobody committed, or at the end none although one was
+    acknowledged."""
+    asked = [row for row in rows if row["f"] == F.FETCH_OFFSETS.value]
+    victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]
+    victims += [(row, None) for row in asked if row["final"] and _before(rows, row)]
+    if not victims:
+        return None
+    victim, offset = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": offset}) for row in rows]
+
+
+def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A commit is accepted of a generation that was over when it was asked for."""
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    pairs = [(before, row) for row in commits for before in _before(rows, row)]
+    if not pairs:
+        return None
+    before, victim = rng.choice(pairs)
+    older = {"generation": before["generation"] - 1}
+    return [changed_row(row, victim, older) for row in rows]
+
+
+def _before(rows: list[Row], row: Row) -> list[Row]:
+    """The commits for the partition that were accepted before this was asked."""
+    return [
+        r for r in rows
+        if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"
+        and r["partition"] == row["partition"] and r["t_complete_ns"] < row["t_invoke_ns"]
+    ]  # fmt: skip

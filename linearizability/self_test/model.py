@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from linearizability.history import frame
-from linearizability.self_test.committers import committer
+from linearizability.self_test.committers import Coordinator, ask_finally, committer
 from linearizability.self_test.consumers import (
     COMMITTED,
     UNCOMMITTED,
@@ -38,8 +38,8 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
     world.actors += [transactional_producer(world) for _ in range(rng.randint(0, 2))]
     world.actors += [consumer(world) for _ in range(rng.randint(1, 3))]
     world.actors += [watcher(world)]
-    committed: dict[int, int] = {}
-    world.actors += [committer(world, committed) for _ in range(2)]
+    coordinator = Coordinator()
+    world.actors += [committer(world, coordinator) for _ in range(2)]
     world.actors += [world.replication() for _ in range(2)]
     world.actors += [world.cleaner.clean(world.partitions)]
     tell_settings(world)
@@ -49,6 +49,7 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
         watch(world, players)
     if rng.random() < 0.7:
         _final_phase(world)
+        ask_finally(world, coordinator)
     world.end()
     return sorted(world.rows, key=lambda row: (row["op_id"], row["record_index"]))
 

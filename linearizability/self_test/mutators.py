@@ -14,8 +14,10 @@ from random import Random
 from linearizability.history import F
 from linearizability.self_test.kept_mutators import (
     clean_too_much,
+    commit_for_a_past_generation,
     delete_too_much,
     differ_on_a_follower,
+    forget_a_commit,
     lose_on_a_follower,
 )
 from linearizability.self_test.log_mutators import (
@@ -283,24 +285,6 @@ def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
     return with_places_changed(rows, *rng.choice(pairs))
 
 
-def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A group is told a position that nobody committed, or none although one was acknowledged."""
-    asked = [row for row in rows if row["f"] == F.FETCH_OFFSETS.value]
-    committed = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
-    victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]
-    victims += [
-        (row, None) for row in asked
-        if any(
-            r["partition"] == row["partition"] and r["t_complete_ns"] < row["t_invoke_ns"]
-            for r in committed
-        )
-    ]  # fmt: skip
-    if not victims:
-        return None
-    victim, offset = rng.choice(victims)
-    return [changed_row(row, victim, {"offset": offset}) for row in rows]
-
-
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     """A record was written in an older leader epoch than the one before it."""
     raw = [r for r in rows if r.get("producer_id") is not None and r.get("replica") is None]
@@ -339,7 +323,7 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "late_markers": (end_too_early,),
     "high_watermark": (lower_a_watermark,),
     "hanging_transactions": (hang_on,),
-    "committed_offsets": (forget_a_commit,),
+    "committed_offsets": (forget_a_commit, commit_for_a_past_generation),
     "replica_agreement": (lose_on_a_follower, differ_on_a_follower),
     "compaction": (clean_too_much,),
     "retention": (delete_too_much,),

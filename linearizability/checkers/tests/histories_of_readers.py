@@ -7,6 +7,7 @@ from linearizability.checkers.tests.rows import ASKS, COMMITS, END, P, Row, S
 RU = {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
 MEMBER = {"group": "g", "member_id": "m"}
+MUCH_LATER = {"t_invoke_ns": 61 * 10**9, "t_complete_ns": 61 * 10**9}
 COMMIT, ABORT = END("commit", 1), END("abort", 1)
 
 VALID: dict[str, dict[str, list[Row]]] = {
@@ -73,6 +74,18 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "another group": [COMMITS(1), ASKS(None, group="h")],
         "in a transaction of unknown end": [COMMITS(1), COMMITS(2, **TXN), ASKS(1), ASKS(2)],
         "behind a failed one": [COMMITS(1), COMMITS(2, type="fail"), ASKS(1)],
+        "by a coordinator of the past": [COMMITS(1), COMMITS(2), ASKS(1, final=False)],
+        "generations grow": [COMMITS(1, generation=1), COMMITS(2, generation=2)],
+        "of two generations at a time": [
+            COMMITS(2, generation=2, t_complete_ns=99), COMMITS(1, generation=1),
+        ],
+        "of an older generation, refused": [
+            COMMITS(2, generation=2), COMMITS(1, generation=1, type="info"),
+        ],
+        "of an older generation, elsewhere": [
+            COMMITS(2, generation=2), COMMITS(1, generation=1, partition=1),
+        ],
+        "of no generation": [COMMITS(2, generation=2), COMMITS(1), ASKS(1)],
     },
 }  # fmt: skip
 
@@ -104,6 +117,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),
         "replaced": (
             [COMMITS(1), COMMITS(2), ASKS(1)], [("unexplained-offset", (1, 2))],
+        ),
+        "replaced long ago": (
+            [COMMITS(1), COMMITS(2), ASKS(1, final=False, **MUCH_LATER)],
+            [("unexplained-offset", (1, 2))],
+        ),
+        "of an older generation": (
+            [COMMITS(2, generation=2), COMMITS(1, generation=1)],
+            [("old-generation-commits", (0, 1))],
         ),
         "forgotten": ([COMMITS(1), ASKS(None)], [("unexplained-offset", (0, 1))]),
         "refused": ([COMMITS(1, type="fail"), ASKS(1)], [("unexplained-offset", (1,))]),

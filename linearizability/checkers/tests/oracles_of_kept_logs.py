@@ -77,7 +77,7 @@ def _is_last(rows: list[Row], log: Row, row: Row) -> bool:
 
 
 def _is_end(row: Row) -> bool:
-    return row["f"] == "read_all" and row["type"] == "ok"
+    return bool(row["f"] == "read_all" and row["type"] == "ok")
 
 
 def compaction(rows: list[Row]) -> Found:

@@ -111,7 +111,8 @@ def committed_offsets(rows: list[Row]) -> Found:
             for r in commits
             if r["type"] == "ok" and r["txn"] is None and r["t_complete_ns"] is not None
         ]
-        before = [r for r in in_force if r["t_complete_ns"] < fetch["t_invoke_ns"]]
+        as_of_ns = fetch["t_invoke_ns"] - (0 if fetch["final"] else 60 * 10**9)
+        before = [r for r in in_force if r["t_complete_ns"] < as_of_ns]
         latest = max((r["t_invoke_ns"] for r in before), default=None)
         last = [
             min((r for r in before if r["t_invoke_ns"] == latest), key=_by_answer)
@@ -123,6 +124,27 @@ def committed_offsets(rows: list[Row]) -> Found:
         )  # fmt: skip
         if not explained and (fetch["offset"] is not None or last):
             found.add(("unexplained-offset", operations(fetch, *last), fetch["place"]))
+    return found | _old_generations(rows)
+
+
+def _old_generations(rows: list[Row]) -> Found:
+    found: Found = set()
+    commits = [
+        r for r in rows
+        if r["f"] == "commit_offsets" and r["type"] == "ok" and r["txn"] is None
+        and None not in (r["offset"], r["group"], r["t_complete_ns"], r["generation"])
+        and r["generation"] >= 0
+    ]  # fmt: skip
+    for commit in commits:
+        before = [
+            r for r in commits
+            if (r["place"], r["group"]) == (commit["place"], commit["group"])
+            and r["t_complete_ns"] < commit["t_invoke_ns"]
+        ]  # fmt: skip
+        newest = max((r["generation"] for r in before), default=-1)
+        if newest > commit["generation"]:
+            first = min((r for r in before if r["generation"] == newest), key=_by_answer)
+            found.add(("old-generation-commits", operations(commit, first), commit["place"]))
     return found
 
 

@@ -60,8 +60,9 @@ def COMMITS(offset: int, **more: Any) -> Row:
 
 
 def ASKS(offset: int | None, **more: Any) -> Row:
-    """Group g is told its position."""
-    return PLACE | {"f": F.FETCH_OFFSETS.value, "group": "g", "offset": offset} | more
+    """Group g is told its position, in the final phase."""
+    own = {"f": F.FETCH_OFFSETS.value, "group": "g", "offset": offset, "final": True}
+    return PLACE | own | more
 
 
 def LOG(*values: int | None, replica: int | None = None, **more: Any) -> list[Row]:

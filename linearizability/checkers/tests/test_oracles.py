@@ -177,7 +177,8 @@ def others() -> st.SearchStrategy[Row]:
             "f": st.sampled_from(["commit_offsets", "fetch_offsets"]), "type": OUTCOME,
             "offset": st.one_of(st.integers(0, 2), st.none()),
             "group": st.sampled_from(["g", "g", None]), "txn": st.sampled_from([None, None, 1]),
-            "t_complete_ns": st.sampled_from([None, 120, 10**13]),
+            "t_complete_ns": st.sampled_from([None, 120, 10**13]), "final": st.booleans(),
+            "generation": st.sampled_from([None, -1, 1, 2]),
         }
     )  # fmt: skip
     settings = st.fixed_dictionaries(
