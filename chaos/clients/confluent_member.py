@@ -147,6 +147,8 @@ class ConfluentMember:
         ]
         if _identity(consumer) != identity:
             identity["generation"] = None  # it was of the one or of the next
+        if _identity(consumer) != identity:
+            identity["generation"] = None  # the commit was of this one or of the next
         failed = next((record.error for record in records if record.error), None)
         return Completion(together(records), records, failed, columns=identity)
 

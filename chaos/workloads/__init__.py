@@ -8,7 +8,14 @@ from chaos.workloads.compaction import Compaction
 from chaos.workloads.delete_records import DeletingRecords
 from chaos.workloads.fan_out import FanOut
 from chaos.workloads.followers import ReadFromFollower
-from chaos.workloads.groups import ClassicGroups, ConsumerGroups, CooperativeGroups, StaticGroups
+from chaos.workloads.groups import (
+    ClassicGroups,
+    ConsumerGroupPositions,
+    ConsumerGroups,
+    CooperativeGroups,
+    GroupPositions,
+    StaticGroups,
+)
 from chaos.workloads.offsets import Offsets
 from chaos.workloads.recreate import Recreated
 from chaos.workloads.register import Register
@@ -25,6 +32,8 @@ WORKLOADS: dict[str, Workload] = {
         CooperativeGroups(),
         ConsumerGroups(),
         StaticGroups(),
+        GroupPositions(),
+        ConsumerGroupPositions(),
         Transform(),
         FanOut(),
         AppendsMixed(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
+from chaos.operations import FetchPositions
 from chaos.protocols import (
     ClientSettings,
     CommitOffsets,
@@ -80,6 +81,7 @@ class _Groups:
         while True:
             polls = rng.randint(POLLS_PER_LIFE // 2, POLLS_PER_LIFE * 3 // 2)
             crashes = rng.random() < self.crash_share
+            yield from self._ask(rng)
             completion = yield Subscribe((self.name,))
             while polls > 0 and not completion.broken:
                 polls -= 1
@@ -87,8 +89,13 @@ class _Groups:
                 has_read = completion.outcome is Outcome.OK and completion.records
                 if commits_itself and has_read and rng.random() < self.commit_share:
                     completion = yield CommitOffsets()
+                    yield from self._ask(rng)
             if not completion.broken:
                 yield Crash() if crashes else Leave()
+
+    def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
+        """Ask for the group's positions, in workloads which record every commit."""
+        yield from ()
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
         return final_reads(self.topics())
@@ -132,3 +139,35 @@ class ConsumerGroups(_Groups):
         "group.consumer.min.heartbeat.interval.ms": "1000",
         "group.consumer.heartbeat.interval.ms": "1000",
     }
+
+
+class GroupPositions(ClassicGroups):
+    """All members commit by asking for it, so that every commit is known, and what the group has
+    committed is asked for: behind a commit, before a member joins, and at the end."""
+
+    name = "groups-positions"
+    judged_by = (*ClassicGroups.judged_by, "committed_offsets")
+    ask_share = 0.2
+
+    def _commits_itself(self, process: int) -> bool:
+        return True
+
+    def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
+        if rng.random() < self.ask_share:
+            yield self._positions()
+
+    def _positions(self) -> FetchPositions:
+        return FetchPositions(f"group-of-{self.name}", self.name, tuple(range(self.partitions)))
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+        yield from super().final_operations()
+        yield ClientSettings(), self._positions()
+
+
+class ConsumerGroupPositions(GroupPositions):
+    """The same by the group protocol of KIP-848."""
+
+    name = "groups-consumer-positions"
+    protocol = GroupProtocol.CONSUMER
+    assignor = ConsumerGroups.assignor
+    config = ConsumerGroups.config

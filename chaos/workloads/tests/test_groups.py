@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from chaos.clients.factories import check_groups
+from chaos.operations import FetchPositions
 from chaos.protocols import (
     CommitOffsets,
     Completion,
@@ -58,6 +59,21 @@ def test_half_of_the_members_ask_for_their_commits() -> None:
 
 def test_nothing_is_committed_where_nothing_was_read() -> None:
     assert not any(isinstance(o, CommitOffsets) for o in drive(MANUAL, OK))
+
+
+@pytest.mark.parametrize("name", ["groups-positions", "groups-consumer-positions"])
+def test_where_positions_are_asked_for_every_commit_is_known(name: str) -> None:
+    workload = WORKLOADS[name]
+    for process in range(workload.processes):
+        group = workload.settings(process).group
+        assert group is None or not group.auto_commit
+    operations = workload.operations(MANUAL, Random(1))
+    done = [next(operations), *(operations.send(READ) for _ in range(1_000))]
+    asked = [o for o in done if isinstance(o, FetchPositions)]
+    assert len(asked) > 20
+    *_, (_, last) = workload.final_operations()
+    assert {*asked, last} == {FetchPositions(f"group-of-{name}", name, tuple(range(6)))}
+    assert "committed_offsets" in workload.judged_by
 
 
 def test_a_broken_member_neither_leaves_nor_crashes() -> None:
