@@ -18,11 +18,14 @@ SECONDS_ELSEWHERE = 15.0
 IN_MEMORY = ("kfake",)
 """A killed process of these has lost everything, which is known and says nothing new."""
 WITHOUT_TRANSACTIONS = ("kfake",)
+BACKENDS = ("docker", "netns")
+"""What stands before a target that runs in containers, or in network namespaces of its own."""
 
 
 def family_of(target: str) -> str:
-    """ "apache" of "apache:4.3.1"."""
-    return target.partition(":")[0]
+    """ "apache" of "apache:4.3.1" and of "docker:apache:4.3.1": where it runs does not matter."""
+    first, _, rest = target.partition(":")
+    return family_of(rest) if first in BACKENDS and rest else first
 
 
 def nodes_of(target: str) -> int:

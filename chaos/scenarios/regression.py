@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from chaos.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
-from chaos.scenarios.fitting import nodes_of, seconds_of
+from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
 from linearizability.verdict import Validity
 
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
@@ -69,7 +69,7 @@ REGRESSION: tuple[Found, ...] = (
 
 def regressions(target: str) -> list[Expectation]:
     """The list for one target, whether or not this machine can perform it (fitting.why_not)."""
-    family = target.partition(":")[0]
+    family = family_of(target)
     return [
         Expectation(
             Scenario(

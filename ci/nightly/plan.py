@@ -13,7 +13,7 @@ from itertools import chain, islice, zip_longest
 from chaos.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
 from chaos.scenarios.exploration import exploration, promised_config
-from chaos.scenarios.fitting import family_of, nodes_of, seconds_of, why_not
+from chaos.scenarios.fitting import family_of, nodes_of, why_not
 from chaos.scenarios.regression import regressions
 from chaos.targets import parse_target
 from ci.errors import UsageError

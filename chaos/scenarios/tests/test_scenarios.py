@@ -97,6 +97,13 @@ def test_nodes_are_three_where_the_target_can() -> None:
     assert [nodes_of(target) for target in (*TARGETS, "kfake")] == [3, 1, 1]
 
 
+def test_a_target_in_containers_or_namespaces_has_the_scenarios_of_its_family() -> None:
+    own = [one.scenario.nemesis for one in regressions("apache:4.3.1")]
+    for target in ("docker:apache:4.3.1", "netns:apache:4.3.1"):
+        assert [one.scenario.nemesis for one in regressions(target)] == own
+        assert nodes_of(target) == 3
+
+
 def test_every_cell_of_durability_stands_once_and_another_seed_is_another_command() -> None:
     table = DURABILITY["apache"]
     found = [cell for cell in cells("apache:4.3.1") if cell.table == "durability"]
