@@ -12,6 +12,7 @@ power only after a flush.
 
 from __future__ import annotations
 
+import posixpath
 import uuid
 from collections.abc import Sequence
 
@@ -307,7 +308,9 @@ class PartitionLog(ReadableLog):
             if trust.recovery_point < self._log_end_offset:
                 self._segments.sync_from(trust.recovery_point)
             if not trust.directory_is_synced:
+                # The names of the files, and that of the directory itself (fsync(2)).
                 self._storage.sync_directory(self.directory)
+                self._storage.sync_directory(posixpath.dirname(self.directory))
                 trust.directory_is_synced = True
         trust.recovery_point = self._log_end_offset
         trust.last_flush_ms = self._now_ms
