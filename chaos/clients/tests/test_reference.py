@@ -119,7 +119,7 @@ def test_a_record_that_never_left_has_certainly_failed() -> None:
 
 
 def test_a_client_that_is_not_known_is_one_sentence() -> None:
-    assert set(CLIENTS) == {"confluent", "reference"}
+    assert set(CLIENTS) == {"confluent", "java", "reference"}
     with pytest.raises(TargetError, match=r"unknown client 'referense' \(did you mean"):
         clients_named("referense")
 
