@@ -10,20 +10,27 @@ from pathlib import Path
 from ci.checks.sources import parsed, project_files
 
 REGISTRIES: dict[str, frozenset[str]] = {
-    "chaos/nemeses": frozenset(),
+    "chaos/nemeses": frozenset({"rounds"}),
     "chaos/workloads": frozenset({"reading", "sending", "values"}),
     "chaos/targets": frozenset(
         {
+            "admin_faults",
             "cluster",
             "disk_faults",
+            "equipment",
             "foreign_file",
             "foreign_node",
             "java",
             "layout",
+            "link_faults",
             "listeners",
+            "namespaced",
             "probe",
+            "process_faults",
             "properties",
             "roles",
+            "segments",
+            "shim_faults",
         }
     ),
     "linearizability/checkers": frozenset({"base"}),
