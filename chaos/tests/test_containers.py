@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from chaos import containers, guard, leftovers
-from chaos.containers import LABEL, ContainerError, Engine
+from chaos.containers import LABEL, ContainerError, DaemonLost, Engine
+from chaos.faults import Heal
+from chaos.nemeses.calm import NoFaults
+from chaos.recorder import HistoryRecorder
+from chaos.targets.cluster import LocalNode
+from chaos.targets.dockerized.cluster import ContainerCluster
 from chaos.tests.fake_docker import FakeDocker
+from chaos.workers import Shared, Storm, Throttle
 
 NAMESPACE = guard.owner_name(os.getpid()).split(":", 2)[2]
 DEAD = f"1:999999999999:{NAMESPACE}"
@@ -117,6 +123,19 @@ def test_a_note_is_there_as_long_as_there_is_something_to_remove(
     client.dead = False
     engine.remove_all()
     assert notes(tmp_path) == []
+
+
+def test_a_daemon_that_died_is_no_note_but_the_end_of_a_run(
+    engine: Engine, client: FakeDocker, tmp_path: Path
+) -> None:
+    member = LocalNode(1, (), ("127.0.0.1", 1), Path("nowhere"))
+    cluster = ContainerCluster("docker", "1", "", [member], frozenset({Heal}))
+    cluster.engine = engine
+    shared = Shared("run", "", HistoryRecorder(tmp_path, "run"), 1, Throttle(1.0))
+    storm = Storm(shared, NoFaults(), cluster)
+    client.dead = True
+    with pytest.raises(DaemonLost, match="Docker does not answer"):
+        storm.perform(Heal())
 
 
 def test_an_image_that_cannot_be_had_is_named_with_a_way_out(engine: Engine) -> None:
