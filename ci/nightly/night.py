@@ -33,6 +33,7 @@ class Nightly:
     def __post_init__(self) -> None:
         check_targets(self.plan.targets)
         self.store = Store(self.runs)
+        self.store.nights()  # a record that cannot be read is told before a night, not after it
         commit, changed = commit_of(REPOSITORY)
         settings = {
             "commit": f"{commit} and uncommitted changes" if changed else commit,

@@ -10,6 +10,7 @@ import pytest
 
 from chaos.protocols import TargetError
 from ci.attack import Judged
+from ci.errors import UsageError
 from ci.nightly import night as module
 from ci.nightly.night import Nightly
 from ci.nightly.plan import Plan
@@ -73,6 +74,30 @@ def test_another_verdict_with_the_same_seed_is_flaky(
 ) -> None:
     assert play(INVALID, VALID).perform() == 1
     assert "flaky" in capsys.readouterr().out
+
+
+def test_a_defect_of_ours_costs_one_scenario_not_the_night(
+    play: Callable[..., Nightly], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nightly = play()
+
+    def broken(*_: object) -> Judged:
+        raise ZeroDivisionError("a judge fell")
+
+    monkeypatch.setattr(module, "attack_as_planned", broken)
+    assert nightly.perform() == 3
+    assert len(nightly.night.outcomes) > 1
+    assert "a judge fell" in nightly.night.outcomes[0].reason
+
+
+def test_a_broken_record_of_an_earlier_night_is_told_before_anything_is_run(
+    play: Callable[..., Nightly],
+) -> None:
+    nightly = play()
+    nightly.perform()
+    nightly.night.file.write_text("{}")
+    with pytest.raises(UsageError, match="is no record of a night"):
+        play()
 
 
 def test_what_cannot_be_run_is_not_judged_and_says_why(
