@@ -28,6 +28,7 @@ from linearizability.ingest import (
     IS_POLL,
     IS_SEND,
     KEY,
+    PLACE,
     PLAIN,
 )
 from linearizability.removals import still_there
@@ -35,6 +36,7 @@ from linearizability.removals import still_there
 NEVER = 2**62
 """Later than any time, and behind any offset."""
 READER = [*KEY, "process", "group"]
+"""Also one number, `reader`: to group by one costs a third of grouping by three."""
 PAUSE, SPAN = "pause", "span"
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
@@ -83,8 +85,8 @@ def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: i
     given = _given(events)
     known = _known(events, ends).collect().lazy()
     begun = (
-        given.group_by(READER)
-        .agg(pl.col("since_ns", "since_op", "isolation").first())
+        given.group_by("reader")
+        .agg(pl.col(*READER, "since_ns", "since_op", "isolation").first())
         .with_columns(kind=pl.lit(SPAN), until_ns=pl.lit(None, dtype=pl.Int64), before=_offset(-1))
     )
     ended = pl.col("until_ns").fill_null(end_ns)
@@ -109,14 +111,21 @@ def _offset(number: int) -> pl.Expr:
 def _given(events: pl.LazyFrame) -> pl.LazyFrame:
     """In the order of operations, what moved a reader's position; offset: of the record given,
     NEVER where nobody knows, null where the partition was assigned."""
-    return events.filter(IS_READ | IS_ASSIGNED | IS_LOST).select(
-        *KEY,
-        "isolation",
-        "t_invoke_ns",
-        **WHO,
-        offset=pl.when(IS_LOST).then(_offset(NEVER)).when(IS_POLL).then("offset"),
-        since_ns=pl.coalesce("t_complete_ns", "t_invoke_ns"),
-        since_op=pl.col("op_id"),
+    return (
+        events.filter(IS_READ | IS_ASSIGNED | IS_LOST)
+        .select(
+            *KEY,
+            "isolation",
+            "t_invoke_ns",
+            **WHO,
+            offset=pl.when(IS_LOST).then(_offset(NEVER)).when(IS_POLL).then("offset"),
+            since_ns=pl.coalesce("t_complete_ns", "t_invoke_ns"),
+            since_op=pl.col("op_id"),
+        )
+        .with_columns(
+            reader=pl.col(PLACE).cast(pl.Int64) * 2**32
+            + pl.coalesce(-1 - pl.col("group").rank("dense").cast(pl.Int64), "process")
+        )
     )
 
 
@@ -126,8 +135,8 @@ def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
     An assignment may keep the position or set it back: what was given before is not missed."""
     return given.with_columns(
         kind=pl.lit(PAUSE),
-        until_ns=pl.col("t_invoke_ns").shift(-1).over(READER),
-        before=pl.col("offset").forward_fill().over(READER).fill_null(-1),
+        until_ns=pl.col("t_invoke_ns").shift(-1).over("reader"),
+        before=pl.col("offset").forward_fill().over("reader").fill_null(-1),
     )
 
 
