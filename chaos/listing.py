@@ -100,7 +100,7 @@ def list_text() -> str:
     """The same, shorter, for a terminal."""
     all_targets = targets()
     lines = ["workloads"]
-    lines += [f"  {w.name:<18} {_first_line(w)}" for w in WORKLOADS.values()]
+    lines += [f"  {w.name:<26} {_first_line(w)}" for w in WORKLOADS.values()]
     lines += ["", "nemeses (and the targets that can)"]
     for n in NEMESES.values():
         names = ", ".join(name for name, target in all_targets.items() if able(target, n))
