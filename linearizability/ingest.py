@@ -1,7 +1,7 @@
 """What every checker needs to know first: how each transaction ended, and whose each record is.
 
 Resolved once, before any checker runs, in three steps (each one definition, run by polars here and
-by `engine/spark.py` on shuffled pieces):
+by `engine/stages.py` on shuffled pieces):
 
 1. `markers_of_transactions` (per partition): which control record ended which transaction.
 2. `outcomes_of_transactions` (per transaction): committed, aborted or unknown.

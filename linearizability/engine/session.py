@@ -149,6 +149,8 @@ def _settings(scratch: Path, on_loopback: bool) -> dict[str, str]:
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # A row is a chunk of many rows (`exchange`): some hundred MiB at once, of at most 2 GiB.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
         "spark.sql.session.timeZone": "UTC",
         "spark.log.structuredLogging.enabled": "false",
         # Kernels thread by themselves; the workers live on, so that imports are paid once.
