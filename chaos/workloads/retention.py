@@ -6,18 +6,21 @@ from collections.abc import Mapping
 
 from chaos.workloads.appends import Appends
 
-RETENTION_MS = 6_000
+RETENTION_MS = 5_000
 SEGMENT_MS = 1_000
 
 
 class Retention(Appends):
-    """Appends to a log whose records go after six seconds: from its start, and no sooner.
+    """Appends to a log whose records go after five seconds: from its start, and no sooner.
 
     Spec: topic configuration, retention.ms, segment.ms; LogManager, cleanupLogs.
     """
 
     name = topic = "retention"
-    config: Mapping[str, str] = {"log.retention.check.interval.ms": "1000"}
+    config: Mapping[str, str] = {
+        "log.retention.check.interval.ms": "1000",
+        "log.initial.task.delay.ms": "1000",  # by default half a minute after every start
+    }
     judged_by = ("retention", *Appends.judged_by)
     topic_config: Mapping[str, str] = {
         "cleanup.policy": "delete",
