@@ -180,4 +180,4 @@ def _table(target: str, table: str, answers: Sequence[Answer]) -> Iterator[str]:
     yield f"|---|{'---|' * len(columns)}"
     for row in dict.fromkeys(answer.cell.row for answer in answers):
         found = {a.cell.column: a.text for a in answers if a.cell.row == row}
-        yield f"| {row} | {' | '.join(found[column] for column in columns)} |"
+        yield f"| {row} | {' | '.join(found.get(column, '–') for column in columns)} |"

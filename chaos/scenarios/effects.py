@@ -59,9 +59,10 @@ def effects_of(run: Path) -> Effects:
 
 def counted(events: pl.LazyFrame) -> Effects:
     """The same of a history whose final read is whole."""
-    logs = last_logs(events)
-    if not logs.height:
+    whole = events.filter(_of_leaders() & (pl.col("f") == F.READ_ALL.value))
+    if not whole.select(pl.len()).collect().item():
         return Effects(problem="no log was read at the end")
+    logs = last_logs(events)  # none at all, where everything was lost
     sent = acknowledged(events)
     doubled = logs.group_by(*PARTITION, "value").len().filter(pl.col("len") > 1)
     by_sender = logs.sort("offset").with_columns(sender=pl.col("value") // PER_PROCESS)
@@ -83,9 +84,14 @@ def acknowledged(events: pl.LazyFrame) -> pl.DataFrame:
 
 def last_logs(events: pl.LazyFrame) -> pl.DataFrame:
     """topic, partition, offset and value of the leaders' logs, as they were read at the end."""
+    found = _of_leaders() & pl.col("value").is_not_null()
+    return events.filter(found).select(*PARTITION, "offset", "value").unique().collect()
+
+
+def _of_leaders() -> pl.Expr:
+    """Rows of the final raw read of the leaders."""
     read = pl.col("f").is_in([F.POLL.value, F.READ_ALL.value]) & (pl.col("client") == "raw")
-    here = read & pl.col("final") & pl.col("replica").is_null() & pl.col("value").is_not_null()
-    return events.filter(here).select(*PARTITION, "offset", "value").unique().collect()
+    return read & pl.col("final") & pl.col("replica").is_null()
 
 
 def lost(sent: pl.DataFrame, logs: pl.DataFrame) -> pl.DataFrame:

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from chaos.run_directory import RATE, Scenario
+from chaos.run_directory import Scenario
 from chaos.scenarios.effects import Effect
 from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
 from chaos.scenarios.regression import FLUSH_EACH
 
 ONE_IN_SYNC = {"min.insync.replicas": "1"}
 TWO_COPIES = {"default.replication.factor": "2", **ONE_IN_SYNC}
-BUSY_RATE = 3000.0
-"""A record is the leader's alone for milliseconds: with few a second, none would be lost."""
 THREE_IN_SYNC = {"min.insync.replicas": "3"}
 
 
@@ -49,7 +47,8 @@ class Row:
     workload: str
     may: frozenset[str]
     config: Mapping[str, str] = field(default_factory=dict)
-    rate: float = RATE
+    blank: frozenset[str] = frozenset()
+    """Columns in which nothing is promised and nothing could be shown."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,9 @@ DURABILITY: Mapping[str, DurabilityTable] = {
         },
         (
             Row("acks=0", "appends-acks0", EVERY),
-            Row("acks=1", "appends-acks1", EVERY, rate=BUSY_RATE),
+            # A disk that loses its power fails the next append, and for a moment the followers
+            # fetch what the leader has: with three copies nothing is the leader's alone.
+            Row("acks=1", "appends-acks1", EVERY, blank=frozenset({ONE, LAST})),
             Row(
                 "acks=all, 2 copies, 1 in sync",
                 "appends",
@@ -121,7 +122,9 @@ def cells(target: str) -> Iterator[Cell]:
         return
     for row in table.rows:
         for nemesis, failure in table.columns.items():
-            scenario = _scenario(target, row.workload, nemesis, row.config, row.rate)
+            if nemesis in row.blank:
+                continue
+            scenario = _scenario(target, row.workload, nemesis, row.config)
             may = nemesis in row.may
             yield Cell("durability", row.label, failure, Effect.LOST, may, scenario)
     for label, workload, possible in SEMANTICS:
@@ -131,9 +134,7 @@ def cells(target: str) -> Iterator[Cell]:
             yield Cell("delivery and order", label, effect.value, effect, may, scenario)
 
 
-def _scenario(
-    target: str, workload: str, nemesis: str, config: Mapping[str, str], rate: float = RATE
-) -> Scenario:
+def _scenario(target: str, workload: str, nemesis: str, config: Mapping[str, str]) -> Scenario:
     return Scenario(
-        target, workload, nemesis, nodes_of(target), seconds_of(target), 1, dict(config), rate=rate
+        target, workload, nemesis, nodes_of(target), seconds_of(target), 1, dict(config)
     )

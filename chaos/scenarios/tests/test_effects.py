@@ -25,7 +25,8 @@ def sends(*values: int, **columns: object) -> Rows:
 def log(*values: int, **columns: object) -> Rows:
     """What the final raw read of the leader found, from offset 0."""
     read = {"f": "poll", "client": "raw", "final": True, "topic": "t", "partition": 0}
-    return [{**read, "offset": n, "value": v, **columns} for n, v in enumerate(values)]
+    whole = [{**read, "f": "read_all", **columns}]
+    return whole + [{**read, "offset": n, "value": v, **columns} for n, v in enumerate(values)]
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,7 @@ def log(*values: int, **columns: object) -> Rows:
     [
         (sends(A, B) + log(A, B), 0, 0, 0),
         (sends(A, B) + log(B), 1, 0, 0),
+        (sends(A, B) + log(), 2, 0, 0),
         (sends(A, B, type="info") + log(B), 0, 0, 0),
         (sends(A, B, acks=0) + log(B), 1, 0, 0),
         (sends(A, B) + log(A, A, B), 0, 1, 0),
@@ -42,8 +44,8 @@ def log(*values: int, **columns: object) -> Rows:
         (sends(A, B) + log(A) + log(A, B, replica=2), 1, 0, 0),
         (sends(A, B) + log(A) + log(A, B, final=False), 1, 0, 0),
     ],
-    ids=["well", "lost", "unknown", "acks0", "twice", "reordered", "strangers", "resent",
-         "followers-do-not-count", "nor-what-was-read-before"],
+    ids=["well", "lost", "all-lost", "unknown", "acks0", "twice", "reordered", "strangers",
+         "resent", "followers-do-not-count", "nor-what-was-read-before"],
 )  # fmt: skip
 def test_effects_are_counted(rows: Rows, lost: int, doubled: int, reordered: int) -> None:
     effects = counted(history.frame(rows).lazy())

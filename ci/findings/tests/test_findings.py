@@ -44,7 +44,8 @@ def make_run(runs: Path, name: str, validity: str = "invalid", **facts: object) 
         {"f": "poll", "client": "raw", "final": True, "value": n, "offset": n, **at}
         for n in range(2)
     ]
-    history.write(run / "history.parquet", history.frame(sent + read))
+    whole = [{"f": "read_all", "client": "raw", "final": True, **at}]
+    history.write(run / "history.parquet", history.frame(sent + whole + read))
     return run
 
 
@@ -111,6 +112,7 @@ def test_nothing_lost_means_that_the_claim_holds_only_where_the_judges_agree(
         run = make_run(tmp_path / validity, name, validity)
         rows = history.frame([
             {"f": "send", "value": 0, "offset": 0, "topic": "t", "partition": 0},
+            {"f": "read_all", "client": "raw", "final": True, "topic": "t", "partition": 0},
             {"f": "poll", "client": "raw", "final": True, "value": 0, "offset": 0, "topic": "t",
              "partition": 0},
         ])  # fmt: skip
