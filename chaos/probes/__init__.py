@@ -5,11 +5,16 @@ To add one: a function over a Site (frame.py shows how), and a line here.
 
 from chaos.faults import (
     AdminStorm,
+    BitFlip,
+    ClockJump,
+    ClockSkew,
     CutClients,
     CutControllers,
     CutLink,
     DelayAnswers,
+    DiskDead,
     DiskFull,
+    DiskReadOnly,
     DiskStall,
     DropPackets,
     Elect,
@@ -17,6 +22,7 @@ from chaos.faults import (
     Kill,
     LimitData,
     LosePackets,
+    LostNames,
     MoveReplicas,
     NarrowLinks,
     Pause,
@@ -24,16 +30,19 @@ from chaos.faults import (
     ResetConnections,
     Shutdown,
     SlowClose,
+    SlowDisk,
     SlowLinks,
     Split,
     StallConnections,
+    TornWrites,
 )
-from chaos.probes import administration, disks, networks, processes
+from chaos.probes import administration, clocks, disks, media, networks, processes
 from chaos.probes.frame import Probe
 from chaos.probes.grounds import (
     APACHE,
     REFERENCE,
     REFERENCE_ON_DISKS,
+    REFERENCE_WITH_SHIM,
     THREE_NAMESPACES,
     THREE_NODES,
 )
@@ -63,6 +72,15 @@ PROBES: tuple[Probe, ...] = (
     Probe(DiskStall, REFERENCE_ON_DISKS, disks.a_write_hangs, STALL_MS),
     Probe(DiskFull, REFERENCE_ON_DISKS, disks.there_is_no_room),
     Probe(PowerLoss, REFERENCE_ON_DISKS, disks.what_was_not_synced_is_gone, POWER_MS),
+    Probe(DiskDead, REFERENCE_ON_DISKS, media.writes_fail_with_a_dead_disk),
+    Probe(DiskReadOnly, REFERENCE_ON_DISKS, media.writes_fail_with_a_read_only_disk),
+    Probe(PowerLoss, REFERENCE_WITH_SHIM, disks.what_was_not_synced_is_gone, POWER_MS),
+    Probe(SlowDisk, REFERENCE_WITH_SHIM, media.a_sync_takes_longer, STALL_MS),
+    Probe(ClockJump, REFERENCE_WITH_SHIM, clocks.a_clock_that_was_put_back_refuses_the_present),
+    Probe(ClockSkew, REFERENCE_WITH_SHIM, clocks.a_clock_that_stands_still_refuses_the_present),
+    Probe(TornWrites, REFERENCE_WITH_SHIM, media.some_of_what_was_not_synced_is_gone),
+    Probe(LostNames, REFERENCE_WITH_SHIM, media.what_has_no_name_is_gone, POWER_MS),
+    Probe(BitFlip, REFERENCE_WITH_SHIM, media.one_bit_is_another),
     Probe(CutClients, THREE_NAMESPACES, networks.clients_are_refused, LINK_MS),
     Probe(CutLink, THREE_NAMESPACES, networks.one_node_cannot_dial_another, LINK_MS),
     Probe(Isolate, THREE_NAMESPACES, networks.an_isolated_node_is_alone, LINK_MS),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from chaos import disks, links
+from chaos import disks, links, shim
 from chaos.links import LinkError
 from chaos.netns import namespaces
-from chaos.probes import small_cluster
+from chaos.probes import clocks, small_cluster
 from chaos.probes.frame import Backend, Ground
 from chaos.protocols import Target, TargetError
 from chaos.targets.apache import ApacheKafka
@@ -31,6 +31,12 @@ def _reference_on_disks(directory: Path) -> LocalCluster:
     return _started(Reference().with_disks(), directory, 1)
 
 
+def _reference_with_shim(directory: Path) -> LocalCluster:
+    config = {**CONFIG, "log.message.timestamp.after.max.ms": str(clocks.AFTER_MAX_MS)}
+    target = Reference().with_shim()
+    return cast(LocalCluster, target.start(directory, 1, config, proxied=True))
+
+
 def _apache(directory: Path) -> LocalCluster:
     return _started(ApacheKafka(), directory, 3)
 
@@ -47,6 +53,10 @@ def _no_disks() -> str | None:
     return _no_toxiproxy() or disks.why_none()
 
 
+def _no_shim() -> str | None:
+    return _no_toxiproxy() or shim.why_none()
+
+
 def _no_apache() -> str | None:
     try:
         find_java()
@@ -59,6 +69,9 @@ def _no_apache() -> str | None:
 REFERENCE = Ground("reference", Backend.PROCESS, _reference, _no_toxiproxy)
 REFERENCE_ON_DISKS = Ground(
     "reference on its own disk", Backend.ROOT, _reference_on_disks, _no_disks
+)
+REFERENCE_WITH_SHIM = Ground(
+    "reference with the shim", Backend.PROCESS, _reference_with_shim, _no_shim
 )
 THREE_NODES = Ground("three small nodes", Backend.PROCESS, small_cluster.start, _no_toxiproxy)
 """For links between nodes: the same layout and proxies as three nodes of Apache Kafka have."""

@@ -18,6 +18,7 @@ from reference_impl.core.tests.transactional import (
 )
 from reference_impl.core.tests.world import World
 
+LOG = f"data/t-0/{0:020d}.log"
 IDEMPOTENT: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 
 
@@ -85,6 +86,48 @@ def test_forget_producer_state_appends_a_retry_twice_after_a_restart() -> None:
     world.kill()
     world.produce("t", "a", **IDEMPOTENT, base_sequence=0)
     assert world.read_all("t") == ["a", "a"]
+
+
+def test_keep_torn_tail_takes_a_batch_for_whole_that_has_zeros_in_it() -> None:
+    found = {}
+    for rules in (Rules, BUGS["keep-torn-tail"].rules):
+        world = World(rules=rules)
+        world.create_topic("t")
+        world.produce("t", "a", **IDEMPOTENT, base_sequence=0)
+        log = world.storage.read_file(LOG)
+        world.storage.corrupt(LOG, len(log) - 4, bytes(4))
+        world.kill()
+        found[rules] = world.produce("t", "a", **IDEMPOTENT, base_sequence=0).base_offset
+        assert (world.storage.read_file(LOG)[-4:] == log[-4:]) is (rules is Rules)
+    assert set(found.values()) == {0}  # appended anew, or taken for the torn one
+
+
+def test_trust_index_gives_offsets_again_when_the_index_outlives_its_batch() -> None:
+    found = {}
+    for rules in (Rules, BUGS["trust-index-after-crash"].rules):
+        world = World(rules=rules, config={"log.index.interval.bytes": "0"})
+        world.create_topic("t")
+        for value in "abc":
+            world.produce("t", value)
+        size = len(world.storage.read_file(LOG)) // 3
+        world.storage.open(LOG).truncate(2 * size)
+        world.kill()
+        found[rules] = world.produce("t", "d").base_offset
+    assert found == {Rules: 2, BUGS["trust-index-after-crash"].rules: 0}
+
+
+def test_stale_snapshot_forgets_what_was_appended_after_it() -> None:
+    found = {}
+    for rules in (Rules, BUGS["stale-snapshot"].rules):
+        world = World(rules=rules)
+        world.create_topic("t")
+        world.produce("t", "a", **IDEMPOTENT, base_sequence=0)
+        world.restart()  # leaves a snapshot
+        world.produce("t", "b", **IDEMPOTENT, base_sequence=1)
+        world.kill()
+        world.produce("t", "b", **IDEMPOTENT, base_sequence=1)
+        found[rules] = world.read_all("t")
+    assert found == {Rules: ["a", "b"], BUGS["stale-snapshot"].rules: ["a", "b", "b"]}
 
 
 def test_hide_aborted_transactions_delivers_what_was_aborted() -> None:

@@ -1,0 +1,41 @@
+"""Probes of wall clocks: a node refuses records from what it takes for the future (KIP-937)."""
+
+from __future__ import annotations
+
+from chaos.clients.wire_link import WireError
+from chaos.faults import ClockJump, ClockSkew, Fault
+from chaos.probes.asking import append, make_topic
+from chaos.probes.frame import PATIENCE_S, Site
+
+TOPIC = "probe-clocks"
+AFTER_MAX_MS = 2_000
+"""message.timestamp.after.max.ms of the ground."""
+
+
+def a_clock_that_was_put_back_refuses_the_present(site: Site) -> str:
+    """Until it is put right."""
+    return _is_refused(site, ClockJump(1, -10 * AFTER_MAX_MS))
+
+
+def a_clock_that_stands_still_refuses_the_present(site: Site) -> str:
+    """Once it is far enough behind; until it is put right."""
+    return _is_refused(site, ClockSkew(1, -1_000_000))
+
+
+def _is_refused(site: Site, fault: Fault) -> str:
+    address = site.cluster.direct(1)
+    make_topic(address, TOPIC)
+    append(address, TOPIC, PATIENCE_S)
+    refused: list[str] = []
+
+    def is_refused() -> bool:
+        try:
+            append(address, TOPIC, PATIENCE_S)
+        except WireError as error:
+            refused.append(str(error))
+        return bool(refused)
+
+    with site.struck(fault):
+        site.expect(is_refused, "a record of now is refused")
+    append(address, TOPIC, PATIENCE_S)
+    return f"a record of now was refused: {refused[0]}"

@@ -1,0 +1,115 @@
+"""Probes of media that fail, and of what a crash makes of writes that were under way."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from chaos.clients.wire_link import WireError
+from chaos.faults import BitFlip, DiskDead, DiskReadOnly, Fault, LostNames, SlowDisk, TornWrites
+from chaos.probes.asking import append, log_end, make_topic
+from chaos.probes.frame import PATIENCE_S, ProbeFailed, Site
+from chaos.targets import disk_faults
+from chaos.targets.segments import segments
+
+TOPIC = "probe-media"
+DELAY_MS = 300
+
+
+def writes_fail_with_a_dead_disk(site: Site) -> str:
+    """Every write is refused, and after the heal none is."""
+    return _writes_fail(site, DiskDead(1))
+
+
+def writes_fail_with_a_read_only_disk(site: Site) -> str:
+    """Every write is refused, and after the heal none is."""
+    return _writes_fail(site, DiskReadOnly(1))
+
+
+def _writes_fail(site: Site, fault: Fault) -> str:
+    address = site.cluster.direct(1)
+    make_topic(address, TOPIC)
+    end = append(address, TOPIC, PATIENCE_S) + 1
+    with site.struck(fault):
+        try:
+            append(address, TOPIC, PATIENCE_S)
+        except WireError as error:
+            refused = str(error)
+        else:
+            raise ProbeFailed("a write was acknowledged although the disk takes none")
+    left = log_end(address, TOPIC)
+    if left != end:
+        raise ProbeFailed(f"the log ended at {end}, and after the heal at {left}")
+    append(address, TOPIC, PATIENCE_S)
+    return f"a write was refused: {refused}"
+
+
+def a_sync_takes_longer(site: Site) -> str:
+    """A new topic is acknowledged when the metadata log is synced."""
+    address = site.cluster.direct(1)
+    with site.struck(SlowDisk(1, DELAY_MS)):
+        slow_ms = _making_a_topic_ms(site, "slow")
+        if slow_ms < DELAY_MS:
+            raise ProbeFailed(f"a topic was made within {slow_ms:.0f} ms")
+    site.expect(lambda: _making_a_topic_ms(site, f"fast-{time.monotonic_ns()}") < slow_ms, "speed")
+    append(address, "slow", PATIENCE_S)
+    return f"a topic that must be synced was made after {slow_ms:.0f} ms"
+
+
+def _making_a_topic_ms(site: Site, name: str) -> float:
+    began = time.perf_counter()
+    make_topic(site.cluster.direct(1), name)
+    return (time.perf_counter() - began) * 1000
+
+
+def some_of_what_was_not_synced_is_gone(site: Site) -> str:
+    """The largest of the unsynced ends is a batch's, and is gone with those before it."""
+    return _is_gone(site, TornWrites(1, "reordered"))
+
+
+def what_has_no_name_is_gone(site: Site) -> str:
+    """A topic's directory, whose name was not synced, is gone with all in it."""
+    return _is_gone(site, LostNames(1))
+
+
+def _is_gone(site: Site, fault: Fault) -> str:
+    address = site.cluster.direct(1)
+    make_topic(address, TOPIC)
+    disk_faults.sync(site.cluster.members())
+    name = f"{TOPIC}-{time.monotonic_ns()}"
+    make_topic(address, name)
+    acknowledged = [append(address, name, PATIENCE_S) for _ in range(20)][-1] + 1
+    with site.struck(fault):
+        pass
+    left = log_end(address, name)
+    if left >= acknowledged:
+        raise ProbeFailed(f"the log ended at {acknowledged}, and afterwards at {left}")
+    return f"the log ended at {acknowledged}, and afterwards at {left}"
+
+
+def one_bit_is_another(site: Site) -> str:
+    """While the node is down; everything else of its segments is as it was."""
+    address = site.cluster.direct(1)
+    make_topic(address, TOPIC)
+    append(address, TOPIC, PATIENCE_S)
+    data = site.cluster.members()[0].data
+    assert data is not None
+    before = _contents(data)
+    with site.struck(BitFlip(1)):
+        bits = sum(
+            (one ^ other).bit_count()
+            for path, content in _contents(data).items()
+            for one, other in zip(content, before[path], strict=True)
+        )
+        if bits != 1:
+            raise ProbeFailed(f"{bits} bits are others")
+    return "one bit of an active segment was another"
+
+
+def _contents(data: Path) -> dict[Path, bytes]:
+    found = {}
+    for path in (*segments(data, closed=False), *segments(data, closed=True)):
+        with suppress(FileNotFoundError):
+            found[path] = path.read_bytes()
+    return found
