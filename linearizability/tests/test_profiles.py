@@ -18,6 +18,7 @@ from linearizability.tests.test_histories import HISTORIES, INVALID
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
 BY_JEPSEN_VALID = {
+    "nothing-returned-for-an-hour.jsonl",
     "aborted-record-in-a-failed-transaction.jsonl",
     "later-send-at-lower-offset.jsonl",
     "read-before-commit.jsonl",
