@@ -11,8 +11,8 @@ from pathlib import Path
 
 NO_SETTINGS = {"KAFKA_HEAP_OPTS", "KAFKA_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "KAFKA_VERSION"}
 DEFAULT_CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
-DEFAULT_DATA = "/tmp/kraft-combined-logs"
-PROPERTIES = Path("/tmp/server.properties")
+DEFAULT_DATA = "/var/lib/kafka/data"
+PROPERTIES = Path("/etc/kafka/docker/server.properties")
 
 
 def setting(variable: str) -> str:
