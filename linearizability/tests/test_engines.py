@@ -40,7 +40,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Valid histories beside one with each anomaly."""
     histories = [valid_rows(seed) for seed in range(8)]
     for name in MUTATORS:
-        attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 120))
+        attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 200))
         histories.append(stripped(next(rows for rows in attempts if rows is not None)))
     file = tmp_path_factory.mktemp("planted") / "history.parquet"
     history.write(file, joined(histories))

@@ -23,7 +23,8 @@ from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
 
 SEEDS = range(200)
-SEEDS_TO_BREAK = range(40)
+SEEDS_TO_BREAK = 40
+PLANTED_MIN = 10
 
 
 @cache
@@ -40,11 +41,9 @@ def test_no_history_of_the_model_is_reported() -> None:
     verdict = check_frame(joined(history(seed) for seed in SEEDS))
     assert verdict.anomalies == []
     assert verdict.validity is Validity.VALID, verdict.reason
-    assert all(
-        opinion.checked > 300
-        for name, opinion in verdict.checkers.items()
-        if name != "exactly_once"  # no group of the model commits its positions in transactions
-    )
+    # No group of the model commits its positions in transactions.
+    little = {name: c.checked for name, c in verdict.checkers.items() if c.checked <= 300}
+    assert little == {"exactly_once": 0}
 
 
 def test_a_seed_is_a_history() -> None:
@@ -54,12 +53,14 @@ def test_a_seed_is_a_history() -> None:
 
 @pytest.mark.parametrize("name", MUTATORS)
 def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
-    planted = []
-    for seed in SEEDS_TO_BREAK:
+    planted: list[list[Row]] = []
+    for seed in SEEDS:
+        if seed >= SEEDS_TO_BREAK and len(planted) >= PLANTED_MIN:
+            break
         for mutate in MUTATORS[name]:
             rows = mutate(history_with_outcomes(seed), Random(seed))
             planted += [] if rows is None else [stripped(rows)]
-    assert len(planted) >= 10
+    assert len(planted) >= PLANTED_MIN
     caught = set(anomalies_of(CHECKERS[name], resolved(joined(planted).lazy()))["topic"])
     assert {f"model-{number}" for number in range(len(planted))} - caught == set()
 
