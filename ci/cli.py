@@ -49,7 +49,8 @@ app.add_typer(conform_app, name="conform")
 app.add_typer(chaos_app, name="chaos")
 
 TargetOption = Annotated[
-    str | None, typer.Option(help="Start and use: reference, apache, apache:3.9, kfake, docker:apache.")
+    str | None,
+    typer.Option(help="Start and use: reference, apache, apache:3.9, kfake, docker:apache."),
 ]
 BootstrapOption = Annotated[
     str | None, typer.Option(help="Use what runs at host:port[,host:port…].")
@@ -137,7 +138,9 @@ def conform_list(
 
 @chaos_app.command("run")
 def chaos_run(
-    target: Annotated[str, typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache …")],
+    target: Annotated[
+        str, typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache …")
+    ],
     workload: Annotated[str, typer.Option(help="What the clients do (touchstone chaos list).")],
     nemesis: Annotated[str, typer.Option(help="What goes wrong (touchstone chaos list).")] = "none",
     nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
