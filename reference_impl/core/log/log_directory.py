@@ -30,7 +30,7 @@ from reference_impl.core.log.checkpoints import (
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_directory import DELETE_SUFFIX, deleted_directory
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.recovery import Beliefs
+from reference_impl.core.log.recovery import RIGHT, Beliefs
 from reference_impl.core.storage import Storage, StorageError
 
 _OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
@@ -70,7 +70,7 @@ class LogDirectory:
         config: LogConfig,
         now_ms: int,
         *,
-        beliefs: Beliefs = Beliefs(),
+        beliefs: Beliefs = RIGHT,
     ) -> PartitionLog:
         """Create the partition, or open it from where its checkpoints say."""
         key = (topic, partition)

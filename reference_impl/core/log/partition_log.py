@@ -24,7 +24,7 @@ from reference_impl.core.log.producer_recovery import restore_producers
 from reference_impl.core.log.producer_snapshot import Snapshots
 from reference_impl.core.log.producer_state import CompletedTransaction, ProducerStateManager
 from reference_impl.core.log.readable_log import ReadableLog
-from reference_impl.core.log.recovery import Beliefs, Loaded, Opening, load
+from reference_impl.core.log.recovery import RIGHT, Beliefs, Loaded, Opening, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
 from reference_impl.core.log.retired_segments import RetiredSegments
 from reference_impl.core.log.segment import (
@@ -81,7 +81,7 @@ class PartitionLog(ReadableLog):
         now_ms: int,
         *,
         clean_shutdown: bool,
-        beliefs: Beliefs = Beliefs(),
+        beliefs: Beliefs = RIGHT,
         recovery_point: int = 0,
         log_start_offset: int = 0,
         high_watermark: int = 0,
@@ -278,7 +278,7 @@ class PartitionLog(ReadableLog):
         self._restore_producers()
         self.high_watermark = min(self._high_watermark, log_end_offset)
 
-    def _restore_producers(self, beliefs: Beliefs = Beliefs()) -> None:
+    def _restore_producers(self, beliefs: Beliefs = RIGHT) -> None:
         self.producer_state = ProducerStateManager()
         restore_producers(
             self.producer_state,

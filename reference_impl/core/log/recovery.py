@@ -42,6 +42,9 @@ class Beliefs:
     rebuilds_indexes_after_crash: bool = True
 
 
+RIGHT = Beliefs()
+
+
 @dataclass(frozen=True)
 class Opening:
     """How a partition is to be opened."""
