@@ -139,7 +139,7 @@ def conform_list(
 @chaos_app.command("run")
 def chaos_run(
     target: Annotated[
-        str, typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache …")
+        str, typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache, FILE.toml …")
     ],
     workload: Annotated[str, typer.Option(help="What the clients do (touchstone chaos list).")],
     nemesis: Annotated[str, typer.Option(help="What goes wrong (touchstone chaos list).")] = "none",
