@@ -90,7 +90,8 @@ def compaction(rows: list[Row]) -> Found:
             continue
         shown = [
             r for r in rows
-            if is_data(r) and all(r[c] == read[c] for c in ("place", "op_id", "replica"))
+            if is_data(r) and is_proof(r)
+            and all(r[c] == read[c] for c in ("place", "op_id", "replica"))
         ]  # fmt: skip
         stands = {r["offset"] for r in shown if r["value"] == send["value"] is not None}
         same = [
