@@ -57,6 +57,15 @@ CLAIMS: tuple[Claim, ...] = (
         "power-loss-all", FLUSHED,
     ),
     Claim(
+        "DUR-4", "Power lost amid writes, each record flushed",
+        "What is flushed before it is acknowledged survives a loss of power that tears or reorders "
+        "the writes under way, and recovery hands out whole batches only.",
+        "The claim does not hold.",
+        "It holds: recovery cuts off what was torn, and that had been acknowledged to nobody "
+        "(LogSegment.recover).",
+        "torn-writes", FLUSHED,
+    ),
+    Claim(
         "DUR-2", "Loss of power of one node at a time",
         "Records acknowledged with acks=all, three copies and min.insync.replicas=2, survive the "
         "loss of one broker's unsynced data.",
