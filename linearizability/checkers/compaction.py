@@ -8,7 +8,12 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.history import F
-from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
+from linearizability.inferred_log import (
+    ACKNOWLEDGED,
+    BELOW_HIGH_WATERMARK,
+    READ_COMMITTED,
+    at_or_above_log_start,
+)
 from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
 from linearizability.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
 
@@ -92,9 +97,9 @@ def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """What these reads show: the reading, offset, value."""
+    """What these reads show and no follower will cut off: the reading, offset, value."""
     return (
-        events.filter(IS_DATA & pl.col("value").is_not_null())
+        events.filter(IS_DATA & BELOW_HIGH_WATERMARK & pl.col("value").is_not_null())
         .select(
             *KEY,
             "offset",

@@ -123,7 +123,8 @@ def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of_keys(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Adds `last_of_key`: a committed value above which its log has nothing of its key."""
+    """Adds `last_of_key`: a committed value above which no replica's log has anything of its key:
+    one that knows of more may have compacted it already."""
     last = (
         records.filter(pl.col("key").is_not_null() & (pl.col("outcome") != ABORTED).fill_null(True))
         .group_by(*READ, "key")

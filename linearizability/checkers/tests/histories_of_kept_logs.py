@@ -25,6 +25,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "another reading": [*LOG(1, 2), *LOG(1, 3, replica=2, op_id=1001)],
         "not read to the end": [*LOG(1, 2), *LOG(1, None, replica=2, type="info")],
         "compacted here first": [*LOG(1, 2, **K), *LOG(None, 2, replica=2, **K)],
+        "compacted here first, and a follower knows of less": [
+            *LOG(None, 2, **K), *LOG(1, replica=2, **K),
+        ],
         "a tombstone is gone here first": [*LOG(1, **NIL), *LOG(None, replica=2, **NIL)],
         "other partitions": [*LOG(1, 2), *LOG(1, 3, replica=2, partition=1)],
     },
@@ -43,6 +46,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0, **K), S(2, 1, **K, **TXN), {"f": "abort", "txn": 1}, *LOG(1, None, **K),
         ],
         "acks 1 proves nothing": [S(1, 0, **K, acks=1), S(2, 1, **J), *LOG(None, 2, **J)],
+        "elsewhere on a follower, which will cut it off": [
+            S(1, 1, **K), *LOG(None, 1, **K), *LOG(1, replica=2, high_watermark=0, **K),
+        ],
     },
     "retention": {
         "nothing is deleted": [TOPIC(), S(1, 0), WHOLE(1)],

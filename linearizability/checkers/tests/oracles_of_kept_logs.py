@@ -52,8 +52,8 @@ def _disagreement(rows: list[Row], leader: Row, follower: Row, offset: int) -> s
     if here and there:
         pairs = [(a[c], b[c]) for a in here for b in there for c in columns]
         return "replica-differs" if any(None not in p and p[0] != p[1] for p in pairs) else None
-    which, log = (here, leader) if here else (there, follower)
-    if not which or (compacted and not any(_is_last(rows, log, r) for r in which)):
+    which = here or there
+    if not which or (compacted and not any(_is_last(rows, leader["op_id"], r) for r in which)):
         return None
     return "replica-lacks-records" if here else "replica-has-more-records"
 
@@ -67,10 +67,13 @@ def _log(rows: list[Row], end: Row) -> list[Row]:
     ]  # fmt: skip
 
 
-def _is_last(rows: list[Row], log: Row, row: Row) -> bool:
+def _is_last(rows: list[Row], reading: int, row: Row) -> bool:
+    """Has no log that was read with it anything of its key above it?"""
     same = [
-        r["offset"] for r in _log(rows, log)
-        if r["key"] == row["key"] is not None and r["outcome"] != "aborted"
+        r["offset"] for r in rows
+        if is_read(r) and is_proof(r) and r["final"]
+        and (r["place"], r["op_id"]) == (row["place"], reading)
+        and r["key"] == row["key"] is not None and r["outcome"] != "aborted"
     ]  # fmt: skip
     committed = row["outcome"] in ("plain", "committed")
     return bool(committed and not row["tombstone"] and bool(same) and max(same) == row["offset"])
