@@ -63,8 +63,7 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
     """A complete read shows nothing of a key, though its last record is a value."""
     ends = [
         row for row in rows
-        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("replica") is None
-        and row.get("client") == "raw"
+        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
     ]  # fmt: skip
     if not ends or not is_compacted(rows):
         return None
@@ -74,17 +73,18 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
         and end["log_start"] <= send["offset"] < end["high_watermark"]
         and send["t_complete_ns"] < end["t_invoke_ns"]
     ]  # fmt: skip
-    if not victims:
-        return None
-    send, end = rng.choice(victims)
-    gone = [
-        row for row in rows
-        if row["op_id"] == end["op_id"] and row.get("offset") == send["offset"]
-        and row["partition"] == end["partition"]
-    ]  # fmt: skip
-    broken = [row for row in rows if not any(row is other for other in gone)]
-    # What was removed may be all that told how the send's transaction ended.
-    return if_still_durable(broken, send)
+    rng.shuffle(victims)
+    for send, end in victims:
+        gone = [
+            row for row in rows
+            if row["op_id"] == end["op_id"] and row.get("offset") == send["offset"]
+            and row["partition"] == end["partition"]
+        ]  # fmt: skip
+        broken = [row for row in rows if not any(row is other for other in gone)]
+        # What was removed may be all that told how the send's transaction ended.
+        if if_still_durable(broken, send) is not None:
+            return broken
+    return None
 
 
 def _last_values(rows: list[Row]) -> list[Row]:
