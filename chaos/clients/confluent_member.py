@@ -146,8 +146,6 @@ class ConfluentMember:
             _committed(each, name_of(each.error) if each.error else None) for each in answers
         ]
         if _identity(consumer) != identity:
-            identity["generation"] = None  # it was of the one or of the next
-        if _identity(consumer) != identity:
             identity["generation"] = None  # the commit was of this one or of the next
         failed = next((record.error for record in records if record.error), None)
         return Completion(together(records), records, failed, columns=identity)
