@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from random import Random
 
-from chaos.faults import POWER_FAULTS, CutClients, DelayAnswers, Heal, Kill
+from chaos.faults import (
+    POWER_FAULTS,
+    ClockJump,
+    ClockSkew,
+    CutClients,
+    DelayAnswers,
+    Heal,
+    Kill,
+)
 from chaos.nemeses import NEMESES
 from chaos.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
@@ -44,6 +52,11 @@ ASK_LEADERS = frozenset({"register"})
 """Workloads that believe who says to lead. A leader that does not know yet that it is none any more
 tells an old high watermark, and no rule of Kafka's forbids it."""
 LEAVE_NO_OLD_LEADER = frozenset({Kill, CutClients, DelayAnswers, Heal})
+
+TELL_THE_AGE = frozenset({"retention"})
+"""Workloads whose records go by their age: a broker whose clock is put forward deletes too early,
+and is right by its clock."""
+MOVE_CLOCKS = frozenset({ClockJump, ClockSkew})
 
 
 def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
@@ -88,6 +101,8 @@ def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario
 def promises(workload: str, nemesis: str) -> bool:
     """Does Kafka promise what this workload's judges look for, whatever this nemesis does?"""
     if workload in ASK_LEADERS and not NEMESES[nemesis].faults <= LEAVE_NO_OLD_LEADER:
+        return False
+    if workload in TELL_THE_AGE and NEMESES[nemesis].faults & MOVE_CLOCKS:
         return False
     return nemesis not in BREAK_PROMISES
 

@@ -31,9 +31,10 @@ class Retention(Checker):
     Topics which are not retained by time delete nothing (cleanup.policy without delete, or
     retention.ms -1). Where retention.bytes is set any record may go. Of settings that were changed
     the shortest holds. Records at or above the log start that are absent are `lost_writes`, and
-    holes `offset_gaps`. That something stays too long is not judged: when a broker looks depends on
-    when it was started. Source: UnifiedLog.deleteOldSegments; KIP-107 (DeleteRecords). Counted:
-    records acknowledged in partitions whose settings and log start are known.
+    holes `offset_gaps`. Brokers are held to our clock: one whose own is put forward deletes too
+    early. That something stays too long is not judged: when a broker looks depends on when it was
+    started. Source: UnifiedLog.deleteOldSegments; KIP-107 (DeleteRecords). Counted: records
+    acknowledged in partitions whose settings and log start are known.
     """
 
     name: ClassVar[str] = "retention"

@@ -11,7 +11,7 @@ from chaos.faults import PowerLoss
 from chaos.nemeses import NEMESES
 from chaos.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
-from chaos.scenarios.exploration import BREAK_PROMISES, exploration
+from chaos.scenarios.exploration import BREAK_PROMISES, exploration, promises
 from chaos.scenarios.fitting import nodes_of, why_not
 from chaos.scenarios.regression import REGRESSION, regressions
 from chaos.scenarios.tables import DURABILITY, cells
@@ -70,6 +70,13 @@ def test_exploration_takes_turns_and_flushes_where_power_is_lost() -> None:
     for one in chosen:
         if PowerLoss in NEMESES[one.nemesis].faults:
             assert one.config["log.flush.interval.messages"] == "1"
+
+
+def test_exploration_asks_for_no_promise_that_nobody_made() -> None:
+    pairs = [(w, n) for w in WORKLOADS for n in NEMESES if promises(w, n)]
+    assert ("retention", "kill") in pairs
+    assert ("appends", "clock-jump") in pairs
+    assert {("retention", "clock-jump"), ("retention", "clock-skew")}.isdisjoint(pairs)
 
 
 def test_exploration_of_nothing_that_fits_ends() -> None:
