@@ -10,6 +10,7 @@ from pathlib import Path
 from ci.checks.citations import citation_violations
 from ci.checks.dependencies import dependency_violations
 from ci.checks.diagrams import diagram_violations
+from ci.checks.guarantees import guarantee_violations
 from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
 from ci.checks.registries import registry_violations
@@ -23,6 +24,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "dependencies": dependency_violations,
     "leaks": leak_violations,
     "diagrams": diagram_violations,
+    "guarantees": guarantee_violations,
     "citations": citation_violations,
 }
 

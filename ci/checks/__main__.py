@@ -7,6 +7,7 @@ import time
 from ci import places
 from ci.checks import CHECKS, TOOLS
 from ci.checks.diagrams import draw_diagrams
+from ci.checks.guarantees import draw_guarantees
 from ci.checks.sizes import size_advice
 
 
@@ -14,6 +15,7 @@ def main() -> int:
     """Everything runs even where something fails: one run shows all there is to mend."""
     if "--draw" in sys.argv[1:]:
         draw_diagrams(places.ROOT)
+        draw_guarantees(places.ROOT)
     failed = []
     for name, command in TOOLS.items():
         started = time.monotonic()

@@ -66,6 +66,9 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
             "a diagram is old",
         ),
     ],
+    "guarantees": [
+        ("docs/guarantees.md", "no marks\n", "has no lines '<!-- guarantee: table of"),
+    ],
     "dependencies": [
         ("ci/a.py", "import rich\nimport pluggy\n", "nothing in requirements.in brings pluggy"),
         ("chaos/links.py", "def f():\n    from yaml import load\n", "chaos/links.py:2:"),

@@ -1,5 +1,6 @@
 """Why an anomaly is one: the fewest operations that still show it, in words and in a drawing.
 
-`shrink`: delta debugging with the checker itself as the test. `drawing`: the operations in time,
-and what each partition holds by them. `page`: all of it as one HTML file.
+`shrink`: delta debugging with the checker itself as the test. `words`: operations in words.
+`drawing`: the operations in time, and what each partition holds by them. `page`: all of it as one
+HTML file.
 """

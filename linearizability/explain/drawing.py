@@ -6,47 +6,54 @@ so that operations of nanoseconds stand beside operations of minutes and no labe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from itertools import groupby
 
-import polars as pl
+from linearizability.explain.words import POSITIONS, Row, held, in_words
 
 ROW, CHARACTER, COLUMN_MIN = 22.0, 7.2, 28.0
+MARGIN = 10.0
 LINES_MAX = 60
 """As many operations are drawn."""
 COLOURS = {"ok": "#2f7d4f", "info": "#b07a10", "fail": "#b3382c"}
-Row = dict[str, Any]
+ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    "producer_order": ("sequence",),
+    "idempotence": ("producer_epoch", "sequence"),
+    "fencing": ("producer_epoch",),
+    "leader_epochs": ("leader_epoch",),
+    "replica_agreement": ("leader_epoch",),
+    "compaction": ("key",),
+}
+"""Checker -> the columns that a log view must show beside the values, to be understood."""
 
 
-def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
-    """The rows by operation, in the order of invocation."""
-    found: dict[int, list[Row]] = {}
-    for row in rows.sort("t_invoke_ns", "op_id", "record_index").iter_rows(named=True):
-        found.setdefault(row["op_id"], []).append(row)
-    return list(found.values())
+@dataclass(frozen=True)
+class Drawing:
+    """A piece of SVG and its size. title: what a screen reader says."""
 
+    width: float
+    height: float
+    title: str
+    parts: tuple[str, ...]
 
-def in_words(operation: list[Row]) -> str:
-    """An operation in one line: who, what, where, and how it ended."""
-    first = operation[0]
-    what = ", ".join(_record(row) for row in operation[:4])
-    if len(operation) > 4:
-        what += f" and {len(operation) - 4} more"
-    inside = f" in transaction {first['txn']}" if first["txn"] is not None else ""
-    return f"{first['op_id']}: process {first['process']} {what}{inside}: {first['type']}"
-
-
-def _record(row: Row) -> str:
-    place = f" {row['topic']}-{row['partition']}" if row["topic"] is not None else ""
-    held = row["value"] if row["control"] is None else row["control"].upper()
-    if row["offset"] is not None:
-        return f"{row['f']}{place} {'?' if held is None else held} at {row['offset']}"
-    return f"{row['f']}{place}" + ("" if held is None else f" {held}")
+    def svg(self) -> str:
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width:.0f}" '
+            f'height="{self.height:.0f}" viewBox="0 0 {self.width:.0f} {self.height:.0f}" '
+            f'role="img" aria-label="{escape(self.title)}" font-family="monospace" '
+            'font-size="12">' + "\n".join(self.parts) + "</svg>\n"
+        )
 
 
 def timeline(operations: list[list[Row]]) -> str:
     """A line per operation: its words, and a bar from its invocation to its completion."""
+    return _timeline(operations).svg()
+
+
+def _timeline(operations: list[list[Row]], proof: Collection[int] = ()) -> Drawing:
+    """proof: the operations whose words are bold."""
     drawn = operations[:LINES_MAX]
     labels = [in_words(operation) for operation in drawn]
     instants = sorted({t for o in drawn for t in _span(o) if t is not None})
@@ -60,69 +67,105 @@ def timeline(operations: list[list[Row]]) -> str:
         x = left + COLUMN_MIN * column[began]
         until = width if ended is None else left + COLUMN_MIN * column[ended] + COLUMN_MIN / 2
         colour = COLOURS[operation[0]["type"]]
-        parts.append(_text(4, top + 15, label))
+        parts.append(_text(4, top + 15, label, bold=operation[0]["op_id"] in proof))
         parts.append(
             f'<rect x="{x:.0f}" y="{top + 4:.0f}" width="{until - x:.0f}" height="14" rx="3" '
             f'fill="{colour}"><title>{escape(label)}</title></rect>'
         )
-    return _svg(width, ROW * len(drawn), "Operations in the order of time", parts)
+    return Drawing(width, ROW * len(drawn), "Operations in the order of time", tuple(parts))
 
 
 def _span(operation: list[Row]) -> tuple[int, int | None]:
     return operation[0]["t_invoke_ns"], operation[0]["t_complete_ns"]
 
 
-def logs(operations: list[list[Row]]) -> str:
-    """Per partition a table of offsets: a line per operation, and the values it shows there.
-    Offsets of which operations show different values are coloured."""
-    places = sorted({_place(row) for o in operations for row in o if row["offset"] is not None})
-    return "".join(_log(place, operations[:LINES_MAX]) for place in places)
+def logs(operations: list[list[Row]], attributes: Collection[str] = ()) -> str:
+    """Per partition a table of offsets: a line per operation, and the values it shows there, with
+    a line below for each attribute (column) of them. Offsets that hold different values are
+    red, values at different offsets yellow."""
+    return "".join(
+        f"<h4>{escape(log.title)}</h4>\n{log.svg()}" for log in _logs(operations, attributes)
+    )
 
 
-def _place(row: Row) -> tuple[str, int]:
-    return row["topic"], row["partition"]
+def _logs(operations: list[list[Row]], attributes: Collection[str]) -> Iterator[Drawing]:
+    shown = [row for o in operations[:LINES_MAX] for row in o if row["offset"] is not None]
+    for place in sorted({(row["topic"], row["partition"]) for row in shown}):
+        here = [row for row in shown if (row["topic"], row["partition"]) == place]
+        yield _log(f"Partition {place[0]}-{place[1]}", here, attributes)
 
 
-def _log(place: tuple[str, int], operations: list[list[Row]]) -> str:
-    shown = [
-        [row for row in o if row["offset"] is not None and _place(row) == place] for o in operations
-    ]
-    rows = [row for some in shown for row in some]
+def _log(title: str, rows: list[Row], attributes: Collection[str]) -> Drawing:
+    lines = list(_lines(rows, attributes))
     offsets = sorted({row["offset"] for row in rows})
-    values = {at: {_held(row) for row in rows if row["offset"] == at} for at in offsets}
-    width = max([len(_held(row)) for row in rows] + [len(str(at)) for at in offsets])
-    column = {at: number for number, at in enumerate(offsets)}
-    step = max(COLUMN_MIN, CHARACTER * width + 10)
-    names = [f"{some[0]['op_id']}: {some[0]['f']}" for some in shown if some]
-    left = CHARACTER * max(map(len, [*names, "offset"])) + 16
+    shown = {(held(row), row["offset"]) for row in rows if row["f"] not in POSITIONS}
+    cells = [words for _, line in lines for words, _, _ in line] + [str(at) for at in offsets]
+    step = max(COLUMN_MIN, CHARACTER * max(map(len, cells)) + 10)
+    left = CHARACTER * max(len(name) for name, _ in [*lines, ("offset", ())]) + 16
+    column = {at: left + step * number for number, at in enumerate(offsets)}
     parts = [_text(4, 15, "offset")]
-    parts += [_text(left + step * column[at], 15, str(at)) for at in offsets]
-    for number, some in enumerate(filter(None, shown), start=1):
-        parts.append(_text(4, number * ROW + 15, names[number - 1]))
-        for row in some:
-            x = left + step * column[row["offset"]]
-            fill = "#f3c6c0" if len(values[row["offset"]]) > 1 else "#e3ecf5"
+    parts += [_text(column[at], 15, str(at)) for at in offsets]
+    for number, (name, line) in enumerate(lines, start=1):
+        parts.append(_text(4, number * ROW + 15, name))
+        for words, at, is_value in line:
+            fill = _fill(words, at, shown) if is_value else "none"
             parts.append(
-                f'<rect x="{x - 4:.0f}" y="{number * ROW:.0f}" width="{step - 3:.0f}" '
+                f'<rect x="{column[at] - 4:.0f}" y="{number * ROW:.0f}" width="{step - 3:.0f}" '
                 f'height="{ROW - 3:.0f}" rx="3" fill="{fill}"/>'
             )
-            parts.append(_text(x, number * ROW + 15, _held(row)))
-    title = f"Partition {place[0]}-{place[1]}"
-    drawn = _svg(left + step * len(offsets), ROW * (len(names) + 1), title, parts)
-    return f"<h4>{escape(title)}</h4>\n{drawn}"
+            parts.append(_text(column[at], number * ROW + 15, words))
+    return Drawing(left + step * len(offsets), ROW * (len(lines) + 1), title, tuple(parts))
 
 
-def _held(row: Row) -> str:
-    return row["control"].upper() if row["control"] is not None else str(row["value"])
+def _fill(words: str, at: int, shown: Collection[tuple[str, int]]) -> str:
+    """Red: the offset has different values. Yellow: the value (no marker) has several."""
+    if len({held for held, offset in shown if offset == at}) > 1:
+        return "#f3c6c0"
+    is_twice = words[:1].isdigit() and len({o for held, o in shown if held == words}) > 1
+    return "#f7e3b5" if is_twice else "#e3ecf5"
 
 
-def _text(x: float, y: float, words: str) -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}">{escape(words)}</text>'
+Cells = list[tuple[str, int, bool]]
+"""Words, offset, whether they say what stands there."""
 
 
-def _svg(width: float, height: float, label: str, parts: Iterable[str]) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label)}" '
-        f'font-family="monospace" font-size="12">' + "\n".join(parts) + "</svg>\n"
-    )
+def _lines(rows: list[Row], attributes: Collection[str]) -> Iterator[tuple[str, Cells]]:
+    """A line for each reading of each operation, by replica, and its attributes below."""
+
+    def reader(row: Row) -> tuple[int, str, int | None]:
+        return row["op_id"], row["f"], row["replica"]
+
+    for (op_id, f, replica), some in groupby(rows, key=reader):
+        read = list(some)
+        whose = f" replica {replica}" if replica is not None else ""
+        yield f"{op_id}: {f}{whose}", [(held(r), r["offset"], f not in POSITIONS) for r in read]
+        for column in attributes:
+            known = [(str(r[column]), r["offset"], False) for r in read if r[column] is not None]
+            if known:
+                yield f"   {column.replace('_', ' ')}", known
+
+
+def picture(
+    operations: list[list[Row]], title: str, proof: Collection[int], attributes: Collection[str]
+) -> str:
+    """All of it as one image on white paper: title, operations in time, partitions.
+
+    proof: the operations that the anomaly names: their words are bold.
+    """
+    drawings = [_timeline(operations, proof), *_logs(operations, attributes)]
+    parts, y = [_text(MARGIN, MARGIN + 12, title, bold=True)], MARGIN + ROW + 4
+    for number, drawing in enumerate(drawings):
+        if number:
+            parts.append(_text(MARGIN, y + 18, drawing.title))
+            y += ROW + 4
+        inside = "\n".join(drawing.parts)
+        parts.append(f'<g transform="translate({MARGIN:.0f} {y:.0f})">{inside}</g>')
+        y += drawing.height + MARGIN
+    width = max(CHARACTER * len(title), *(d.width for d in drawings)) + 2 * MARGIN
+    paper = f'<rect width="{width:.0f}" height="{y:.0f}" fill="#ffffff"/>'
+    return Drawing(width, y, title, (paper, *parts)).svg()
+
+
+def _text(x: float, y: float, words: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return f'<text x="{x:.0f}" y="{y:.0f}" xml:space="preserve"{weight}>{escape(words)}</text>'

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from html import escape
 from pathlib import Path
 
 from linearizability import history
 from linearizability.checkers import CHECKERS
-from linearizability.explain.drawing import in_words, logs, operations_of, timeline
+from linearizability.explain.drawing import ATTRIBUTES, logs, timeline
 from linearizability.explain.shrink import SECONDS_MAX, Shrunk, shrink
+from linearizability.explain.words import in_words, operations_of
 from linearizability.verdict import Anomaly, Verdict
 
 FILE = "explained.html"
@@ -48,7 +49,8 @@ def _sections(path: Path, verdict: Verdict, seconds_max: float) -> Iterator[str]
             continue
         yield f"<h2><code>{name}</code>: {escape(CHECKERS[name].title)}</h2>\n"
         for anomaly in chosen(opinion.anomalies):
-            yield _section(anomaly, shrink(events, name, anomaly, seconds_max=seconds_max))
+            shrunk = shrink(events, name, anomaly, seconds_max=seconds_max)
+            yield _section(anomaly, shrunk, ATTRIBUTES.get(name, ()))
 
 
 def chosen(anomalies: tuple[Anomaly, ...]) -> list[Anomaly]:
@@ -58,7 +60,7 @@ def chosen(anomalies: tuple[Anomaly, ...]) -> list[Anomaly]:
     return [*(a for a in anomalies if first[a.kind] is a), *others][: max(PER_CHECKER, len(first))]
 
 
-def _section(anomaly: Anomaly, shrunk: Shrunk | None) -> str:
+def _section(anomaly: Anomaly, shrunk: Shrunk | None, attributes: Collection[str]) -> str:
     told = f"<h3>{escape(anomaly.kind)}</h3>\n<p>{escape(anomaly.message)}.</p>\n"
     if shrunk is None:
         return told + "<p class=muted>It needs more of the history than can be searched here.</p>\n"
@@ -68,5 +70,5 @@ def _section(anomaly: Anomaly, shrunk: Shrunk | None) -> str:
     return (
         f"{told}<p>{len(operations)} operations show it{left}:</p>\n<ol>\n{lines}</ol>\n"
         f"<div class=drawing>{timeline(operations)}</div>\n"
-        f"<div class=drawing>{logs(operations)}</div>\n"
+        f"<div class=drawing>{logs(operations, attributes)}</div>\n"
     )

@@ -9,11 +9,24 @@ from xml.etree import ElementTree
 
 import pytest
 
-from linearizability.checkers.tests.rows import END, P, Row, S
+from linearizability.checkers.tests.rows import (
+    ASKS,
+    COMMITS,
+    END,
+    LOG,
+    RAW,
+    SAYS,
+    TOPIC,
+    WHOLE,
+    P,
+    Row,
+    S,
+)
 from linearizability.engine import local
-from linearizability.explain.drawing import LINES_MAX, in_words, logs, operations_of, timeline
+from linearizability.explain.drawing import LINES_MAX, logs, timeline
 from linearizability.explain.page import explain
 from linearizability.explain.shrink import ddmin, is_same, shrink
+from linearizability.explain.words import in_words, operations_of
 from linearizability.history import frame, write
 from linearizability.judging import check
 from linearizability.self_test.lookup import stripped
@@ -88,6 +101,40 @@ def test_drawings_have_a_line_per_operation_and_a_column_per_offset() -> None:
     text = logs(operations)
     assert "Partition t-0" in text
     assert text.count("#f3c6c0") == 2  # two values at one offset
+
+
+def test_answers_without_records_are_told_by_what_they_say() -> None:
+    rows = [
+        SAYS(2, last_stable_offset=1), COMMITS(4), ASKS(None), TOPIC('{"retention.ms": "1"}'),
+        WHOLE(3), {"f": "nemesis", "process": -1, "detail": '{"fault": "Kill", "nodes": [2]}'},
+        P(None, None), RAW(None, 5, control="abort", replica=2),
+    ]  # fmt: skip
+    rows = [row | {"t_invoke_ns": n, "op_id": n} for n, row in enumerate(rows)]
+    assert [in_words(operation) for operation in operations_of(frame(rows))] == [
+        "0: process 0 poll t-0 high watermark 2, last stable offset 1: ok",
+        "1: process 0 commit_offsets t-0 next 4 in group g: ok",
+        "2: process 0 fetch_offsets t-0 nothing in group g: ok",
+        '3: process 0 topic t-0 {"retention.ms": "1"}: ok',
+        "4: process 9 read_all t-0 high watermark 3, log start 0: ok",
+        "5: fault Kill",
+        "6: process 1 poll t-0 nothing: ok",
+        "7: process 9 poll t-0 replica 2 ABORT at 5: ok",
+    ]
+
+
+def test_replicas_are_lines_of_their_own_and_attributes_stand_below() -> None:
+    rows = [*LOG(1, 2, leader_epoch=3), *LOG(1, 7, replica=2, leader_epoch=4)]
+    text = logs(operations_of(frame(rows)), ["leader_epoch"])
+    assert text.count("1000: poll<") == 1
+    assert text.count("1000: poll replica 2<") == 1
+    assert text.count(">   leader epoch<") == 2
+    assert text.count("#f3c6c0") == 2  # offset 1, of both
+
+
+def test_a_value_at_two_offsets_is_marked_and_a_marker_is_not() -> None:
+    marker = {"control": "abort", "op_id": 2}
+    rows = [S(1, 0), P(1, 4), RAW(None, 5, **marker), RAW(None, 6, **marker)]
+    assert logs(operations_of(frame(rows))).count("#f7e3b5") == 2
 
 
 def test_long_histories_are_drawn_as_far_as_one_can_read() -> None:

@@ -1,0 +1,166 @@
+"""docs/guarantees.md: the prose is written by hand, its pictures, claims and table are made here.
+
+A picture is the project's own drawing of a hand-written history that the checker accuses, so it
+shows a real anomaly, found anew each time. `python -m ci.checks --draw` makes all of it anew.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from linearizability.checkers import CHECKERS
+from linearizability.checkers.tests.hand_written import INVALID
+from linearizability.checkers.tests.rows import judged
+from linearizability.explain.drawing import ATTRIBUTES, picture
+from linearizability.explain.words import operations_of
+from linearizability.history import frame
+
+PAGE = "docs/guarantees.md"
+FOLDER = "docs/guarantees"
+BEGIN, END = "<!-- guarantee: {} (python -m ci.checks --draw) -->", "<!-- end of guarantee -->"
+TABLE = "table of checkers"
+
+CLAIMS = {
+    "LOG-1": "A partition is append-only: offsets are dense, grow, and are not used again. "
+    "(Compaction leaves gaps, control records take offsets; what was never below a high watermark "
+    "may be cut off, and its offsets used again.)",
+    "REC-1": "A record batch is guarded by a CRC-32C over all but its first fields.",
+    "RET-1": "Retention removes whole segments of the log's beginning. (An active segment that has "
+    "expired is rolled, and goes too.)",
+    "RET-2": "retention.ms=-1 keeps for ever; of limits of time and size the earlier one applies.",
+    "CMP-1": "Compaction keeps the last value of each key, the order, and the offsets.",
+    "CMP-3": "A tombstone removes its key, and goes itself after delete.retention.ms.",
+    "REP-1": "Consumers see only what is below the high watermark.",
+    "REP-3": "Followers copy the leader's log by fetching it.",
+    "REP-4": "acks=all is answered only when all in-sync replicas have the record.",
+    "EPO-1": "Leader epochs tell where logs part, and a follower cuts off what its leader has not.",
+    "IDM-1": "A batch that is sent again, among the last five, is answered and not appended.",
+    "IDM-2": "A batch whose sequence does not follow is refused. (Always with "
+    "OUT_OF_ORDER_SEQUENCE_NUMBER.)",
+    "IDM-3": "With at most five requests in flight retries keep the order. (Under idempotence.)",
+    "GRP-2": "The generation of a group grows with each rebalance.",
+    "OFF-1": "A group's positions are kept in a compacted topic, the last one for each partition.",
+    "FET-1": "A fetch is answered when there are enough bytes, or its time has come.",
+    "FET-2": "A read_committed reader gets nothing at or above the last stable offset, and no "
+    "aborted record.",
+    "TXN-1": "A new epoch of a transactional id fences the producer that had it before.",
+    "TXN-2": "A transaction ends by a marker in each of its partitions.",
+    "TXN-5": "The last stable offset is the first offset of the oldest open transaction.",
+    "EOS-1": "Consumed, transformed and produced in transactions, each input has one effect.",
+    "DUR-2": "With acks=all a record survives the loss of min.insync.replicas - 1 brokers.",
+    "ORD-1": "A partition has one order, the same for all; there is none across partitions.",
+    "ORD-3": "A transaction is all or nothing across partitions. (Not at one instant.)",
+    "SEM-1": "At most once: without retries a record may be lost, never doubled.",
+    "SEM-2": "At least once: acknowledged by all and tried again, a record may be doubled, never "
+    "lost.",
+    "SEM-3": "Exactly once: idempotence, transactions, read_committed.",
+}
+"""What the documents of Kafka claim; in brackets what Apache Kafka 4.3.1 does instead."""
+
+SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "lost_writes": ("passed over", ("REP-4", "DUR-2")),
+    "unseen_writes": ("the tail", ("REP-1", "SEM-2")),
+    "duplicates": ("read twice", ("IDM-1",)),
+    "inconsistent_offsets": ("two readers", ("LOG-1", "ORD-1")),
+    "phantom_records": ("wrong partition", ("REC-1",)),
+    "append_order": ("later stands lower", ("LOG-1", "ORD-1")),
+    "producer_order": ("by sequence", ("IDM-3",)),
+    "poll_order": ("back", ("ORD-1",)),
+    "poll_skips": ("an acknowledged record", ("ORD-1", "FET-2")),
+    "aborted_reads": ("by its marker", ("FET-2",)),
+    "dirty_reads": ("before a commit", ("FET-2", "TXN-5")),
+    "own_uncommitted_reads": ("then committed", ("FET-2",)),
+    "group_delivery": ("hidden by a final read", ("OFF-1", "SEM-2")),
+    "exactly_once": ("two transactions", ("EOS-1",)),
+    "leader_epochs": ("within a read", ("EPO-1",)),
+    "torn_transactions": ("of unknown outcome", ("ORD-3",)),
+    "write_cycles": ("they read each other", ("ORD-3", "FET-2")),
+    "offset_gaps": ("in a raw read", ("LOG-1",)),
+    "fencing": ("a fenced producer writes", ("TXN-1",)),
+    "idempotence": ("one is missing", ("IDM-2",)),
+    "late_markers": ("in the middle", ("TXN-2",)),
+    "high_watermark": ("it goes back", ("REP-1",)),
+    "hanging_transactions": ("ended", ("TXN-2", "TXN-5")),
+    "committed_offsets": ("replaced", ("OFF-1", "GRP-2")),
+    "replica_agreement": ("another record", ("REP-3", "EPO-1")),
+    "compaction": ("the last value", ("CMP-1", "CMP-3")),
+    "retention": ("too early", ("RET-1", "RET-2")),
+    "stale_reads": ("nothing returned for an hour", ("FET-1", "REP-1")),
+    "delivery_semantics": ("exactly once, twice", ("SEM-1", "SEM-2", "SEM-3")),
+}
+"""Checker -> the title of the hand-written history that its picture shows, its claims."""
+
+
+def drawn(name: str) -> tuple[str, str]:
+    """The picture of a guarantee that is broken, and the lines of the page around it."""
+    title, claims = SHOWN[name]
+    rows, _ = INVALID[name][title]
+    anomaly = judged(name, rows).anomalies[0]
+    image = picture(
+        operations_of(frame(rows)), f"{anomaly.kind}: {title}", anomaly.operations,
+        ATTRIBUTES.get(name, ()),
+    )  # fmt: skip
+    lines = [
+        f"![{anomaly.kind}, {title}](guarantees/{name}.svg)",
+        "",
+        f"`{anomaly.kind}`: {anomaly.message}.",
+        "",
+        *(f"- **{claim}** {CLAIMS[claim]}" for claim in claims),
+    ]
+    return image, "\n".join(lines)
+
+
+def table() -> str:
+    """All guarantees, each with a link to its section."""
+    lines = ["| guarantee | must hold | looked at by | claims |", "|---|---|---|---|"]
+    for name, checker in CHECKERS.items():
+        link = f"[`{name}`](#{name})"
+        scope = checker.scope.name.lower()
+        lines.append(f"| {link} | {checker.title} | {scope} | {', '.join(SHOWN[name][1])} |")
+    return "\n".join(lines)
+
+
+def made() -> Iterator[tuple[str, str, str]]:
+    """(name of the marks, text between them, picture) of everything that is generated."""
+    yield TABLE, table(), ""
+    for name in CHECKERS:
+        image, lines = drawn(name)
+        yield name, lines, image
+
+
+def with_block(text: str, name: str, block: str) -> str:
+    """The page with a block between its marks; ValueError without them."""
+    before, begin, rest = text.partition(BEGIN.format(name))
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"it has no lines {BEGIN.format(name)!r} and {END!r}; add them")
+    return f"{before}{begin}\n{block}\n{end}{after}"
+
+
+def guarantee_violations(root: Path) -> list[str]:
+    """What of the page and its pictures is not what the checkers and histories say."""
+    page = root / PAGE
+    if not page.is_file():
+        return []
+    text, old = page.read_text(encoding="utf-8"), set()
+    for name, block, image in made():
+        try:
+            if with_block(text, name, block) != text:
+                old.add(PAGE)
+        except ValueError as error:
+            return [f"{PAGE}: {error}"]
+        file = root / FOLDER / f"{name}.svg"
+        if image and not (file.is_file() and file.read_text(encoding="utf-8") == image):
+            old.add(f"{FOLDER}/{name}.svg")
+    return [f"{name} is old or absent; run `python -m ci.checks --draw`" for name in sorted(old)]
+
+
+def draw_guarantees(root: Path) -> None:
+    """Make all of it anew."""
+    page = root / PAGE
+    text = page.read_text(encoding="utf-8")
+    (root / FOLDER).mkdir(exist_ok=True)
+    for name, block, image in made():
+        text = with_block(text, name, block)
+        if image:
+            (root / FOLDER / f"{name}.svg").write_text(image, encoding="utf-8")
+    page.write_text(text, encoding="utf-8")

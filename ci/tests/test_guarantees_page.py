@@ -1,0 +1,59 @@
+"""The page of the guarantees: what was changed by hand is told, and made anew."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from ci import places
+from ci.checks.guarantees import (
+    CLAIMS,
+    FOLDER,
+    PAGE,
+    SHOWN,
+    draw_guarantees,
+    guarantee_violations,
+)
+from linearizability.checkers import CHECKERS
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    shutil.copy(places.ROOT / PAGE, tmp_path / PAGE)
+    shutil.copytree(places.ROOT / FOLDER, tmp_path / FOLDER)
+    return tmp_path
+
+
+def test_what_was_changed_is_named_and_drawn_anew(tree: Path) -> None:
+    text = (tree / PAGE).read_text()
+    assert text.count("after sequence 1") == 1
+    (tree / PAGE).write_text(text.replace("after sequence 1", "after sequence 9"))
+    (tree / FOLDER / "fencing.svg").unlink()
+    old, absent = guarantee_violations(tree)
+    assert old.startswith("docs/guarantees.md is old")
+    assert absent.startswith("docs/guarantees/fencing.svg is old or absent")
+    draw_guarantees(tree)
+    assert (tree / PAGE).read_text() == text
+    assert guarantee_violations(tree) == []
+
+
+def test_every_checker_has_its_section_picture_and_claims() -> None:
+    text = (places.ROOT / PAGE).read_text()
+    assert set(SHOWN) == set(CHECKERS)
+    assert {claim for _, claims in SHOWN.values() for claim in claims} == set(CLAIMS)
+    pictures = {file.stem for file in (places.ROOT / FOLDER).iterdir()}
+    assert pictures == set(CHECKERS)
+    for name, checker in CHECKERS.items():
+        section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert section.strip().startswith(f"**{checker.title[0].upper()}{checker.title[1:]}.**")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_picture_names_operations_that_prove_it(name: str) -> None:
+    drawn = ElementTree.parse(places.ROOT / FOLDER / f"{name}.svg").getroot()
+    bold = drawn.findall(".//{*}g/{*}text[@font-weight='bold']")
+    assert bold, "no operation is bold"

@@ -1,0 +1,86 @@
+"""Operations in words, and what a log view shows of a record."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+
+from linearizability.history import F
+
+RECORDS_MAX = 4
+"""So many records of one operation are told; the others are counted."""
+POSITIONS: dict[str, str] = {
+    F.COMMIT_OFFSETS.value: "next",
+    F.FETCH_OFFSETS.value: "next",
+    F.DELETE_RECORDS.value: "below",
+}
+"""Of these the offset is no record's: the group's next one, the one below which is deleted."""
+BOUNDS = {
+    "high_watermark": "high watermark",
+    "last_stable_offset": "last stable offset",
+    "log_start": "log start",
+}
+Row = dict[str, Any]
+
+
+def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
+    """The rows by operation, in the order of invocation."""
+    found: dict[int, list[Row]] = {}
+    for row in rows.sort("t_invoke_ns", "op_id", "record_index").iter_rows(named=True):
+        found.setdefault(row["op_id"], []).append(row)
+    return list(found.values())
+
+
+def in_words(operation: list[Row]) -> str:
+    """An operation in one line: who, what, where, and how it ended."""
+    first = operation[0]
+    if first["f"] == F.NEMESIS.value:
+        return f"{first['op_id']}: fault {_fault(first['detail'])}"
+    told = groupby(operation[:RECORDS_MAX], key=_where)
+    what = "; ".join(f"{where} {', '.join(map(_what, rows))}".rstrip() for where, rows in told)
+    if len(operation) > RECORDS_MAX:
+        what += f" and {len(operation) - RECORDS_MAX} more"
+    group = f" in group {first['group']}" if first["group"] is not None else ""
+    inside = f" in transaction {first['txn']}" if first["txn"] is not None else ""
+    who = f"{first['op_id']}: process {first['process']}"
+    return f"{who} {what}{group}{inside}: {first['type']}"
+
+
+def _fault(detail: str | None) -> str:
+    try:
+        return str(json.loads(detail or "")["fault"])
+    except (ValueError, TypeError, KeyError):
+        return detail or ""
+
+
+def _where(row: Row) -> str:
+    place = f" {row['topic']}-{row['partition']}" if row["topic"] is not None else ""
+    replica = f" replica {row['replica']}" if row["replica"] is not None else ""
+    return f"{row['f']}{place}{replica}"
+
+
+def _what(row: Row) -> str:
+    """The record, or what an answer without one says."""
+    if row["settings"] is not None:
+        return str(row["settings"])
+    if row["f"] in POSITIONS:
+        return "nothing" if row["offset"] is None else f"{POSITIONS[row['f']]} {row['offset']}"
+    if row["offset"] is not None:
+        return f"{held(row)} at {row['offset']}"
+    if row["f"] == F.SEND.value:
+        return held(row)
+    bounds = ", ".join(f"{word} {row[c]}" for c, word in BOUNDS.items() if row[c] is not None)
+    return bounds or ("nothing" if row["f"] == F.POLL.value else "")
+
+
+def held(row: Row) -> str:
+    """What stands at the row's offset: a value, a control record, a position, ? if unreadable."""
+    if row["control"] is not None:
+        return str(row["control"]).upper()
+    if row["f"] in POSITIONS:
+        return POSITIONS[row["f"]]
+    value = "?" if row["value"] is None else str(row["value"])
+    return f"{value} (null)" if row["tombstone"] else value
