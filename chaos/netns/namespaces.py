@@ -103,7 +103,12 @@ class Namespaces:
             running.append((process, "\n".join(["*filter", *lines, "COMMIT\n"])))
         refused = []
         for process, text in running:
-            _, said = process.communicate(text, COMMAND_TIMEOUT_S)
+            try:
+                _, said = process.communicate(text, COMMAND_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                said = f"no answer within {COMMAND_TIMEOUT_S:.0f} s"
             refused += [said.strip()] if process.returncode else []
         if refused:
             raise LinkError(f"iptables-restore failed: {refused[0]}")

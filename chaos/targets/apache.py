@@ -53,6 +53,7 @@ JVM_OPTIONS = (
     "-Djava.awt.headless=true",
     "-Dsun.net.inetaddr.ttl=0",  # a peer that came back is found again at once
 )
+FORMAT_OPTIONS = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 LOG4J2 = """\
 rootLogger.level=INFO
 rootLogger.appenderRefs=out
@@ -80,8 +81,10 @@ class ApacheCluster(LocalCluster):
         return newest_leader(self.layout.bound("CONTROLLER", node) for node in self.reachable())
 
     def stop(self) -> None:
-        super().stop()
-        self.layout.release()
+        try:
+            super().stop()
+        finally:
+            self.layout.release()
 
 
 def newest_leader(controllers: Iterable[Address]) -> int | None:
@@ -132,29 +135,28 @@ class ApacheKafka:
         """Format, start, and wait until every broker knows every other."""
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
-        find_java()
-        self.jars()
+        java = self._java()
         if proxied:
             _check_toxiproxy()
         directory = directory.resolve()  # nodes have working directories of their own
         leftovers.remove()
         with disks_for(directory, nodes, self.on_disks) as disks:
-            return self._start(directory, nodes, config or {}, proxied, disks)
+            return self._start(java, directory, nodes, config or {}, proxied, disks)
 
     def _start(
         self,
+        java: Sequence[str],
         directory: Path,
         nodes: int,
         config: Mapping[str, str],
         proxied: bool,
         disks: Mapping[int, Disk],
     ) -> Cluster:
-        java, jars = find_java(), self.jars()
         layout, links = self.network(directory, nodes, proxied)
         try:
-            launcher = self._launcher(java, jars, directory)
+            launcher = self._launcher(java, directory)
             members, added = _write(directory, layout, config, launcher)
-            _format(directory, members, self._tool(java, jars))
+            _format(directory, members, [*java, *FORMAT_OPTIONS, "kafka.tools.StorageTool"])
             self.settle_in(members, layout)
             for member in members:
                 member.disk = disks.get(member.number)
@@ -210,16 +212,16 @@ class ApacheKafka:
             )
         return found
 
-    def _tool(self, java: Path, jars: Sequence[Path]) -> list[str]:
-        return [str(java), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp",
-                ":".join(map(str, jars)), "kafka.tools.StorageTool"]  # fmt: skip
+    def _java(self) -> list[str]:
+        """Java with the class path. Raises TargetError where one of them is not here."""
+        return [str(find_java()), "-cp", ":".join(map(str, self.jars()))]
 
-    def _launcher(self, java: Path, jars: Sequence[Path], directory: Path) -> list[str]:
+    def _launcher(self, java: Sequence[str], directory: Path) -> list[str]:
         quick = () if self.full_speed else ("-XX:TieredStopAtLevel=1",)
-        return [str(java), *JVM_OPTIONS, *quick,
+        return [*java, *JVM_OPTIONS, *quick,
                 f"-Dlog4j2.configurationFile={directory / 'nodes' / 'log4j2.properties'}",
                 f"-Dlog4j.configuration=file:{directory / 'nodes' / 'log4j.properties'}",
-                "-cp", ":".join(map(str, jars))]  # fmt: skip
+                ]  # fmt: skip
 
 
 def _check_toxiproxy() -> None:

@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -225,18 +225,17 @@ class LocalCluster:
                     shutil.copy2(file, destination / file.name)
 
     def stop(self) -> None:
-        """End every process, and remove the disks."""
-        with self._lock:
+        """End every process, and remove the disks. What fails does not keep the rest from it."""
+        members = self.members()
+        with self._lock, ExitStack() as last_first:
             self._stopped = True
-            try:
-                disk_faults.heal(self.members())
-                for member in self._members.values():
-                    member.stop()
-                disk_faults.remove(self.members())
-                shim_faults.close(self.members())
-            finally:
-                if self.links is not None:
-                    self.links.stop()
+            if self.links is not None:
+                last_first.callback(self.links.stop)
+            last_first.callback(shim_faults.close, members)
+            last_first.callback(disk_faults.remove, members)
+            for member in reversed(members):
+                last_first.callback(member.stop)
+            disk_faults.heal(members)
 
     def members(self) -> Sequence[LocalNode]:
         """The nodes, in the order of their numbers."""

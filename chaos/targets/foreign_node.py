@@ -42,10 +42,10 @@ class ForeignProcess:
 
     @property
     def pid(self) -> int:
-        """0 where nobody told."""
+        """0 where nobody told: below that kill(2) means groups of processes, or all there are."""
         if self._node.pid_file is not None:
-            with suppress(OSError, ValueError):
-                return int(self._node.pid_file.read_text().split()[0])
+            with suppress(OSError, ValueError, IndexError):
+                return max(0, int(self._node.pid_file.read_text().split()[0]))
             return 0
         return self._child.pid if self._child is not None else 0
 

@@ -18,6 +18,8 @@ from chaos.ports import free_ports
 from chaos.protocols import Cluster, SizedTarget, TargetError
 from chaos.targets import parse_target, probe
 from chaos.targets.cluster import LocalCluster
+from chaos.targets.foreign_file import ForeignNode
+from chaos.targets.foreign_node import ForeignProcess
 
 WAIT_S = 30.0
 ALWAYS: frozenset[type[Fault]] = ADMIN_FAULTS | {Heal}
@@ -199,6 +201,14 @@ def test_one_that_nobody_started_and_nobody_can_start_is_named(tmp_path: Path) -
     target = parse_target(str(described(tmp_path, f'[[node]]\naddress = "127.0.0.1:{port}"\n')))
     with pytest.raises(TargetError, match="node 1 is down, and no start command was given"):
         target.start(tmp_path / "run")
+
+
+@pytest.mark.parametrize("text", ["", "-1", "soon"])
+def test_a_pid_file_that_names_no_process_names_nobody(text: str, tmp_path: Path) -> None:
+    """It may be read before it is written; and kill(2) takes -1 for every process there is."""
+    (tmp_path / "broker.pid").write_text(text)
+    node = ForeignNode(("127.0.0.1", 9), pid_file=tmp_path / "broker.pid")
+    assert ForeignProcess(node, tmp_path, tmp_path / "log").pid == 0
 
 
 # --- Apache Kafka as the foreigner ----------------------------------------------------------------
