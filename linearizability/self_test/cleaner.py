@@ -19,7 +19,7 @@ COMPACTED: Sequence[dict[str, str]] = (
     {"cleanup.policy": "compact"},
     {"cleanup.policy": "compact", "delete.retention.ms": "0"},
 )
-KEYS = ("a", "b", "c")
+KEYS = ("a", "b", "c", "d", "e")
 
 
 class Cleaner:
@@ -31,7 +31,7 @@ class Cleaner:
         self.compacts = rng.random() < 0.3
         choices = COMPACTED if self.compacts else [*KEPT, *DELETED_BY_TIME_OR_SIZE]
         self.settings = rng.choice(choices)
-        self.tombstone_share = rng.choice([0.0, 0.0, 0.2])
+        self.tombstone_share = rng.choice([0.0, 0.0, 0.1])
         self._dresses: dict[int | None, Dress] = {None: Dress()}
 
     @property

@@ -12,6 +12,8 @@ from linearizability.self_test.partition import Partition
 from linearizability.self_test.world import RAW, TOPIC, Actor, Row, Steps, World
 
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
+FAILURES = 0.05
+"""The share of polls that fail."""
 
 
 class Consumer:
@@ -86,14 +88,14 @@ def assign(world: World, reader: Consumer) -> None:
     )
 
 
-def poll(world: World, reader: Consumer) -> Steps:
+def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
     """One poll; whether it went well. What a failed one delivered is delivered nevertheless."""
     rng = world.rng
     operation = reader.operation()
     yield
     rows = reader.fetch(rng.randint(1, 8))
     yield
-    failed = rng.random() < 0.05
+    failed = rng.random() < failures
     for row in rows:
         row["type"] = "info" if failed else "ok"
     if rng.random() < 0.5 and not failed:

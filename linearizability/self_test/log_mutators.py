@@ -9,18 +9,20 @@ from linearizability.history import F
 from linearizability.self_test.lookup import (
     NOT_OURS,
     changed_row,
-    is_compacted,
-    log_start_of,
+    log_starts,
     sent_once,
+    where_nothing_is_compacted,
 )
 from linearizability.self_test.world import Row
 
 
+@where_nothing_is_compacted
 def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
     """From somewhere on, everything in a partition stands one offset further."""
+    starts = log_starts(rows)
     pairs = [
         (a, b) for a, b in _pairs(_raw(rows))
-        if a["offset"] >= log_start_of(rows, a["partition"]) and not is_compacted(rows)
+        if a["offset"] >= starts[a["partition"]]
     ]  # fmt: skip
     if not pairs:
         return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import wraps
 from itertools import pairwise
 from random import Random
@@ -69,23 +70,24 @@ def is_acked(row: Row) -> bool:
     )  # fmt: skip
 
 
-def reads_of(rows: list[Row], send: Row) -> list[Row]:
-    """Also from followers."""
-    return [
-        row for row in rows
-        if _is_data(row)
-        and row["partition"] == send["partition"] and row["value"] == send["value"]
-    ]  # fmt: skip
+def places_seen(rows: list[Row]) -> Mapping[tuple[int, int | None], set[int]]:
+    """(partition, value) -> the offsets at which it was read, also from followers."""
+    seen: dict[tuple[int, int | None], set[int]] = defaultdict(set)
+    for row in filter(_is_data, rows):
+        seen[row["partition"], row["value"]].add(row["offset"])
+    return seen
 
 
 def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
-    """The history in which nobody was given the record."""
-    gone = {id(row) for row in reads_of(rows, send)}
-    return [row for row in rows if id(row) not in gone]
+    """The history in which nobody was given the record, from followers neither."""
+    gone = (send["partition"], send["value"])
+    return [row for row in rows if not _is_data(row) or (row["partition"], row["value"]) != gone]
 
 
 def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
     """The rows; None where only what was removed told that the send's transaction committed."""
+    if send["txn"] is None:
+        return rows
     place = (send["op_id"], send["record_index"])
     found = [
         row for row in with_outcomes(stripped(rows)) if (row["op_id"], row["record_index"]) == place
@@ -112,12 +114,13 @@ def sent_once(rows: list[Row]) -> dict[int, Row]:
     return {value: found[0] for value, found in sends.items() if len(found) == 1}
 
 
-def log_start_of(rows: list[Row], partition: int) -> int:
-    starts: list[int] = [
-        r["log_start"] for r in rows
-        if r.get("partition") == partition and r.get("log_start") is not None
-    ]  # fmt: skip
-    return max(starts, default=0)
+def log_starts(rows: list[Row]) -> Mapping[int, int]:
+    """Partition -> where its log began at last; 0 where nobody told."""
+    starts: dict[int, int] = defaultdict(int)
+    for row in rows:
+        if row.get("partition") is not None and row.get("log_start") is not None:
+            starts[row["partition"]] = max(starts[row["partition"]], row["log_start"])
+    return starts
 
 
 def log_end_of(rows: list[Row], partition: int) -> int:

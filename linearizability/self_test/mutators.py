@@ -38,9 +38,9 @@ from linearizability.self_test.lookup import (
     if_still_durable,
     is_acked,
     log_end_of,
-    log_start_of,
+    log_starts,
     outcome_of,
-    reads_of,
+    places_seen,
     sent_once,
     stands_before,
     where_nothing_is_compacted,
@@ -62,7 +62,9 @@ Mutator = Callable[[list[Row], Random], list[Row] | None]
 @where_nothing_is_compacted
 def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
     """Nobody was given an acknowledged record, though a reader from the beginning went past it."""
+    starts = log_starts(rows)
     reach: dict[int, int] = {}
+    seen = places_seen(rows)
     for row in data_rows(rows):
         if row.get("group") is None and outcome_of(row) != "aborted":
             place = row["partition"]
@@ -70,8 +72,8 @@ def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row for row in rows
         if is_acked(row) and outcome_of(row) in ("plain", "committed")
-        and log_start_of(rows, row["partition"]) <= row["offset"] < reach.get(row["partition"], -1)
-        and all(r["offset"] == row["offset"] for r in reads_of(rows, row))
+        and starts[row["partition"]] <= row["offset"] < reach.get(row["partition"], -1)
+        and seen[row["partition"], row["value"]] <= {row["offset"]}
     ]  # fmt: skip
     if not victims:
         return None
@@ -133,6 +135,7 @@ def go_back(rows: list[Row], rng: Random) -> list[Row] | None:
 @where_nothing_is_compacted
 def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader is not given a record between two others, which was acknowledged."""
+    starts = log_starts(rows)
     durable = {
         (row["partition"], row["offset"], row["value"])
         for row in rows
@@ -141,7 +144,7 @@ def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row for row in between_others(rows)
         if (row["partition"], row["offset"], row["value"]) in durable
-        and row["offset"] >= log_start_of(rows, row["partition"])
+        and row["offset"] >= starts[row["partition"]]
     ]  # fmt: skip
     if not victims:
         return None
@@ -175,6 +178,7 @@ def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
 @where_nothing_is_compacted
 def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
     """No poll delivered an acknowledged record, though a complete read covered it."""
+    starts = log_starts(rows)
     reads = [
         row for row in rows
         if row["f"] == F.READ_ALL.value and row["type"] == "ok"
@@ -183,7 +187,7 @@ def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row for row in rows
         if is_acked(row) and outcome_of(row) in ("plain", "committed")
-        and log_start_of(rows, row["partition"]) <= row["offset"]
+        and starts[row["partition"]] <= row["offset"]
         and any(
             read["partition"] == row["partition"] and row["offset"] < read["high_watermark"]
             and row["t_complete_ns"] < read["t_invoke_ns"]
@@ -224,6 +228,7 @@ def read_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 @where_nothing_is_compacted
 def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     """No member of a group was given a record that others were given, though they went past it."""
+    starts = log_starts(rows)
     durable = {
         (row["partition"], row["offset"]) for row in rows
         if is_acked(row) and outcome_of(row) in ("plain", "committed")
@@ -240,7 +245,7 @@ def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row for row in of_group
         if (row["partition"], row["offset"]) in durable
-        and row["offset"] >= log_start_of(rows, row["partition"])
+        and row["offset"] >= starts[row["partition"]]
         and any(stands_before(r, row) for r in of_group)
         and any(stands_before(row, r) for r in of_group)
     ]  # fmt: skip

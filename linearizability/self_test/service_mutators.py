@@ -13,7 +13,7 @@ from linearizability.self_test.lookup import (
     if_still_durable,
     is_acked,
     log_end_of,
-    log_start_of,
+    log_starts,
     outcome_of,
     sent_once,
     where_nothing_is_compacted,
@@ -24,6 +24,7 @@ from linearizability.self_test.world import Row
 @where_nothing_is_compacted
 def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader is given nothing more of a partition, though another is given the next record."""
+    starts = log_starts(rows)
     last_ns: dict[tuple[int, int], int] = {}
     for row in rows:
         if row["f"] == F.POLL.value and row["type"] == "ok":
@@ -34,7 +35,7 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
         row for row in reads
         if last_ns.get((row["process"], row["session"]), 0)
         > row["t_complete_ns"] + NOTHING_STATED.stale_after_ns
-        and row["offset"] >= log_start_of(rows, row["partition"])
+        and row["offset"] >= starts[row["partition"]]
         and all(
             read["offset"] < row["offset"] for read in reads
             if read["process"] == row["process"] and read["partition"] == row["partition"]
@@ -65,13 +66,14 @@ def nothing_of(row: Row) -> Row:
 @where_nothing_is_compacted
 def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reading of a whole partition does not give a record that was acknowledged before."""
+    starts = log_starts(rows)
     once = {value: send for value, send in sent_once(rows).items() if is_acked(send)}
     victims = [
         (row, send) for row in _of_readings(rows)
         if (send := once.get(row["value"])) is not None
         and outcome_of(send) in ("plain", "committed")
         and send["t_complete_ns"] < row["t_invoke_ns"]
-        and row["offset"] >= log_start_of(rows, row["partition"])
+        and row["offset"] >= starts[row["partition"]]
     ]  # fmt: skip
     if not victims:
         return None

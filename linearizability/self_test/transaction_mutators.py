@@ -12,7 +12,7 @@ from linearizability.self_test.lookup import (
     between_others,
     data_rows,
     is_acked,
-    log_start_of,
+    log_starts,
     outcome_of,
     sent_once,
     where_nothing_is_compacted,
@@ -25,6 +25,7 @@ COMMITTED = "read_committed"
 @where_nothing_is_compacted
 def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader goes over one record of a transaction of which another was delivered."""
+    starts = log_starts(rows)
     records = _records_of_transactions(rows)
     delivered = {row["value"] for row in data_rows(rows) if row["isolation"] == COMMITTED}
     halves = {
@@ -36,7 +37,7 @@ def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row for row in between_others(rows)
         if row["isolation"] == COMMITTED and row["value"] in halves
-        and row["offset"] >= log_start_of(rows, row["partition"])
+        and row["offset"] >= starts[row["partition"]]
     ]  # fmt: skip
     if not victims:
         return None
@@ -90,13 +91,14 @@ def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
     """txn -> its sends whose place is known, where it was not aborted."""
+    starts = log_starts(rows)
     once = sent_once(rows)
     found: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         if (
             is_acked(row) and row["txn"] is not None and once.get(row["value"]) is row
             and outcome_of(row) != "aborted"
-            and row["offset"] >= log_start_of(rows, row["partition"])
+            and row["offset"] >= starts[row["partition"]]
         ):  # fmt: skip
             found[row["txn"]].append(row)
     return {txn: sends for txn, sends in found.items() if len(sends) > 1}

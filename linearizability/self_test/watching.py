@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linearizability.self_test.consumers import Consumer, assign, poll
+from linearizability.self_test.consumers import FAILURES, Consumer, assign, poll
 from linearizability.self_test.producers import plain_producer
 from linearizability.self_test.world import Actor, World
 
@@ -41,16 +41,25 @@ def watch(world: World, players: Sequence[Actor]) -> None:
 
 
 def take_all(world: World, reader: Consumer) -> None:
-    """Poll until nothing is given, from new positions after a failure."""
+    """Poll until nothing is given; once at most a poll fails, and the reader begins anew.
+
+    For it may begin at the beginning, and of a long log it would never see the end.
+    """
+    failures = FAILURES
     while True:
         given = len(world.rows)
-        steps = poll(world, reader)
-        try:
-            while True:
-                next(steps)
-        except StopIteration as ended:
-            if not ended.value:
-                assign(world, reader)
-                continue
-        if world.rows[given].get("offset") is None:
+        if not _poll_at_once(world, reader, failures):
+            failures = 0.0
+            assign(world, reader)
+        elif world.rows[given].get("offset") is None:
             return
+
+
+def _poll_at_once(world: World, reader: Consumer, failures: float) -> bool:
+    """One poll while nobody else acts; whether it went well."""
+    steps = poll(world, reader, failures)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return bool(ended.value)

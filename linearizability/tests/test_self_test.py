@@ -25,6 +25,7 @@ from linearizability.verdict import Validity
 SEEDS = range(200)
 SEEDS_TO_BREAK = 40
 PLANTED_MIN = 10
+ROWS_MAX = 6_000
 
 
 @cache
@@ -49,6 +50,11 @@ def test_no_history_of_the_model_is_reported() -> None:
 def test_a_seed_is_a_history() -> None:
     assert valid_rows(5) == valid_rows(5)
     assert valid_rows(5) != valid_rows(6)
+
+
+def test_histories_stay_small_whatever_fails() -> None:
+    """A reader that begins anew after each failure never sees the end of a long log."""
+    assert max(len(history(seed)) for seed in SEEDS) < ROWS_MAX
 
 
 @pytest.mark.parametrize("name", MUTATORS)
