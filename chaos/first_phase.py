@@ -10,8 +10,21 @@ from chaos.recorder import HistoryRecorder
 
 RUNNER_PROCESS = -2
 REPLICAS_MAX = 3
-BROKER_SETTINGS = ("log.retention.check.interval.ms",)
-"""What decides, beside a topic's own settings, when its records may go."""
+TOPIC_DEFAULTS: Mapping[str, str] = {
+    "log.cleanup.policy": "cleanup.policy",
+    "log.retention.bytes": "retention.bytes",
+    "log.cleaner.delete.retention.ms": "delete.retention.ms",
+    "log.retention.check.interval.ms": "log.retention.check.interval.ms",  # of brokers alone
+}
+"""Brokers' settings that decide when records may go, as topics name them
+(ServerTopicConfigSynonyms)."""
+RETENTION_TIMES: Mapping[str, int] = {
+    "log.retention.ms": 1,
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": 3_600_000,
+}
+"""Milliseconds of one of each; the first that is given holds (AbstractKafkaConfig)."""
+FOR_EVER_MS = -1
 
 
 def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> TopicSpec:
@@ -28,6 +41,23 @@ def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> To
     return TopicSpec(topic.name, topic.partitions, {**topic.config, "min.insync.replicas": in_sync})
 
 
+def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:
+    """What these settings of brokers are to topics that say nothing themselves."""
+    found = {
+        of_topics: broker_config[of_brokers]
+        for of_brokers, of_topics in TOPIC_DEFAULTS.items()
+        if of_brokers in broker_config
+    }
+    times = (
+        int(broker_config[name]) * unit_ms
+        for name, unit_ms in RETENTION_TIMES.items()
+        if name in broker_config
+    )
+    if (retention_ms := next(times, None)) is not None:
+        found["retention.ms"] = str(max(retention_ms, FOR_EVER_MS))
+    return found
+
+
 def record_topics(
     recorder: HistoryRecorder,
     topics: Sequence[TopicSpec],
@@ -37,11 +67,10 @@ def record_topics(
     done_ns: int,
 ) -> None:
     """The rows which say what the topics were made with, between these times."""
-    of_brokers = {name: broker_config[name] for name in BROKER_SETTINGS if name in broker_config}
+    recorder.topic_defaults.update(topic_defaults(broker_config))
     for topic in topics:
-        told = CreateTopic(TopicSpec(topic.name, topic.partitions, {**topic.config, **of_brokers}))
         context = {"session": 0, "client": "raw", "timestamp_ms": wall_ns // 1_000_000}
         recorder.record(
-            recorder.next_op_id(), RUNNER_PROCESS, told, Completion(Outcome.OK), began_ns, done_ns,
-            context,
+            recorder.next_op_id(), RUNNER_PROCESS, CreateTopic(topic), Completion(Outcome.OK),
+            began_ns, done_ns, context,
         )  # fmt: skip

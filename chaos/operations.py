@@ -12,7 +12,7 @@ from chaos.protocols import Operation, TopicSpec
 
 @dataclass(frozen=True)
 class CreateTopic(Operation):
-    """Make a topic: the runner's, which names the brokers' settings among the topic's."""
+    """Make a topic: the runner's."""
 
     topic: TopicSpec
 

@@ -87,6 +87,8 @@ class HistoryRecorder:
         self.directory = directory
         self.run_id = run_id
         self.topic_ids: dict[str, str] = {}
+        self.topic_defaults: dict[str, str] = {}
+        """Settings that hold, by the brokers', for topics which do not say otherwise."""
         self.counts = Counts()
         self.problem: str | None = None
         """Why the history can no longer be written, if so."""
@@ -175,7 +177,7 @@ class HistoryRecorder:
         (self._parts / f"open-{number - 1:05}.parquet").unlink(missing_ok=True)
 
     def _table(self, events: Iterable[Event | NemesisEvent]) -> pa.Table:
-        builder = RowBuilder(self.run_id, self.topic_ids)
+        builder = RowBuilder(self.run_id, self.topic_ids, self.topic_defaults)
         for event in events:
             if isinstance(event, NemesisEvent):
                 builder.add_nemesis(event)

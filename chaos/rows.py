@@ -122,9 +122,12 @@ class _Column:
 class RowBuilder:
     """Gathers events into columns and gives them out as one Arrow table."""
 
-    def __init__(self, run_id: str, topic_ids: Mapping[str, str]) -> None:
+    def __init__(
+        self, run_id: str, topic_ids: Mapping[str, str], topic_defaults: Mapping[str, str]
+    ) -> None:
         self.run_id = run_id
         self.topic_ids = topic_ids
+        self.topic_defaults = topic_defaults
         self.rows = 0
         self._counts: list[int] = []
         self._columns = {name: _Column() for name in NAMES}
@@ -133,6 +136,9 @@ class RowBuilder:
         """Append the rows of an operation."""
         make = _MAKERS[type(event.operation)]
         count, columns = make(event.operation, event.completion)
+        if isinstance(event.operation, CreateTopic | Recreate):
+            settings = {**self.topic_defaults, **event.operation.topic.config}
+            columns["settings"] = json.dumps(settings, sort_keys=True)
         shared: Columns = {
             "final": False,
             "op_id": event.op_id,
@@ -282,8 +288,7 @@ def _create_topic(
 ) -> tuple[int, Columns]:
     topic = operation.topic
     partitions = [(topic.name, partition) for partition in range(topic.partitions)]
-    count, columns = _per_partition(F.TOPIC, partitions, completion)
-    return count, columns | {"settings": json.dumps(dict(topic.config), sort_keys=True)}
+    return _per_partition(F.TOPIC, partitions, completion)
 
 
 def _read_latest(operation: ReadLatest, completion: Completion | None) -> tuple[int, Columns]:

@@ -113,8 +113,9 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
     "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records)"),
     "settings": (pl.String, "JSON object of a topic's settings, text to text, in Kafka's names "
-                 "(topic rows): cleanup.policy, retention.ms, retention.bytes, "
-                 "delete.retention.ms; log.retention.check.interval.ms of its brokers"),
+                 "(topic rows), its own and those which its brokers give it: cleanup.policy, "
+                 "retention.ms, retention.bytes, delete.retention.ms; "
+                 "log.retention.check.interval.ms of its brokers"),
     "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read"),
 }  # fmt: skip
 """Column -> (polars type, meaning). Every column but REQUIRED may be null."""
