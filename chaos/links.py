@@ -14,8 +14,9 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,11 +29,14 @@ from chaos.faults import How
 from chaos.ports import is_free
 
 API_TIMEOUT_S = 10.0
+HEAL_TIMEOUT_S = 3.0
+"""Milliseconds are enough, unless toxiproxy hangs, and then a fault that was to end goes on."""
 START_TIMEOUT_S = 20.0
 _NO_HTTP_PROXY = {"http": "", "https": ""}  # the API is on loopback, whatever the environment says
 _client_lock = threading.Lock()
 
 Address = tuple[str, int]
+Starter = Callable[[], processes.Process]
 
 
 class LinkError(RuntimeError):
@@ -81,9 +85,12 @@ def toxiproxy_server() -> Path:
 class Links:
     """A running toxiproxy server and its proxies. Its user serializes the faults (LocalCluster)."""
 
-    def __init__(self, api: Address, child: processes.Process) -> None:
+    def __init__(
+        self, api: Address, child: processes.Process, again: Starter | None = None
+    ) -> None:
         self._api = api
         self._child = child
+        self._again = again
         self._links: dict[str, Link] = {}
         self._troubled: set[str] = set()
         self._toxics: set[tuple[str, str]] = set()
@@ -94,12 +101,16 @@ class Links:
         if not is_free(*api):  # toxiproxy does not end when it cannot bind
             raise LinkError(f"toxiproxy cannot listen at {joined(api)}: the address is in use")
         command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
-        return cls.attached(api, processes.start(command, name="toxiproxy", log=log))
+        again = partial(processes.start, command, name="toxiproxy", log=log)
+        return cls.attached(api, again(), again)
 
     @classmethod
-    def attached(cls, api: Address, child: processes.Process) -> Self:
-        """Take a server that was just started, once it listens. Raises LinkError."""
-        links = cls(api, child)
+    def attached(cls, api: Address, child: processes.Process, again: Starter | None = None) -> Self:
+        """Take a server that was just started, once it listens. Raises LinkError.
+
+        again: starts another at the same address, where that can be done.
+        """
+        links = cls(api, child, again)
         try:
             links._wait_until_it_listens()
         except BaseException:
@@ -162,10 +173,24 @@ class Links:
         """All that was asked for takes effect, if it has not yet (toxiproxy's has)."""
 
     def heal(self) -> None:
-        """Open every link and take away every toxic."""
-        self._call("post", "/reset")
+        """Open every link and take away every toxic, or start a server that hangs at it anew."""
+        try:
+            self._call("post", "/reset", timeout_s=HEAL_TIMEOUT_S)
+        except LinkError:
+            if self._again is None or not self._child.running:
+                raise
+            self._replace_server(self._again)
         self._troubled.clear()
         self._toxics.clear()
+
+    def _replace_server(self, again: Starter) -> None:
+        """Toxiproxy waits for ever where it takes a toxic from a connection whose other end has
+        gone, and answers nobody meanwhile (its issue 558). With the server go its connections: as
+        with a heal of stalled ones, what they carried is lost, never delivered late."""
+        self._child.kill()
+        self._child = again()
+        self._wait_until_it_listens()
+        self.add(list(self._links.values()))
 
     def toxics(self, name: str) -> list[dict[str, Any]]:
         """The toxics of one link, as the server tells them."""
@@ -185,11 +210,14 @@ class Links:
         self._call("post", path, {"name": name, "type": toxic.kind, "stream": stream, **body})
         self._toxics.add((link, name))
 
-    def _call(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def _call(
+        self, verb: str, path: str, body: Mapping[str, Any] | None = None,
+        timeout_s: float = API_TIMEOUT_S,
+    ) -> Any:  # fmt: skip
         """One request. The client keeps its host and port in the class: one caller at a time."""
         with _client_lock:
             APIConsumer.host, APIConsumer.port = self._api
-            options: dict[str, Any] = {"timeout": API_TIMEOUT_S, "proxies": _NO_HTTP_PROXY}
+            options: dict[str, Any] = {"timeout": timeout_s, "proxies": _NO_HTTP_PROXY}
             if body is not None:
                 options["json"] = body
             try:

@@ -323,8 +323,15 @@ class LocalCluster:
         """Does not wait until the nodes are back: `wait_ready` does."""
         disk_faults.heal(self.members())
         shim_faults.heal(self.members())
-        if self.links is not None:
-            self.links.heal()
+        try:
+            if self.links is not None:
+                self.links.heal()
+        finally:  # a node that stays dead would hide what became of its records
+            helped = self._bring_back()
+        return Performed(fault, tuple(helped))
+
+    def _bring_back(self) -> list[int]:
+        """Continue the nodes that are paused, start those that are dead; which ones."""
         helped = []
         for number, member in self._members.items():
             if member.paused and member.child is not None:
@@ -333,7 +340,7 @@ class LocalCluster:
             elif not member.running:
                 member.start()
                 helped.append(number)
-        return Performed(fault, tuple(helped))
+        return helped
 
 
 def _why_nobody(fault: Fault) -> str:

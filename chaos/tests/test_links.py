@@ -184,6 +184,20 @@ def test_a_server_that_died_is_named(links: Links) -> None:
         links.heal()
 
 
+def test_a_server_that_hangs_is_replaced_with_all_its_links(
+    links: Links, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.links.HEAL_TIMEOUT_S", 0.3)
+    links.cut("a", "refuse")
+    links._child.pause()
+    links.heal()
+    assert not links.is_troubled("a")
+    with connect(links) as connection:
+        assert exchange(connection) == b"x"
+    links.delay_answers("a", 1, 0)  # the new server has none of the old one's toxics
+    assert [toxic["name"] for toxic in links.toxics("a")] == ["delay-downstream"]
+
+
 def test_an_address_in_use_is_named(tmp_path: Path, echo: Echo) -> None:
     with pytest.raises(LinkError, match=r"cannot listen at .*: the address is in use"):
         Links.start(echo.address, tmp_path / "log")

@@ -1,4 +1,4 @@
-"""The end of a cluster of which not everything goes as it should."""
+"""The end and the heal of a cluster of which not everything goes as it should."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import cast
 
 import pytest
 
-from chaos.links import Links
+from chaos.faults import Heal
+from chaos.links import LinkError, Links
 from chaos.protocols import TargetError
 from chaos.targets.cluster import LocalCluster, LocalNode
 
 
 class Node(LocalNode):
-    """Not more than its end, which fails for the first."""
+    """Not more than its start, and its end, which fails for the first."""
 
-    stopped = False
+    started = stopped = False
+
+    def start(self) -> None:
+        self.started = True
 
     def stop(self) -> None:
         if self.number == 1:
@@ -29,6 +33,9 @@ class Proxies:
     def stop(self) -> None:
         self.stopped = True
 
+    def heal(self) -> None:
+        raise LinkError("they hang")
+
 
 def test_a_node_that_does_not_go_keeps_nothing_else_from_going(tmp_path: Path) -> None:
     nodes = [Node(number, (), ("127.0.0.1", 9), tmp_path) for number in (1, 2, 3)]
@@ -38,3 +45,12 @@ def test_a_node_that_does_not_go_keeps_nothing_else_from_going(tmp_path: Path) -
         cluster.stop()
     assert [node.stopped for node in nodes] == [False, True, True]
     assert links.stopped
+
+
+def test_nodes_are_brought_back_although_their_links_cannot_be_healed(tmp_path: Path) -> None:
+    node = Node(2, (), ("127.0.0.1", 9), tmp_path)
+    links = cast("Links", Proxies())
+    cluster = LocalCluster("t", "1", "b", [node], frozenset({Heal}), links)
+    with pytest.raises(TargetError, match="Heal failed: they hang"):
+        cluster.perform(Heal())
+    assert node.started
