@@ -77,8 +77,8 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
     for send, end in victims:
         gone = [
             row for row in rows
-            if row["op_id"] == end["op_id"] and row.get("offset") == send["offset"]
-            and row["partition"] == end["partition"]
+            if row["op_id"] == end["op_id"] and row["f"] == F.POLL.value
+            and (row["partition"], row["value"]) == (end["partition"], send["value"])
         ]  # fmt: skip
         broken = [row for row in rows if not any(row is other for other in gone)]
         # What was removed may be all that told how the send's transaction ended.

@@ -41,8 +41,13 @@ def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
     """A record's sequence is one too high for what its producer wrote before."""
-    pairs = [(a, b) for a, b in _pairs_of_producers(rows) if not a.get("control")]
-    victims = [b for _, b in pairs if not b.get("control")]
+    seen = {(row["op_id"], row["partition"], row["offset"]) for row in _raw(rows)}
+    victims = [
+        b for a, b in _pairs_of_producers(rows)
+        if not a.get("control") and not b.get("control")
+        # What was compacted away may have stood between.
+        and all((a["op_id"], a["partition"], o) in seen for o in range(a["offset"], b["offset"]))
+    ]  # fmt: skip
     if not victims:
         return None
     victim = rng.choice(victims)
