@@ -13,21 +13,18 @@ from typing import Any
 from reference_impl.client import calls
 from reference_impl.client.config import consumer_config
 from reference_impl.client.coordinators import Coordinators
-from reference_impl.client.effects import Effect
 from reference_impl.client.errors import (
     ClientError,
     IllegalState,
     Refusal,
-    TimedOut,
     is_retriable,
 )
-from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.fetcher import Fetcher
 from reference_impl.client.group_offsets import GroupOffsets
-from reference_impl.client.kernel import Chance, Kernel
+from reference_impl.client.kernel import Chance
+from reference_impl.client.machine import Machine
 from reference_impl.client.membership import Membership
 from reference_impl.client.metadata import Metadata
-from reference_impl.client.network import Network
 from reference_impl.client.positions import Positions
 from reference_impl.client.subscription import (
     EARLIEST_TIMESTAMP,
@@ -48,13 +45,16 @@ class PollCall:
     deadline_ms: int
 
 
-class Consumer:
+class Consumer(Machine):
     """One consumer, from its start to its end."""
 
+    noun = "consumer"
+    time_limit = "default.api.timeout.ms"
+    unbounded = (calls.Poll, calls.Close)
+    part_of_closing = (calls.ChangeHandled, calls.Commit)
+
     def __init__(self, config: Mapping[str, Any], chance: Chance) -> None:
-        self._config = consumer_config(config)
-        self._kernel = Kernel(chance)
-        self._network = Network(self._kernel, self._config)
+        super().__init__(consumer_config(config), chance)
         self._metadata = Metadata(
             self._kernel,
             self._network,
@@ -98,9 +98,7 @@ class Consumer:
         self._position_calls: dict[int, TopicPartition] = {}
         self._partition_calls: dict[int, str] = {}
         self._commit_due_ms = 0
-        self._closing: int | None = None
-        self._is_closed = False
-        self._performers: dict[type[calls.Call], Callable[[int, Any], None]] = {
+        self._performers = {
             calls.Subscribe: self._subscribe,
             calls.ChangeHandled: self._change_handled,
             calls.Assign: self._assign,
@@ -134,44 +132,7 @@ class Consumer:
         """Who we are in the group, for SendOffsetsToTransaction."""
         return self._need_group().group_metadata()
 
-    def step(self, event: Event) -> tuple[Effect, ...]:
-        """Let one thing happen. The tuple is complete."""
-        self._kernel.enter(event)
-        match event:
-            case Called(call_id=call_id, call=call):
-                self._called(call_id, call)
-            case Abandoned(call_id=call_id):
-                self._kernel.abandon(call_id)
-            case Answered(request_id=request_id, body=body):
-                self._network.answered(request_id, body)
-            case ConnectionLost(destination=destination, reason=reason):
-                self._network.connection_lost(destination, reason)
-            case Woken():
-                self._kernel.run_due()
-            case _:
-                raise ValueError(f"a consumer does not know what to do with {event}")
-        if not self._is_closed:
-            self._run()
-        return self._kernel.leave()
-
     # --- calls --------------------------------------------------------------------------------
-
-    def _called(self, call_id: int, call: calls.Call) -> None:
-        self._kernel.open(call_id)
-        try:
-            is_part_of_closing = isinstance(call, calls.ChangeHandled | calls.Commit)
-            if self._is_closed or (self._closing is not None and not is_part_of_closing):
-                raise IllegalState("the consumer is closed")
-            performer = self._performers.get(type(call))
-            if performer is None:
-                raise IllegalState(f"a consumer cannot perform {type(call).__name__}")
-            performer(call_id, call)
-        except ClientError as error:
-            self._kernel.fail(call_id, error)
-        if not isinstance(call, calls.Poll | calls.Close):
-            timeout_ms = self._config["default.api.timeout.ms"]
-            sentence = f"{type(call).__name__}: not done within {timeout_ms} ms"
-            self._kernel.fail_after(timeout_ms, call_id, TimedOut(sentence))
 
     def _need_group(self) -> Membership:
         if self._membership is None:

@@ -6,7 +6,7 @@ everything that may go on now, `_run`; so no part needs to know who waits for it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from reference_impl.client import calls
 from reference_impl.client.accumulator import Accumulator, PendingSend, estimated_size
 from reference_impl.client.config import producer_config
 from reference_impl.client.coordinators import Coordinators
-from reference_impl.client.effects import Effect
 from reference_impl.client.errors import (
     ClientError,
     IllegalState,
@@ -23,11 +22,10 @@ from reference_impl.client.errors import (
     TimedOut,
     is_retriable,
 )
-from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.idempotence import Idempotence
-from reference_impl.client.kernel import Chance, Kernel
+from reference_impl.client.kernel import Chance
+from reference_impl.client.machine import Machine
 from reference_impl.client.metadata import Metadata
-from reference_impl.client.network import Network
 from reference_impl.client.partitioners import (
     Partitioner,
     RoundRobinPartitioner,
@@ -50,13 +48,16 @@ class WaitingSend:
     deadline_ms: int
 
 
-class Producer:
+class Producer(Machine):
     """One producer, from its start to its end."""
 
+    noun = "producer"
+    time_limit = "max.block.ms"
+    unbounded = (calls.Send, calls.Flush, calls.Close)
+    """`delivery.timeout.ms` bounds what was sent (KafkaProducer.java)."""
+
     def __init__(self, config: Mapping[str, Any], chance: Chance) -> None:
-        self._config = producer_config(config)
-        self._kernel = Kernel(chance)
-        self._network = Network(self._kernel, self._config)
+        super().__init__(producer_config(config), chance)
         self._metadata = Metadata(
             self._kernel, self._network, self._config, allow_auto_topic_creation=True
         )
@@ -94,9 +95,7 @@ class Producer:
         self._flushes: dict[int, set[int]] = {}
         """Calls of Flush, and the sends which each of them still waits for."""
         self._asking_partitions: dict[int, str] = {}
-        self._closing: int | None = None
-        self._is_closed = False
-        self._performers: dict[type[calls.Call], Callable[[int, Any], None]] = {
+        self._performers = {
             calls.Send: self._send,
             calls.Flush: lambda call_id, _: self._flush(call_id),
             calls.PartitionsFor: self._partitions_for,
@@ -113,45 +112,7 @@ class Producer:
         """Where the transaction is; None without a transactional.id."""
         return self._transactions.state if self._transactions is not None else None
 
-    def step(self, event: Event) -> tuple[Effect, ...]:
-        """Let one thing happen. The tuple is complete."""
-        self._kernel.enter(event)
-        match event:
-            case Called(call_id=call_id, call=call):
-                self._called(call_id, call)
-            case Abandoned(call_id=call_id):
-                self._kernel.abandon(call_id)
-            case Answered(request_id=request_id, body=body):
-                self._network.answered(request_id, body)
-            case ConnectionLost(destination=destination, reason=reason):
-                self._network.connection_lost(destination, reason)
-            case Woken():
-                self._kernel.run_due()
-            case _:
-                raise ValueError(f"a producer does not know what to do with {event}")
-        if not self._is_closed:
-            self._run()
-        return self._kernel.leave()
-
     # --- calls --------------------------------------------------------------------------------
-
-    def _called(self, call_id: int, call: calls.Call) -> None:
-        self._kernel.open(call_id)
-        try:
-            if self._is_closed or self._closing is not None:
-                raise IllegalState("the producer is closed")
-            performer = self._performers.get(type(call))
-            if performer is None:
-                raise IllegalState(f"a producer cannot perform {type(call).__name__}")
-            performer(call_id, call)
-        except ClientError as error:
-            self._kernel.fail(call_id, error)
-            return
-        if not isinstance(call, calls.Send | calls.Flush | calls.Close):
-            # Every call that `delivery.timeout.ms` does not bound (KafkaProducer.java).
-            max_block_ms = self._config["max.block.ms"]
-            sentence = f"{type(call).__name__}: not done within max.block.ms={max_block_ms}"
-            self._kernel.fail_after(max_block_ms, call_id, TimedOut(sentence))
 
     def _need_transactions(self) -> Transactions:
         if self._transactions is None:
