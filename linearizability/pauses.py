@@ -83,7 +83,7 @@ def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: i
     ends: `ends_of`. end_ns: when the run ended. What is shorter than shortest_ns is left out.
     """
     given = _given(events)
-    known = _known(events, ends).collect().lazy()
+    there = known(events, ends).collect().lazy()
     begun = (
         given.group_by("reader")
         .agg(pl.col(*READER, "since_ns", "since_op", "isolation").first())
@@ -93,7 +93,7 @@ def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: i
     long = _paused(given).filter(ended - pl.col("since_ns") >= shortest_ns)
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
     return (
-        pl.concat([_waited_for(rows.select(_PAUSED), known) for rows in (long, begun)])
+        pl.concat([_waited_for(rows.select(_PAUSED), there) for rows in (long, begun)])
         .filter(ended - pl.max_horizontal("since_ns", "known_ns") >= shortest_ns)
         .join(names, on=KEY)
         .select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items())
@@ -154,7 +154,7 @@ def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
     )  # fmt: skip
 
 
-def _known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
+def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
     """place, committed, offset, value, op_id, known_ns: the records that readers should be given,
     once for each isolation, and since when."""
     acknowledged, stable = _acknowledged(events, ends)

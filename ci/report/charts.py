@@ -1,4 +1,4 @@
-"""Throughput, latency and bad outcomes second by second, above the same bands of faults."""
+"""Throughput, latency, bad outcomes, backlogs second by second, above the same bands of faults."""
 
 from __future__ import annotations
 
@@ -43,14 +43,25 @@ def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Mar
         value for each in series for second, value in each.points
         if value is not None and (run.final_s is None or second < math.floor(run.final_s))
     ]  # fmt: skip
-    high = max(before, default=1.0) or 1.0
-    ticks = nice_ticks(0, high * 1.05, 4)
-    top = max(high * 1.05, ticks[-1])
+    return _linear(run, scale, series, max(before, default=1.0), "/s")
+
+
+def levels(run: Recorded, scale: TimeScale, series: Sequence[Series], unit: str) -> Markup:
+    """What is counted or measured at moments, from zero to the highest value."""
+    values = [value for each in series for _, value in each.points if value is not None]
+    return _linear(run, scale, series, max(values, default=1.0), unit)
+
+
+def _linear(
+    run: Recorded, scale: TimeScale, series: Sequence[Series], high: float, unit: str
+) -> Markup:
+    top = (high or 1.0) * 1.05
+    ticks = nice_ticks(0, top, 4)
 
     def y(value: float) -> float:
         return TOP + HEIGHT * (1 - min(value / top, 1.0))
 
-    return _chart(run, scale, series, y, ticks, "/s")
+    return _chart(run, scale, series, y, ticks, unit)
 
 
 def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ci.report.charts import Series, availability, bad_outcomes, latency, throughput
+from ci.report.charts import Series, availability, bad_outcomes, latency, levels, throughput
 from ci.report.model import Figure
 from ci.report.plots import TimeScale
 from ci.report.recorded import Recorded
@@ -23,6 +23,16 @@ LATENCY = (
     "it completed."
 )
 BAD = "Failed: certainly did not happen. Unknown: nobody can tell, so the judges allow both."
+UNSEEN = (
+    "Records that were known to be there and that no consumer had been given yet, by partition, at "
+    "the end of each second. What is left at the end was given to nobody."
+)
+LAG = (
+    "For how long the next record of a consumer had been there without being given to it, by "
+    "partition, at the end of each second. 0: it has all there is."
+)
+STYLES = ("send", "read", "txn", "send dashed", "read dashed", "txn dashed")
+"""As many lines stand in one figure: those with the highest peaks."""
 LATENCIES = {"send": "send", "commit": "txn"}
 
 
@@ -37,6 +47,7 @@ def figures(run: Recorded, summary: Summary, anomalies: Mapping[int, str]) -> It
     yield from _latency(run, summary, scale)
     yield from _bad(run, summary, scale)
     yield from _availability(run, summary, scale)
+    yield from _backlog(run, scale)
 
 
 def _timeline_keys(run: Recorded, anomalies: Mapping[int, str]) -> Iterator[tuple[str, str]]:
@@ -101,6 +112,38 @@ def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator
     drawn = availability(run, scale, Series("succeeded", "send", points), gaps)
     keys = (("send stroke", "share that succeeded"), ("fail", "nothing succeeded"))
     yield Figure("Availability", drawn, _served(found), keys)
+
+
+def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
+    """What `linearizability.backlog` measured."""
+    found = run.backlog
+    if found is None:
+        return
+    for title, caption, rows, column, unit in (
+        ("Unseen records", UNSEEN, found.unseen, "records", " records"),
+        ("Real-time lag", LAG, found.lag, "lag_s", " s"),
+    ):
+        series, count = _highest(rows, column)
+        if series:
+            left_out = f" Shown are the {len(series)} highest of {count}." * (count > len(series))
+            keys = tuple((f"{each.css} stroke", each.name) for each in series)
+            yield Figure(title, levels(run, scale, series, unit), caption + left_out, keys)
+
+
+def _highest(rows: pl.DataFrame, column: str) -> tuple[list[Series], int]:
+    """The series with the highest peaks, by partition and consumer, and how many there are. A time
+    at which one has no value is a gap in it."""
+    times = rows["t_s"].unique().sort().to_list()
+    key = [name for name in ("topic", "partition", "consumer") if name in rows.columns]
+    named = rows.partition_by(key, as_dict=True, maintain_order=True)
+    order = sorted(named, key=lambda name: -named[name][column].max())  # type: ignore[operator]
+    shown = []
+    for css, name in zip(STYLES, order, strict=False):
+        topic, partition, *consumer = name
+        values = dict(named[name].select("t_s", column).iter_rows())
+        points = [(second, values.get(second)) for second in times]
+        shown.append(Series(", ".join([f"{topic}-{partition}", *consumer]), css, points))
+    return shown, len(order)
 
 
 def _served(found: Mapping[str, Any]) -> str:

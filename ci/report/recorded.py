@@ -15,6 +15,7 @@ import polars as pl
 
 from ci.errors import UsageError
 from linearizability import history
+from linearizability.backlog import Backlog, backlog
 from linearizability.history import F, HistoryError, Type
 from linearizability.verdict import Verdict
 
@@ -107,6 +108,11 @@ class Recorded:
             .sort("process", "start")
             .collect()
         )
+
+    @cached_property
+    def backlog(self) -> Backlog | None:
+        """How far readers were behind; None where the history is too large, or cannot be read."""
+        return None if self.rows is None else backlog(self.directory)
 
     @cached_property
     def roles(self) -> dict[int, str]:

@@ -24,6 +24,7 @@ from ci.report.model import (
 )
 from ci.report.moment import moment
 from ci.report.recorded import Recorded
+from linearizability.backlog import ROWS_MAX
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.history import history_file
 from linearizability.summary import Summary, summarise
@@ -70,7 +71,7 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         drawings_left_out=left_out,
         explained=_explained(run.directory),
         problems=tuple(_problems(run)),
-        notes=(*map(str, run.facts.get("notes", ())), *([trouble] if trouble else [])),
+        notes=tuple(_notes(run, trouble)),
     )
 
 
@@ -303,6 +304,14 @@ def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:
         for file in small
     )
     return drawings, tuple(shown(file) for file in files if file not in small)
+
+
+def _notes(run: Recorded, trouble: str) -> Iterator[str]:
+    yield from map(str, run.facts.get("notes", ()))
+    if trouble:
+        yield trouble
+    if run.rows is not None and run.backlog is None:
+        yield f"unseen records and lag are not drawn: the history has more than {ROWS_MAX:,} rows"
 
 
 def _problems(run: Recorded) -> Iterator[str]:

@@ -20,6 +20,7 @@ from ci.report.tests.runs import (
     HEAL,
     KILL,
     History,
+    Row,
     invalid_rows,
     results,
     unknown_verdict,
@@ -134,6 +135,48 @@ def test_nothing_judged_is_never_good() -> None:
     assert worst([Tone.NONE]) is Tone.UNKNOWN
     assert worst([Tone.GOOD, Tone.UNKNOWN, Tone.NONE]) is Tone.UNKNOWN
     assert worst([Tone.GOOD, Tone.UNKNOWN, Tone.BAD]) is Tone.BAD
+
+
+def test_unseen_records_and_the_lag_of_each_consumer_are_drawn_above_the_faults(
+    tmp_path: Path,
+) -> None:
+    made = History()
+    reader: Row = {
+        "process": 4, "topic": "appends", "partition": 0, "client": "confluent",
+        "isolation": "read_committed",
+    }  # fmt: skip
+    made.add(0.0, f="assign", **reader)
+    for n in range(3):
+        made.send(0.1 + n, 0, n, n)
+    made.fault(0.5, KILL, 2)
+    made.fault(2.5, HEAL)
+    for n in range(3):
+        made.add(5.0 + n, f="poll", offset=n, value=n, **reader)
+    run = write_run(tmp_path / "run", made.rows)
+    figures = {figure.title: figure for figure in run_report(load(run), "run-1").figures}
+    unseen, lag = figures["Unseen records"], figures["Real-time lag"]
+    assert unseen.keys == (("send stroke", "appends-0"),)
+    assert lag.keys == (("send stroke", "appends-0, process 4"),)
+    assert "appends-0, second 3: 3 records" in unseen.svg
+    assert "appends-0, second 7: 0" in unseen.svg
+    assert "appends-0, process 4, second 3: 3.8 s" in lag.svg  # since 0.2 s, looked at after 4 s
+    for figure in (unseen, lag):
+        assert figure.svg.count('class="band"') == 1
+        assert figure.svg in report_run(run).read_text()
+
+
+def test_of_many_consumers_the_highest_are_drawn_and_all_are_counted(tmp_path: Path) -> None:
+    made = History()
+    place: Row = {"topic": "appends", "partition": 0, "client": "confluent"}
+    for process in range(10, 19):
+        made.add(0.0, f="assign", process=process, **place)
+    made.send(0.1, 0, 1, 0)
+    for process in range(10, 19):
+        made.add(process - 8.0, f="poll", process=process, offset=0, value=1, **place)
+    lag = run_report(load(write_run(tmp_path / "run", made.rows)), "run-1").figures[-1]
+    assert lag.title == "Real-time lag"
+    assert "the 6 highest of 9" in lag.caption
+    assert lag.keys[0] == ("send stroke", "appends-0, process 18")
 
 
 # --- faults, anomalies, second opinions ---------------------------------------------------------
