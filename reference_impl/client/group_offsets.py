@@ -18,6 +18,7 @@ from reference_impl.client.errors import (
     TimedOut,
     is_retriable,
 )
+from reference_impl.client.group_requests import positions
 from reference_impl.client.kernel import Backoff, Kernel
 from reference_impl.client.network import Failure, Network, Node
 from reference_impl.client.values import (
@@ -64,33 +65,13 @@ class GroupOffsets:
         if not offsets:
             on_done(None)
             return
-        of = request_definition(ApiKey.OFFSET_COMMIT)
-
-        def row(key: TopicPartition) -> Struct:
-            offset = offsets[key]
-            return of.struct(
-                "OffsetCommitRequestPartition",
-                partition_index=key.partition,
-                committed_offset=offset.offset,
-                committed_leader_epoch=offset.leader_epoch,
-                committed_metadata=offset.metadata,
-            )
-
-        topics = [
-            of.struct(
-                "OffsetCommitRequestTopic",
-                name=topic,
-                partitions=[row(TopicPartition(topic, index)) for index in indexes],
-            )
-            for topic, indexes in by_topic(offsets).items()
-        ]
         member = self._member()
-        body = of.new(
+        body = request_definition(ApiKey.OFFSET_COMMIT).new(
             group_id=member.group_id,
             generation_id_or_member_epoch=member.generation_id,
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
-            topics=topics,
+            topics=positions(ApiKey.OFFSET_COMMIT, offsets),
         )
 
         def answered(answer: Struct) -> int:

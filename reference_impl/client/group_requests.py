@@ -1,6 +1,7 @@
 """What a member of a classic group says to its coordinator, as messages.
 
-Source: JoinGroupRequest.json, SyncGroupRequest.json, LeaveGroupRequest.json.
+Source: JoinGroupRequest.json, SyncGroupRequest.json, LeaveGroupRequest.json; OffsetCommitRequest
+and TxnOffsetCommitRequest.json, whose positions have the same fields.
 """
 
 from __future__ import annotations
@@ -8,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reference_impl.client.config import Config
-from reference_impl.client.values import ConsumerGroupMetadata
+from reference_impl.client.values import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    TopicPartition,
+    by_topic,
+)
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 PROTOCOL_TYPE = "consumer"
@@ -60,3 +66,23 @@ def leave_group(member: ConsumerGroupMetadata, reason: str) -> Struct:
         member_id=member.member_id,
         members=[of.struct("MemberIdentity", member_id=member.member_id, reason=reason)],
     )
+
+
+def positions(api_key: ApiKey, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> list[Struct]:
+    """What is to be committed, by topic; with a transaction or without one."""
+    of = request_definition(api_key)
+
+    def row(topic: str, index: int) -> Struct:
+        offset = offsets[TopicPartition(topic, index)]
+        return of.struct(
+            f"{of.name}Partition",
+            partition_index=index,
+            committed_offset=offset.offset,
+            committed_leader_epoch=offset.leader_epoch,
+            committed_metadata=offset.metadata,
+        )
+
+    return [
+        of.struct(f"{of.name}Topic", name=topic, partitions=[row(topic, i) for i in indexes])
+        for topic, indexes in by_topic(offsets).items()
+    ]

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from reference_impl.client.group_requests import positions
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
     TopicPartition,
     by_topic,
 )
-from reference_impl.wire import ApiKey, Struct, request_definition
+from reference_impl.wire import ApiKey, request_definition
 
 Fields = dict[str, object]
 
@@ -36,30 +37,10 @@ def commit_offsets(
     group: ConsumerGroupMetadata,
 ) -> Fields:
     """The group's generation fences a consumer that is no member any more (KIP-447)."""
-    of = request_definition(ApiKey.TXN_OFFSET_COMMIT)
-
-    def partition(key: TopicPartition) -> Struct:
-        value = offsets[key]
-        return of.struct(
-            "TxnOffsetCommitRequestPartition",
-            partition_index=key.partition,
-            committed_offset=value.offset,
-            committed_leader_epoch=value.leader_epoch,
-            committed_metadata=value.metadata,
-        )
-
-    topics = [
-        of.struct(
-            "TxnOffsetCommitRequestTopic",
-            name=topic,
-            partitions=[partition(TopicPartition(topic, index)) for index in indexes],
-        )
-        for topic, indexes in by_topic(offsets).items()
-    ]
     return writer | {
         "group_id": group.group_id,
         "generation_id": group.generation_id,
         "member_id": group.member_id,
         "group_instance_id": group.group_instance_id,
-        "topics": topics,
+        "topics": positions(ApiKey.TXN_OFFSET_COMMIT, offsets),
     }
