@@ -93,6 +93,11 @@ def test_exploration_of_nothing_that_fits_ends() -> None:
         (scenario("kfake"), "cannot"),
         (scenario("kfake", nemesis="kill-leader"), "keeps everything in memory"),
         (scenario(workload="no-such"), "there is no workload no-such"),
+        (scenario(nemesis="kill-group-coordinator"), "has no groups"),
+        (scenario(workload="groups", nemesis="kill-group-coordinator"), None),
+        (scenario(workload="offsets", nemesis="kill-group-coordinator"), None),
+        (scenario(nemesis="kill-transaction-coordinator"), "has no transactions"),
+        (scenario(workload="transform", nemesis="kill-transaction-coordinator"), None),
     ],
 )
 def test_what_cannot_be_run_says_why(asked: Scenario, said: str | None) -> None:
