@@ -17,7 +17,7 @@ import tarfile
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -275,8 +275,9 @@ class Engine:
         return Container(name, handle)
 
     def remove_all(self) -> None:
-        """Remove whatever was made here and is still there."""
+        """Remove whatever was made here and is still there, and hang up. Safe to call twice."""
         _sweep(self._client, self._is_mine)
+        self._client.close()
         with _lock:
             if self in _engines:
                 _engines.remove(self)
@@ -297,8 +298,8 @@ def remove_leftovers() -> int:
     for note in Path(tempfile.gettempdir()).glob("touchstone-docker-*"):
         if not _is_note_of_the_dead(note):
             continue
-        with suppress(ContainerError, OSError):
-            removed += sweep(_client(note.read_text("utf-8")))
+        with suppress(ContainerError, OSError), closing(_client(note.read_text("utf-8"))) as client:
+            removed += sweep(client)
             note.unlink()
     return removed
 

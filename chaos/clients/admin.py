@@ -6,15 +6,12 @@ Sources: CreateTopicsRequest.json; design#replication (ISR).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
-from chaos.clients.wire_link import View, WireCluster, WireError, kafka_name
+from chaos.clients.wire_link import View, WireCluster, WireError, insist, kafka_name
 from chaos.protocols import TopicSpec
 from reference_impl.wire import ApiKey, request_definition
 
-RETRY_S = 0.3
-T = TypeVar("T")
 TOPIC_ALREADY_EXISTS = 36
 
 
@@ -41,11 +38,11 @@ class Admin:
         """
         deadline = time.monotonic() + timeout_s
         names = [topic.name for topic in topics]
-        if self._retry(lambda: self._cluster.view(names), deadline).partitions:
+        if insist(lambda: self._cluster.view(names), deadline).partitions:
             raise WireError(
                 f"there is a topic {' or '.join(names)} already, with records of others; delete it"
             )
-        self._retry(lambda: self._create(topics, replication_factor), deadline)
+        insist(lambda: self._create(topics, replication_factor), deadline)
 
         def all_led() -> View:
             view = self._cluster.view(names)
@@ -56,7 +53,7 @@ class Admin:
                         raise WireError(f"{topic.name}-{partition} has no leader yet")
             return view
 
-        return self._retry(all_led, deadline).topic_ids
+        return insist(all_led, deadline).topic_ids
 
     def _create(self, topics: Sequence[TopicSpec], replication_factor: int) -> None:
         struct = request_definition(ApiKey.CREATE_TOPICS).struct
@@ -97,15 +94,6 @@ class Admin:
                 if len(state.isr) < len(state.replicas) and not readable_only:
                     return f"{topic.name}-{partition} has {len(state.isr)} replicas in sync"
         return None
-
-    def _retry(self, action: Callable[[], T], deadline: float) -> T:
-        while True:
-            try:
-                return action()
-            except WireError:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(RETRY_S)
 
     def close(self) -> None:
         self._cluster.close()

@@ -10,21 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from chaos.clients import group_offsets
 from chaos.clients.admin import Admin
 from chaos.clients.raw import RawClient
-from chaos.clients.wire_link import WireCluster, WireError, kafka_name
+from chaos.clients.wire_link import WireCluster, WireError, insist, kafka_name
 from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
 from chaos.protocols import Client, ClientFactory, ClientSettings, Completion, Operation, Outcome
 from reference_impl.wire import ApiKey, request_definition
 
-T = TypeVar("T")
 RECREATE_TIMEOUT_S = 45.0
 """Longer than any node is away; a topic that is half way must not be left so."""
-RETRY_S = 0.2
 TO_HIGH_WATERMARK = -1  # DeleteRecordsRequest.json, field Offset
 REQUEST_TIMEOUT_MS = 5_000
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_OUT_OF_RANGE = 3, 100, 1
@@ -67,16 +65,16 @@ class Operator:
         deadline = time.monotonic() + RECREATE_TIMEOUT_S
         name, columns = recreate.topic.name, {"timestamp_ms": time.time_ns() // 1_000_000}
         try:
-            for old in sorted(set(self._retry(lambda: self._ids(name), deadline)) - {""}):
-                self._retry(partial(self._delete, old), deadline)
-            self._retry(lambda: self._agreed_id(name, gone=True), deadline)
+            for old in sorted(set(insist(lambda: self._ids(name), deadline)) - {""}):
+                insist(partial(self._delete, old), deadline)
+            insist(lambda: self._agreed_id(name, gone=True), deadline)
             left_s = max(1.0, deadline - time.monotonic())
             admin = Admin(self._bootstrap)
             try:
                 admin.create_topics([recreate.topic], recreate.replication_factor, left_s)
             finally:
                 admin.close()
-            topic_id = self._retry(lambda: self._agreed_id(name, gone=False), deadline)
+            topic_id = insist(lambda: self._agreed_id(name, gone=False), deadline)
         except WireError as error:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
         return Completion(Outcome.OK, columns={**columns, "topic_id": topic_id})
@@ -104,15 +102,6 @@ class Operator:
         code = answer.responses[0].error_code
         if code not in (0, UNKNOWN_TOPIC_ID):
             raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
-
-    def _retry(self, action: Callable[[], T], deadline: float) -> T:
-        while True:
-            try:
-                return action()
-            except WireError:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(RETRY_S)
 
     # --- records --------------------------------------------------------------------------------
 

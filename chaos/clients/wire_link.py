@@ -7,10 +7,11 @@ Sources: ApiVersionsRequest.json (v0, which every broker answers), MetadataReque
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from reference_impl.wire import (
     ERRORS,
@@ -24,7 +25,9 @@ from reference_impl.wire import (
 )
 
 Address = tuple[str, int]
+T = TypeVar("T")
 CLIENT_ID = "touchstone-raw"
+RETRY_S = 0.2
 EARLIEST, LATEST = -2, -1  # ListOffsetsRequest.json, field Timestamp
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field IsolationLevel
 _READ_BYTES = 1 << 18
@@ -269,6 +272,17 @@ def _state(partition: Struct) -> PartitionState:
         tuple(partition.replica_nodes),
         tuple(partition.isr_nodes),
     )
+
+
+def insist(action: Callable[[], T], deadline: float, retry_s: float = RETRY_S) -> T:
+    """Do it until it raises no WireError; after the deadline, raise what it raises."""
+    while True:
+        try:
+            return action()
+        except WireError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(retry_s)
 
 
 def kafka_name(code: int) -> str:

@@ -13,8 +13,10 @@ from chaos.clients.wire_link import (
     WireCluster,
     WireError,
     check,
+    insist,
 )
 from chaos.links import Address, joined
+from chaos.probes.frame import PATIENCE_S, Site
 from reference_impl.wire import ApiKey, Record, RecordBatch, request_definition
 
 TOPIC_TIMEOUT_S = 60.0
@@ -50,14 +52,7 @@ def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
     deadline = time.monotonic() + TOPIC_TIMEOUT_S
     with closing(WireCluster(joined(address))) as cluster:
         cluster.ask_any(ApiKey.CREATE_TOPICS, topics=[wanted], timeout_ms=10_000)
-        while True:
-            try:
-                cluster.leader(topic, 0)
-                return
-            except WireError:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(RETRY_S)
+        insist(lambda: cluster.leader(topic, 0), deadline, RETRY_S)
 
 
 def partition(address: Address, topic: str) -> PartitionState:
@@ -86,6 +81,21 @@ def append(address: Address, topic: str, timeout_s: float) -> int:
     found = answer.responses[0].partition_responses[0]
     check(found.error_code, f"Produce {topic}-0")
     return int(found.base_offset)
+
+
+def refusal(site: Site, topic: str, what: str) -> str:
+    """Wait until a record is refused; why it is. Raises ProbeFailed."""
+    refused: list[str] = []
+
+    def is_refused() -> bool:
+        try:
+            append(site.cluster.direct(1), topic, PATIENCE_S)
+        except WireError as error:
+            refused.append(str(error))
+        return bool(refused)
+
+    site.expect(is_refused, what)
+    return refused[0]
 
 
 def log_end(address: Address, topic: str) -> int:

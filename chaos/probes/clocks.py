@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from chaos.clients.wire_link import WireError
 from chaos.faults import ClockJump, ClockSkew, Fault
-from chaos.probes.asking import append, make_topic
+from chaos.probes.asking import append, make_topic, refusal
 from chaos.probes.frame import PATIENCE_S, Site
 
 TOPIC = "probe-clocks"
@@ -26,16 +25,7 @@ def _is_refused(site: Site, fault: Fault) -> str:
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     append(address, TOPIC, PATIENCE_S)
-    refused: list[str] = []
-
-    def is_refused() -> bool:
-        try:
-            append(address, TOPIC, PATIENCE_S)
-        except WireError as error:
-            refused.append(str(error))
-        return bool(refused)
-
     with site.struck(fault):
-        site.expect(is_refused, "a record of now is refused")
+        said = refusal(site, TOPIC, "a record of now is refused")
     append(address, TOPIC, PATIENCE_S)
-    return f"a record of now was refused: {refused[0]}"
+    return f"a record of now was refused: {said}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from chaos.clients.wire_link import WireError
 from chaos.faults import DiskFull, DiskStall, PowerLoss
-from chaos.probes.asking import append, log_end, make_topic
+from chaos.probes.asking import append, log_end, make_topic, refusal
 from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
 from chaos.targets import disk_faults
 
@@ -32,20 +31,10 @@ def a_write_hangs(site: Site) -> str:
 
 def there_is_no_room(site: Site) -> str:
     """Writes are refused until there is room; the node may give up, and is started again."""
-    address = site.cluster.direct(1)
-    make_topic(address, TOPIC)
-    refused: list[str] = []
-
-    def is_refused() -> bool:
-        try:
-            append(address, TOPIC, PATIENCE_S)
-        except WireError as error:
-            refused.append(str(error))
-        return bool(refused)
-
+    make_topic(site.cluster.direct(1), TOPIC)
     with site.struck(DiskFull(1)):
-        site.expect(is_refused, "a write is refused for want of room")
-    return f"a write was refused: {refused[0]}"
+        said = refusal(site, TOPIC, "a write is refused for want of room")
+    return f"a write was refused: {said}"
 
 
 def what_was_not_synced_is_gone(site: Site) -> str:

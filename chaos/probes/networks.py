@@ -14,6 +14,7 @@ from chaos.faults import (
     CutLink,
     DelayAnswers,
     DropPackets,
+    Fault,
     Isolate,
     LimitData,
     LosePackets,
@@ -57,12 +58,7 @@ def clients_are_left_without_an_answer(site: Site) -> str:
 
 def answers_are_late(site: Site) -> str:
     """By what was asked for, and not after the heal."""
-    with site.struck(DelayAnswers(1, latency_ms=DELAY_MS)):
-        late_ms = _answered_after_ms(site)
-        if late_ms < DELAY_MS:
-            raise ProbeFailed(f"an answer came after {late_ms:.0f} ms instead of {DELAY_MS}")
-    site.expect(lambda: _answered_after_ms(site) < DELAY_MS, "answers are in time again")
-    return f"an answer came after {late_ms:.0f} ms"
+    return _late_under(site, DelayAnswers(1, latency_ms=DELAY_MS))
 
 
 def one_node_cannot_dial_another(site: Site) -> str:
@@ -117,7 +113,11 @@ def _split(site: Site, shape: Shape, cut: set[tuple[int, int]]) -> str:
 
 def what_passes_is_late(site: Site) -> str:
     """Both ways, so an answer is late by twice the latency."""
-    with site.struck(SlowLinks(1, latency_ms=DELAY_MS // 2)):
+    return _late_under(site, SlowLinks(1, latency_ms=DELAY_MS // 2))
+
+
+def _late_under(site: Site, fault: Fault) -> str:
+    with site.struck(fault):
         late_ms = _answered_after_ms(site)
         if late_ms < DELAY_MS:
             raise ProbeFailed(f"an answer came after {late_ms:.0f} ms instead of {DELAY_MS}")

@@ -132,5 +132,8 @@ class FakeDocker:
         self.images = FakeImages(*images)
         self.containers, self.networks, self.volumes = (FakeCollection(self) for _ in range(3))
 
+    def close(self) -> None:
+        """Its connections; the next question opens new ones."""
+
     def ping(self) -> None:
         self.containers.check()

@@ -6,6 +6,7 @@ With the Docker daemon that DOCKER_HOST names, or the usual one. Exit status: th
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -92,7 +93,8 @@ def attack(command: Sequence[str], nemesis: str, seconds: float, seed: int, runs
     with tempfile.TemporaryDirectory(prefix="touchstone-compose-") as directory:
         described = CLUSTER.read_text("utf-8").replace(
             'file = "../../docker-compose.yml"',
-            f'file = "{FILE}"\nproject = "{PROJECT}"\ncommand = "{" ".join(command)}"',
+            f"file = {json.dumps(str(FILE))}\n"
+            f'project = "{PROJECT}"\ncommand = "{" ".join(command)}"',
         )
         target = Path(directory) / "cluster.toml"
         target.write_text(described, "utf-8")
