@@ -218,7 +218,7 @@ def check(
     ] = "touchstone",
     stale_after: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds that a reader may be kept waiting [default: 60]."),
+        typer.Option(min=0, show_default="60", help="Seconds that a reader may be kept waiting."),
     ] = None,
     explained: Annotated[
         bool, typer.Option("--explain", help="Write why: the fewest operations of each anomaly.")
