@@ -5,6 +5,7 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 	$$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 BIN := .venv/bin
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench nightly lock clean
@@ -20,7 +21,7 @@ demo: setup ## the whole product in a few minutes, ending in one HTML report
 	@$(BIN)/touchstone demo
 
 test: setup ## every package's own tests, sliced to fit 12 minutes on 2 cores
-	@$(BIN)/python -m pytest --durations=15 --durations-min=1 $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --durations=15 --durations-min=1 $(PYTEST_ARGS)
 
 check: setup ## lint, types, imports, registries, sizes, leaks, citations; about a minute
 	@$(BIN)/python -m ci.checks

@@ -2,10 +2,13 @@
 
 A test whose component is missing is not skipped in silence: it is left out and listed at the end,
 under "not run (component missing)", with the command that brings the component.
+
+`make test` runs two workers (pytest-xdist), a file at a time; `pytest PATH` runs in one process.
 """
 
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,10 @@ from ci import doctor
 
 BUDGET_S = 12 * 60
 """`make test` must end within this on 2 cores, now and for ever; the long runs are nightly."""
+
+ATTACKS = ("chaos/", "ci/")
+"""Their tests run in one worker: an attack removes what a killed one left behind, and must not
+remove it before the test that looks for it."""
 
 _left_out: pytest.StashKey[list[tuple[str, tuple[str, ...]]]] = pytest.StashKey()
 _nightly: pytest.StashKey[int] = pytest.StashKey()
@@ -42,17 +49,45 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     run: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        if missing := missing_components(item):
-            config.stash[_left_out].append((item.nodeid, missing))
-            left_out.append(item)
-        elif item.get_closest_marker("nightly") and not config.getoption("--nightly"):
+        if item.get_closest_marker("nightly") and not config.getoption("--nightly"):
             config.stash[_nightly] += 1
+            left_out.append(item)
+        elif missing := missing_components(item):
+            config.stash[_left_out].append((item.nodeid, missing))
             left_out.append(item)
         else:
             run.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = run
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file at a time to each worker, the attacks to one."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "attacks" if nodeid.startswith(ATTACKS) else nodeid.partition("::")[0]
+
+    return ByFile(config, log)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells what it left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash[_left_out]
+        session.config.workeroutput["nightly"] = session.config.stash[_nightly]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """All workers leave out the same: the word of one is enough."""
+    told = getattr(node, "workeroutput", {})
+    if "left_out" in told:
+        node.config.stash[_left_out] = [(test, tuple(names)) for test, names in told["left_out"]]
+        node.config.stash[_nightly] = told["nightly"]
 
 
 def pytest_terminal_summary(

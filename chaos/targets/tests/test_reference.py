@@ -70,7 +70,7 @@ def test_it_comes_back_after_kill_and_pause(reference: Cluster) -> None:
 
 def test_links_between_nodes_it_has_none(reference: Cluster) -> None:
     with pytest.raises(
-        TargetError, match="target 'reference' cannot CutLink; it can: AdminStorm, Cut"
+        TargetError, match="target 'reference' cannot CutLink; it can: AdminStorm, BitFlip"
     ):
         reference.perform(CutLink(1, 2))
 
