@@ -25,7 +25,7 @@ class FakeLinks(Links):
     added: list[Link]
 
     @classmethod
-    def attached(cls, api: Any, child: Any) -> FakeLinks:
+    def attached(cls, api: Any, child: Any, again: Any = None) -> FakeLinks:
         made = cls(api, child)
         made.added = []
         return made
