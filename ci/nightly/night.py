@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaos.protocols import TargetError
@@ -68,7 +68,8 @@ class Nightly:
         if outcome.ending is Ending.RED and time.monotonic() < deadline:
             print(f"   {outcome.said}; once more", flush=True)
             self._record(outcome, replace_last=False)
-            outcome = self._once(one, [Validity(verdict) for verdict in outcome.verdicts])
+            again = self._once(one, [Validity(verdict) for verdict in outcome.verdicts])
+            outcome = replace(again, earlier_runs=(outcome.run,))
             self._record(outcome, replace_last=True)
         else:
             self._record(outcome, replace_last=False)

@@ -38,6 +38,8 @@ class Outcome:
     attack_seconds: float
     seconds: float
     """All of it, from the start of the cluster to the drawn report; of the last time it was run."""
+    earlier_runs: tuple[str, ...] = ()
+    """The directories of the times before."""
 
     @classmethod
     def of(
@@ -73,8 +75,9 @@ class Outcome:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
         """The inverse of as_dict; raises KeyError or TypeError on what it did not write."""
-        values = {field.name: data[field.name] for field in fields(cls)}
-        return cls(**values | {"verdicts": tuple(values["verdicts"])})
+        values = {"earlier_runs": (), **data}
+        texts = {name: tuple(values[name]) for name in ("verdicts", "earlier_runs")}
+        return cls(**{field.name: values[field.name] for field in fields(cls)} | texts)
 
 
 def exit_status(outcomes: Sequence[Outcome], robustness: Iterable[bool]) -> int:

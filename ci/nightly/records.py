@@ -111,7 +111,7 @@ class Store:
 
         What nights did not make is not counted and never touched.
         """
-        kept = [run for run in self._by_worth() if (self.runs / run).is_dir()]
+        kept = [run for run in self._by_worth() if run and (self.runs / run).is_dir()]
         sizes = {run: self._size(run) for run in kept}
         total, gone = sum(sizes.values()), []
         for run in kept:
@@ -126,11 +126,11 @@ class Store:
 
     def _by_worth(self) -> Iterator[str]:
         """Runs in the order in which they may go."""
-        outcomes = [outcome for night in self.nights() for outcome in night.outcomes if outcome.run]
+        outcomes = [outcome for night in self.nights() for outcome in night.outcomes]
         for green in (True, False):
             for outcome in outcomes:
                 if (outcome.ending is Ending.AS_EXPECTED) is green:
-                    yield outcome.run
+                    yield from (*outcome.earlier_runs, outcome.run)
 
     def _size(self, run: str) -> int:
         files = (self.runs / run).rglob("*")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -62,6 +63,16 @@ def test_the_oldest_green_runs_go_first_and_nothing_that_nights_did_not_make(sto
     assert store.prune(50 * KIB_IN_GIB) == ["red"]
     assert mine.is_dir()
     assert list(store.home.glob("histories/*/*/*")) == []
+
+
+def test_what_was_run_twice_goes_with_both_its_runs(store: Store) -> None:
+    for name in ("first", "again"):
+        run_directory(store, name, 100)
+    twice = replace(outcome(run="again", verdicts=["invalid", "valid"]), earlier_runs=("first",))
+    written = night(store, 1, [twice, outcome(run="")])
+    assert store.nights() == [written]
+    assert store.prune(0) == ["first", "again"]
+    assert store.runs.is_dir()
 
 
 def test_flaky_is_the_same_seed_and_commit_with_different_verdicts(store: Store) -> None:
