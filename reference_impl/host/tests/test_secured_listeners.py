@@ -60,7 +60,7 @@ def is_alive(cluster: Cluster) -> bool:
         (("listeners=A://127.0.0.1:0,B://192.0.2.1:7",
           "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"), "192.0.2.1 port 7"),
     ],
-    ids=str,
+    ids=("no protocol", "no file", "no key inside", "no key", "no chain", "not our address"),
 )  # fmt: skip
 def test_a_listener_that_cannot_be_is_refused_in_one_sentence(
     tmp_path: Path, config: tuple[str, ...], words: str
