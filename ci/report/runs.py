@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ci.report.embedded import embedded
 from ci.report.evidence import evidence_of, rows_of
 from ci.report.figures import figures
 from ci.report.model import (
@@ -34,15 +35,6 @@ ANOMALIES_MAX = 8
 """Told in full, per checker; all of them are in verdict.json and framed on the timeline."""
 DRAWINGS_MAX = 3
 DRAWING_BYTES_MAX = 300_000
-JUMP = """<script>
-const scroll = Element.prototype.scrollIntoView;
-Element.prototype.scrollIntoView = function () {
-  scroll.call(this, {inline: "center", block: "center"});
-};
-addEventListener("load", () =>
-  document.getElementById("jump-link")?.dispatchEvent(new MouseEvent("click")));
-</script>"""
-"""The drawing is wide and begins with what is well: it opens where the order breaks."""
 
 
 def run_report(run: Recorded, anchor: str) -> RunReport:
@@ -300,7 +292,7 @@ def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:
     files = sorted((directory / "porcupine").glob("*.html"))
     small = [file for file in files if file.stat().st_size <= DRAWING_BYTES_MAX][:DRAWINGS_MAX]
     drawings = tuple(
-        Drawing(file.stem, file.read_text(encoding="utf-8", errors="replace") + JUMP)
+        Drawing(file.stem, embedded(file.read_text(encoding="utf-8", errors="replace")))
         for file in small
     )
     return drawings, tuple(shown(file) for file in files if file not in small)

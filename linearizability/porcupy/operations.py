@@ -40,7 +40,8 @@ class Operations:
 
     call, ret: closed interval of integer times.  client: row in a drawing.  key: operations of
     different keys are judged apart.  kind, a, b, c, vals: as the model says.  status: OK, UNKNOWN
-    or a number of the model's own.  labels: text for the drawing, one per operation or none.
+    or a number of the model's own.  labels: text for the drawing, one per operation or none; the
+    first line stands in its box, the rest is shown to whoever points at it.
     """
 
     call: Column

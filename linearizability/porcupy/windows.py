@@ -168,11 +168,12 @@ def _labelled(placed: pl.DataFrame, polled: pl.DataFrame, start_ns: int) -> Oper
     lanes = iter(_lanes(intervals))
     builder = OperationsBuilder()
     for number, row in enumerate(placed.iter_rows(named=True)):
-        outcome = "" if row["acked"] else " (no acknowledgement of this offset)"
+        mark, outcome = ("", "") if row["acked"] else ("?", " (no acknowledgement of this offset)")
         builder.add(
             row["lo"], row["hi"], LogKind.APPEND,
             client=next(lanes), c=row["rank"], vals=[number],
-            label=f"op {row['op_id']}: send {row['value']} → offset {row['offset']}{outcome}, "
+            label=f"op {row['op_id']}: send → {row['offset']}{mark}\n"
+                  f"send {row['value']} → offset {row['offset']}{outcome}, "
                   f"process {row['process']}, {_when(row, start_ns)}",
         )  # fmt: skip
     at_rank = {row["rank"]: n for n, row in enumerate(placed.iter_rows(named=True))}
@@ -180,7 +181,8 @@ def _labelled(placed: pl.DataFrame, polled: pl.DataFrame, start_ns: int) -> Oper
         builder.add(
             row["lo"], row["hi"], LogKind.READ,
             client=next(lanes), a=row["rank"], vals=[at_rank[row["rank"]]],
-            label=f"op {row['op_id']}: poll given offsets {row['first']} to {row['offset']}, "
+            label=f"op {row['op_id']}: poll {row['first']}–{row['offset']}\n"
+                  f"poll given offsets {row['first']} to {row['offset']}, "
                   f"process {row['process']}, {_when(row, start_ns)}",
         )  # fmt: skip
     return builder.build()

@@ -96,6 +96,7 @@ func operations(ops []*models.Op) []porcupine.Operation {
 	for i, op := range ops {
 		history[i] = porcupine.Operation{
 			ClientId: int(op.Client), Input: op, Call: op.Call, Return: min(op.Return, end+1),
+			Metadata: op.Detail(),
 		}
 	}
 	return history

@@ -6,6 +6,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"html"
 	"strings"
 
 	"github.com/anishathalye/porcupine"
@@ -90,11 +91,19 @@ func withoutUnknownReads(ops []*Op, isRead func(*Op) bool) []*Op {
 	return kept
 }
 
-// describe is the text of an operation in the drawing: its label, or its numbers.
+// Detail is what the drawing says of an operation to whoever points at it: all of its label but the
+// first line. (It is put into the page as HTML.)
+func (op *Op) Detail() string {
+	_, detail, _ := strings.Cut(op.Label, "\n")
+	return html.EscapeString(detail)
+}
+
+// describe is the text of an operation in the drawing: the first line of its label, or its numbers.
+// The drawing makes every box as wide as its text, so it should be short.
 func describe(input, _ interface{}) string {
 	op := input.(*Op)
-	if op.Label != "" {
-		return op.Label
+	if short, _, _ := strings.Cut(op.Label, "\n"); short != "" {
+		return short
 	}
 	return fmt.Sprintf("kind %d a=%d b=%d c=%d %v status %d",
 		op.Kind, op.A, op.B, op.C, op.Vals, op.Status)
