@@ -232,7 +232,8 @@ class PowerLoss(Fault):
 @dataclass(frozen=True)
 class DiskReadOnly(Fault):
     """A node's file system turns read-only, as ext4 does when it meets an error: writes fail with
-    EROFS, reads go on. Heal ends the node, mounts the disk again, and starts it."""
+    EROFS, reads go on. What was written before is on it, as when ext4 still had the time. Heal ends
+    the node, mounts the disk again, and starts it."""
 
     node: Node
 

@@ -95,9 +95,25 @@ def _kill_disk(members: Members) -> list[int]:
 
 
 def _make_read_only(members: Members) -> list[int]:
-    for disk in _disks(members):
-        disk.turn_read_only()
+    """What is written before is kept: between the sync and the end of writing nobody writes."""
+    for member in members:
+        if member.disk is not None:
+            with _standing_still(member):
+                member.disk.turn_read_only()
     return [member.number for member in members if member.running]
+
+
+@contextmanager
+def _standing_still(member: LocalNode) -> Iterator[None]:
+    """Its process, if it runs, is paused meanwhile."""
+    child = member.child if member.running and not member.paused else None
+    if child is not None:
+        child.pause()
+    try:
+        yield
+    finally:
+        if child is not None:
+            child.resume()
 
 
 def _cut_power(members: Members) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +12,20 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from chaos.faults import DISK_FAULTS, DiskFull, DiskStall, Heal, PowerLoss
+from chaos.disks import Disk
+from chaos.faults import (
+    DISK_FAULTS,
+    DiskDead,
+    DiskFull,
+    DiskReadOnly,
+    DiskStall,
+    Fault,
+    Heal,
+    PowerLoss,
+)
 from chaos.protocols import Cluster, DiskTarget, TargetError
-from chaos.targets import parse_target
+from chaos.targets import disk_faults, parse_target
+from chaos.targets.cluster import LocalNode
 
 WAIT_S = 120.0
 QUICK_S = 2.0
@@ -155,3 +167,37 @@ def test_who_can_perform_them_can_be_put_on_disks() -> None:
         assert target.faults >= DISK_FAULTS
         assert isinstance(target, DiskTarget)
     assert not parse_target("kfake").faults & DISK_FAULTS
+
+
+WRITER = """
+import os, sys
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+while True:
+    try:
+        os.write(log, b"x")
+    except OSError:
+        break
+    os.write(1, b".")
+"""
+"""Writes a byte after the other, and tells of each; not any more when its disk refuses."""
+
+
+@needs_disks
+@pytest.mark.parametrize("fault", [DiskReadOnly, DiskDead])
+def test_a_disk_that_fails_keeps_what_was_acknowledged_up_to_then(
+    fault: type[Fault], tmp_path: Path
+) -> None:
+    disk = Disk.make("writer")
+    log = disk.mount_point / "log"
+    command = [sys.executable, "-c", WRITER, str(log)]
+    node = LocalNode(1, command, ("127.0.0.1", 9), tmp_path, disk=disk)
+    try:
+        node.start()
+        wait_until(lambda: log.is_file() and log.stat().st_size > 0, "it writes")
+        assert disk_faults.PERFORMERS[fault]([node]) == [1]
+        wait_until(lambda: not node.running, "it is refused")
+        disk_faults.heal([node])
+        assert log.stat().st_size >= node.log.stat().st_size > 0
+    finally:
+        node.stop()
+        disk.remove()
