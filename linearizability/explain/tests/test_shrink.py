@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from pathlib import Path
 from random import Random
 from xml.etree import ElementTree
@@ -39,8 +40,9 @@ FOREVER = float("inf")
 
 
 def planted(name: str) -> list[Row]:
-    attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 140))
-    return stripped(next(rows for rows in attempts if rows is not None))
+    """The shortest of five, for every operation that may be left out is tried."""
+    attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 200))
+    return stripped(min(islice(filter(None, attempts), 5), key=len))
 
 
 @pytest.mark.parametrize("name", MUTATORS)
