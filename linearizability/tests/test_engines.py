@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -17,10 +16,9 @@ from linearizability.checkers.tests.rows import P, Row, S
 from linearizability.engine import exchange, spark, table
 from linearizability.engine.session import SparkError, spark_session, stop_spark
 from linearizability.judging import check
-from linearizability.self_test.lookup import stripped
 from linearizability.self_test.model import joined, valid_rows
-from linearizability.self_test.mutators import MUTATORS, broken
 from linearizability.summary import summarise
+from linearizability.tests.planted import write_planted
 from linearizability.verdict import Validity
 
 pytestmark = pytest.mark.needs("spark")
@@ -37,13 +35,8 @@ def _session() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Valid histories beside one with each anomaly."""
-    histories = [valid_rows(seed) for seed in range(8)]
-    for name in MUTATORS:
-        attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 200))
-        histories.append(stripped(next(rows for rows in attempts if rows is not None)))
     file = tmp_path_factory.mktemp("planted") / "history.parquet"
-    history.write(file, joined(histories))
+    write_planted(file)
     return file
 
 

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from linearizability import history
 from linearizability.engine import progress
 from linearizability.engine.probe import complaint, lacking
 from linearizability.engine.session import SparkError, spark_session, stop_spark
 from linearizability.judging import check
-from linearizability.self_test.lookup import stripped
-from linearizability.self_test.model import joined, valid_rows
-from linearizability.self_test.mutators import MUTATORS, broken
+from linearizability.tests.planted import write_planted
 from linearizability.tests.standalone import standalone_cluster
+from linearizability.verdict import Validity
 
 
 @pytest.mark.nightly  # four JVMs
 @pytest.mark.needs("spark")
 def test_a_standalone_cluster_finds_what_polars_finds(tmp_path: Path) -> None:
-    histories = [valid_rows(seed) for seed in range(4)]
-    for name in list(MUTATORS)[:8]:
-        attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 120))
-        histories.append(stripped(next(rows for rows in attempts if rows is not None)))
     file = tmp_path / "history.parquet"
-    history.write(file, joined(histories))
+    write_planted(file)
     by_polars = check(file, engine="local")
-    assert len(by_polars.anomalies) >= 8
+    assert all(c.validity is Validity.INVALID for c in by_polars.checkers.values())
     with standalone_cluster(tmp_path) as master:
         try:
             by_spark = check(file, spark_master=master)
