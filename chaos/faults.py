@@ -27,7 +27,7 @@ How = Literal["blackhole", "refuse"]
 
 Where = Literal["clients", "nodes", "controllers"]
 """Which of a node's links: those of its clients; those with other nodes, as brokers; or those with
-other nodes, as controllers."""
+other nodes, as controllers. A lone node has those of its clients only, whichever is said."""
 
 Shape = Literal["halves", "bridge", "ring"]
 Election = Literal["preferred", "unclean"]

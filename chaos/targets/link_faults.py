@@ -169,8 +169,9 @@ def toxic_of(fault: Any) -> Toxic:
 
 def _poison(cluster: LocalCluster, fault: Any) -> list[int]:
     links, toxic, struck = cluster.open_links(), toxic_of(fault), []
+    where = fault.where if cluster.nodes > 1 else "clients"  # the only links that a lone node has
     for node in cluster.resolve(fault.node):
-        names = links_of(node, _others(cluster, node), fault.where)
+        names = links_of(node, _others(cluster, node), where)
         there = [name for name in names if name in links.names]
         for name in there:
             links.poison(name, toxic)

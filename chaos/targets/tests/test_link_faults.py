@@ -144,3 +144,9 @@ def test_links_between_nodes_are_poisoned_both_ways() -> None:
     assert set(cluster.links.poisons) == {
         "internal-2-1", "internal-1-2", "internal-2-3", "internal-3-2",
     }  # fmt: skip
+
+
+def test_of_a_lone_node_the_links_of_its_clients_are_poisoned_wherever_it_was_to_be() -> None:
+    cluster = Cluster(1)
+    assert strike(cluster, SlowLinks(1, 5, where="nodes")) == [1]
+    assert set(cluster.links.poisons) == {"client-1"}
