@@ -19,7 +19,7 @@ from chaos.faults import (
 from chaos.nemeses import NEMESES
 from chaos.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
-from chaos.scenarios.fitting import nodes_of, seconds_of, why_not
+from chaos.scenarios.fitting import family_of, nodes_of, seconds_of, why_not
 from chaos.scenarios.regression import FLUSH_EACH
 from chaos.workloads import WORKLOADS
 from linearizability.verdict import Validity
@@ -58,6 +58,12 @@ TELL_THE_AGE = frozenset({"retention"})
 and is right by its clock."""
 MOVE_CLOCKS = frozenset({ClockJump, ClockSkew})
 
+LOSE_UNSYNCED_NAMES = "lost-names"
+NAMES_UNSYNCED = frozenset({"apache"})
+"""Families whose brokers do not sync log.dirs when they make a partition's directory there, only with
+the next checkpoint: where a name that nobody synced is lost, a young partition may be lost whole,
+flushed as it is (docs/findings.md). A file system with a journal keeps it."""
+
 
 def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
     """Round after round; in each, every pair that fits once, the targets taking turns.
@@ -74,7 +80,8 @@ def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
 
 
 def _round(target: str, rng: Random) -> list[Expectation]:
-    pairs = [(w, n) for w in WORKLOADS for n in NEMESES if promises(w, n)]
+    family = family_of(target)
+    pairs = [(w, n) for w in WORKLOADS for n in NEMESES if promises(w, n, family)]
     rng.shuffle(pairs)
     chosen = [_scenario(target, workload, nemesis, rng) for workload, nemesis in pairs]
     return [
@@ -98,8 +105,10 @@ def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario
     return None
 
 
-def promises(workload: str, nemesis: str) -> bool:
+def promises(workload: str, nemesis: str, family: str) -> bool:
     """Does Kafka promise what this workload's judges look for, whatever this nemesis does?"""
+    if nemesis == LOSE_UNSYNCED_NAMES and family in NAMES_UNSYNCED:
+        return False
     if workload in ASK_LEADERS and not NEMESES[nemesis].faults <= LEAVE_NO_OLD_LEADER:
         return False
     if workload in TELL_THE_AGE and NEMESES[nemesis].faults & MOVE_CLOCKS:

@@ -66,6 +66,16 @@ CLAIMS: tuple[Claim, ...] = (
         "torn-writes", FLUSHED,
     ),
     Claim(
+        "DUR-4", "Power lost, and names that nobody synced with it, each record flushed",
+        "What is flushed before it is acknowledged survives a loss of power of all replicas, also "
+        "on a file system that keeps a new name only once its directory was synced.",
+        "The claim does not hold. A new partition's directory is made in log.dirs, which nobody "
+        "syncs before a checkpoint is next written there: such a file system may lose a young "
+        "partition whole. One with a journal, such as ext4, keeps the name with the file.",
+        "It holds in this run: log.dirs had been synced before the power was lost.",
+        "lost-names", FLUSHED, "groups-consumer-positions",
+    ),
+    Claim(
         "DUR-2", "Loss of power of one node at a time",
         "Records acknowledged with acks=all, three copies and min.insync.replicas=2, survive the "
         "loss of one broker's unsynced data.",

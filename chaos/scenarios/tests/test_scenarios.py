@@ -73,10 +73,12 @@ def test_exploration_takes_turns_and_flushes_where_power_is_lost() -> None:
 
 
 def test_exploration_asks_for_no_promise_that_nobody_made() -> None:
-    pairs = [(w, n) for w in WORKLOADS for n in NEMESES if promises(w, n)]
+    pairs = [(w, n) for w in WORKLOADS for n in NEMESES if promises(w, n, "apache")]
     assert ("retention", "kill") in pairs
     assert ("appends", "clock-jump") in pairs
     assert {("retention", "clock-jump"), ("retention", "clock-skew")}.isdisjoint(pairs)
+    assert ("appends", "lost-names") not in pairs
+    assert promises("appends", "lost-names", "reference")
 
 
 def test_exploration_of_nothing_that_fits_ends() -> None:
