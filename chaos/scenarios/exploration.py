@@ -60,7 +60,7 @@ MOVE_CLOCKS = frozenset({ClockJump, ClockSkew})
 
 LOSE_UNSYNCED_NAMES = "lost-names"
 NAMES_UNSYNCED = frozenset({"apache"})
-"""Families whose brokers do not sync log.dirs when they make a partition's directory there, only with
+"""Families whose brokers sync log.dirs not when they make a partition's directory there, but with
 the next checkpoint: where a name that nobody synced is lost, a young partition may be lost whole,
 flushed as it is (docs/findings.md). A file system with a journal keeps it."""
 
