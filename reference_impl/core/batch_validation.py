@@ -231,9 +231,10 @@ def _check_records(
 
 def _may_be_out_of_range(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int) -> bool:
     """Whether one of the extremes is wrong, so that each record must be looked at."""
-    oldest = _timestamp_problem(header, walk.timestamp_delta_min, config, now_ms)
-    newest = _timestamp_problem(header, walk.timestamp_delta_max, config, now_ms)
-    return oldest is not None or newest is not None
+    low, high = walk.timestamp_delta_min, walk.timestamp_delta_max
+    if _timestamp_problem(header, low, config, now_ms):
+        return True
+    return high != low and _timestamp_problem(header, high, config, now_ms) is not None
 
 
 def _timestamp_problem(

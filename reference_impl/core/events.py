@@ -8,6 +8,7 @@ timers (`effects.SetTimer`), so a jump of the wall clock moves no deadline.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reference_impl.wire import Struct
 
@@ -15,8 +16,7 @@ TimerKey = tuple[str | int, ...]
 """Whose timer it is (a key of `node.TIMERS`), then whatever the owner needs to find its subject."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """One decoded request, and where its answer goes."""
 
     connection: int

@@ -75,7 +75,11 @@ def _walk(data: bytes, count: int) -> Walk:
         offset, position = varint(data, position)
         if offset != index:
             consecutive = False
-        key_size, position = varint(data, position)
+        byte = data[position]
+        if byte < 0x80:
+            key_size, position = (byte >> 1) ^ -(byte & 1), position + 1
+        else:
+            key_size, position = varint(data, position)
         if key_size >= 0:
             position += key_size
         else:

@@ -243,7 +243,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._is_pumping = False
         self._send_answers()
-        if self._broken is None and self.is_idle:
+        if self._broken is None and self.is_idle and self._reader.has_more:
             self._look_for_bad_size()
         if self._broken is not None and self.is_idle:
             self.drop(self._broken)

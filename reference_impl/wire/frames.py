@@ -41,6 +41,11 @@ class FrameReader:
         self._partial = bytearray()
         """The size and body of a frame which has not arrived to its end."""
 
+    @property
+    def has_more(self) -> bool:
+        """Bytes are kept behind the last frame."""
+        return bool(self._partial)
+
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
         """The frames which these bytes complete.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from reference_impl.core.config_keys import LONG_MAX, ConfigKey, ConfigType, split_list
@@ -21,7 +22,10 @@ from reference_impl.wire import Compression
 
 @dataclass(frozen=True)
 class LogConfig:
-    """The values in force for one partition; the fields are Kafka's names with `_` for `.`."""
+    """The values in force for one partition; the fields are Kafka's names with `_` for `.`.
+
+    What follows from them is worked out once: every batch asks for it, several times.
+    """
 
     cleanup_policy: tuple[str, ...] = ("delete",)
     compression_gzip_level: int = -1
@@ -63,7 +67,7 @@ class LogConfig:
                 )
         return cls(**values)
 
-    @property
+    @cached_property
     def segment_size_max_bytes(self) -> int:
         """The size at which a segment is closed."""
         return self.internal_segment_bytes or self.segment_bytes
@@ -78,7 +82,7 @@ class LogConfig:
             Compression.ZSTD: self.compression_zstd_level,
         }.get(codec)
 
-    @property
+    @cached_property
     def segment_max_ms(self) -> int:
         """The age at which a segment is closed: a compacted log's records must be cleaned in time
         (KIP-354; LogConfig.maxSegmentMs).
@@ -87,17 +91,17 @@ class LogConfig:
             return min(self.segment_ms, self.max_compaction_lag_ms)
         return self.segment_ms
 
-    @property
+    @cached_property
     def is_deleted(self) -> bool:
         """True where old segments go (cleanup.policy; both policies may hold, KIP-71)."""
         return "delete" in self.cleanup_policy
 
-    @property
+    @cached_property
     def is_compacted(self) -> bool:
         """True where the newest record of a key is kept for ever (design#compaction)."""
         return "compact" in self.cleanup_policy
 
-    @property
+    @cached_property
     def uses_log_append_time(self) -> bool:
         """True where the broker's clock stamps the batches (KIP-32)."""
         return self.message_timestamp_type == "LogAppendTime"

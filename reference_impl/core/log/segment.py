@@ -128,8 +128,7 @@ class Segment:
         size = self.log.size()
         if size == 0:
             return False
-        incoming = sum([batch.size for batch in batches])
-        if size > config.segment_size_max_bytes - incoming:
+        if size + sum([batch.size for batch in batches]) > config.segment_size_max_bytes:
             return True
         if batches[-1].last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
             return True
