@@ -7,6 +7,7 @@ bucket of scopes) and give its rows to `opinions`. So a verdict cannot depend on
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -61,38 +62,47 @@ def judge(
 
     idle: checkers which the history gives nothing to find; they only count (`idle_in`).
     """
-    answers = [pl.DataFrame(schema=ROWS), _needs(events, scope)]
+    counts = _needs(events, scope)
+    found = []
     names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
     for name in checkers:
         if CHECKERS[name].scope is scope:
             try:
-                answers.append(_judge_one(events, CHECKERS[name], names, name in idle))
+                anomalies, total = _judge_one(events, CHECKERS[name], names, name in idle)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
-                answers.append(_rows([{"checker": name, "row": ERROR, "message": problem}]))
-    return pl.concat(answers)
+                counts.append({"checker": name, "row": ERROR, "message": problem})
+            else:
+                counts.append(total)
+                if anomalies is not None:
+                    found.append(anomalies)
+    return pl.concat([_rows(counts), *found])
 
 
 def _rows(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=ROWS, orient="row")
 
 
-def _needs(events: pl.LazyFrame, scope: Scope) -> pl.DataFrame:
+def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
     """How many rows of the piece fulfil each need. Counted in partitions only: each row once."""
     if scope is not Scope.PARTITION:
-        return pl.DataFrame(schema=ROWS)
+        return []
     found = events.select(
         need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs
     ).collect()
-    return _rows({"checker": n.name, "row": NEED, "checked": found[n.name][0]} for n in Needs)
+    return [{"checker": n.name, "row": NEED, "checked": found[n.name][0]} for n in Needs]
 
 
 def _judge_one(
     events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, is_idle: bool
-) -> pl.DataFrame:
+) -> tuple[pl.DataFrame | None, dict[str, Any]]:
+    """The anomalies, if there are any, and the row that counts."""
     if is_idle:
-        return _rows([_total(checker, checker.checked(events).collect(), 0)])
+        return None, _total(checker, checker.checked(events).collect(), 0)
     found, judged = pl.collect_all([checker.anomalies(events), checker.checked(events)])
+    total = _total(checker, judged, found.height)
+    if found.is_empty():
+        return None, total
     found = named(found, names)
     where = [name for name in found.columns if name not in _DESCRIPTION]
     rows = found.select(
@@ -103,8 +113,7 @@ def _judge_one(
         checked=pl.lit(None, dtype=pl.Int64),
         anomalies=pl.lit(None, dtype=pl.Int64),
     ).select(pl.col(name).cast(dtype) for name, dtype in ROWS.items())
-    total = _rows([_total(checker, judged, found.height)])
-    return pl.concat([rows.sort(_ORDER).head(MAX_ANOMALIES), total])
+    return rows.sort(_ORDER).head(MAX_ANOMALIES), total
 
 
 def _total(checker: Checker, judged: pl.DataFrame, anomalies: int) -> dict[str, Any]:
@@ -142,19 +151,39 @@ def opinions(
 
     failed: why the engine could not judge all pieces, if it could not.
     """
-    needed = rows.filter(row=NEED).group_by("checker").agg(pl.col("checked").sum())
-    occurs = {name for name, n in needed.iter_rows() if n > 0}
-    return [_opinion(rows.filter(checker=name), name, occurs, failed) for name in checkers]
+    anomalies: dict[str, list[Anomaly]] = defaultdict(list)
+    for row in rows.filter(row=ANOMALY).sort(_ORDER).iter_rows(named=True):
+        if len(anomalies[row["checker"]]) < MAX_ANOMALIES:
+            anomalies[row["checker"]].append(_anomaly(row))
+    occurs: set[str] = set()
+    totals: dict[str, tuple[int, int]] = {}
+    problems: dict[str, str] = {}
+    told = rows.filter(pl.col("row") != ANOMALY).group_by("checker", "row").agg(
+        pl.col("checked", "anomalies").sum(), pl.col("message").min()
+    )  # fmt: skip
+    for name, row, checked, total, message in told.iter_rows():
+        if row == JUDGED:
+            totals[name] = checked, total
+        elif row == ERROR:
+            problems[name] = message
+        elif checked > 0:
+            occurs.add(name)
+    return [
+        _opinion(name, totals.get(name, (0, 0)), tuple(anomalies[name]), occurs,
+                 failed or problems.get(name))
+        for name in checkers
+    ]  # fmt: skip
 
 
-def _opinion(rows: pl.DataFrame, name: str, occurs: set[str], failed: str | None) -> CheckerVerdict:
-    judged = rows.filter(row=JUDGED).select(pl.col("checked", "anomalies").sum())
-    checked, total = judged.row(0)
+def _opinion(
+    name: str,
+    totals: tuple[int, int],
+    anomalies: tuple[Anomaly, ...],
+    occurs: set[str],
+    problem: str | None,
+) -> CheckerVerdict:
+    checked, total = totals
     absent = [need.value for need in CHECKERS[name].needs if need.name not in occurs]
-    found = rows.filter(row=ANOMALY).sort(_ORDER).head(MAX_ANOMALIES)
-    anomalies = tuple(_anomaly(row) for row in found.iter_rows(named=True))
-    errors = rows.filter(row=ERROR)["message"].sort().to_list()
-    problem = failed or (errors[0] if errors else None)
     if absent and not problem:  # a local judge does not even look
         total, anomalies = 0, ()
     if total:
