@@ -33,7 +33,7 @@ END_TIMEOUT_S = 15.0
 LINE_LENGTH_MAX = 300
 LOOPBACK = "127.0.0.1"
 
-_NOTE = re.compile(r"touchstone-docker-(\d+)-(\d+)-(\d+)")
+_NOTE = re.compile(r"touchstone-docker-(\d+-\d+-\d+)")
 _lock = threading.RLock()
 _engines: list[Engine] = []
 
@@ -358,9 +358,7 @@ def _is_of_the_dead(handle: Any) -> bool:
 
 
 def _note() -> Path:
-    pid, started, namespace = guard.owner_name(os.getpid()).split(":", 2)
-    name = f"touchstone-docker-{pid}-{started}-{_digits(namespace)}"
-    return Path(tempfile.gettempdir()) / name
+    return Path(tempfile.gettempdir()) / f"touchstone-docker-{guard.owner_tag(os.getpid())}"
 
 
 def _write_note(url: str) -> None:
@@ -374,9 +372,4 @@ def _write_note(url: str) -> None:
 
 def _is_note_of_the_dead(note: Path) -> bool:
     found = _NOTE.fullmatch(note.name)
-    here = _digits(guard.owner_name(os.getpid()).split(":", 2)[2])
-    return bool(found and found[3] == here and guard.start_time(int(found[1])) != found[2])
-
-
-def _digits(namespace: str) -> str:
-    return re.sub(r"\D", "", namespace)  # pid:[4026531836]
+    return found is not None and guard.is_dead_tag(found[1])

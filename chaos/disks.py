@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import guard, processes
+from chaos import capabilities, guard, processes
 
 SIZE_BYTES = 1 << 30
 """Sparse: the image takes what was written, not this."""
@@ -37,9 +37,8 @@ PROGRAMS = ("mkfs.ext4", "mount", "umount", "sync")
 # linux/fs.h; linux/ext4.h (EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH)
 FIFREEZE, FITHAW, FS_IOC_SHUTDOWN = 0xC0045877, 0xC0045878, 0x8004587D
 WITH_ALL_WRITTEN, WITHOUT_FLUSH = 0, 2
-CAP_SYS_ADMIN = 1 << 21  # capabilities(7)
 
-_OWNED = re.compile(r"touchstone-disks-(\d+)-(\d+)-(\d+)")
+_OWNED = re.compile(r"touchstone-disks-(\d+-\d+-\d+)")
 _lock = threading.RLock()
 _living: dict[Path, Disk] = {}
 
@@ -50,9 +49,7 @@ class DiskError(RuntimeError):
 
 def why_none() -> str | None:
     """Why this process cannot have such disks, or None."""
-    status = Path("/proc/self/status").read_text("utf-8", "replace")
-    effective = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    if effective is None or not int(effective[1], 16) & CAP_SYS_ADMIN:
+    if not capabilities.has(capabilities.CAP_SYS_ADMIN):
         return (
             "disks of their own for nodes need the right to mount (CAP_SYS_ADMIN); run as root,"
             " see `touchstone doctor`"
@@ -217,9 +214,7 @@ def remove_leftovers() -> list[Path]:
 
 
 def _own_directory() -> Path:
-    pid, started, namespace = guard.owner_name(os.getpid()).split(":", 2)
-    number = re.sub(r"\D", "", namespace)  # pid:[4026531836]
-    directory = Path(tempfile.gettempdir()) / f"touchstone-disks-{pid}-{started}-{number}"
+    directory = Path(tempfile.gettempdir()) / f"touchstone-disks-{guard.owner_tag(os.getpid())}"
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
@@ -228,12 +223,9 @@ def _own_directory() -> Path:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Does a dead owner's name stand in it? Of another pid namespace nobody knows who lives."""
+    """Does a dead owner's name stand in it?"""
     found = _OWNED.search(str(path))
-    here = re.sub(r"\D", "", guard.owner_name(os.getpid()).split(":", 2)[2])
-    if found is None or found[3] != here:
-        return False
-    return guard.start_time(int(found[1])) != found[2]
+    return found is not None and guard.is_dead_tag(found[1])
 
 
 def _mount_points() -> Iterator[Path]:

@@ -20,14 +20,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import guard, processes
+from chaos import capabilities, guard, processes
 from chaos.links import LinkError
 
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 PROGRAMS = ("ip", "nsenter", "iptables-restore")
 NAMES = Path("/run/netns")
 COMMAND_TIMEOUT_S = 30.0
-CAP_SYS_ADMIN, CAP_NET_ADMIN = 1 << 21, 1 << 12  # capabilities(7)
 HUB = "hub"
 HARNESS_HOST = 254
 RTO_MAX = "net/ipv4/tcp_rto_max_ms"
@@ -40,10 +39,7 @@ _living: dict[int, Namespaces] = {}
 
 def why_none() -> str | None:
     """Why this process cannot have network namespaces, or None."""
-    status = Path("/proc/self/status").read_text("utf-8", "replace")
-    effective = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    wanted = CAP_SYS_ADMIN | CAP_NET_ADMIN
-    if effective is None or int(effective[1], 16) & wanted != wanted:
+    if not capabilities.has(capabilities.CAP_SYS_ADMIN | capabilities.CAP_NET_ADMIN):
         return (
             "network namespaces for nodes need CAP_SYS_ADMIN and CAP_NET_ADMIN; run as root, or"
             " use toxiproxy (--network proxy)"
