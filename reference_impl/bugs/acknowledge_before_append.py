@@ -37,10 +37,11 @@ class AcknowledgeBeforeAppend(Rules):
         """Promise what the append would have done, and put it off."""
         self._late[partition.topic, partition.index] = (partition, batch, now_ms)
         base_offset = partition.log.log_end_offset
+        is_stamped = partition.config.uses_log_append_time
         return AppendResult(
             base_offset,
             base_offset + batch.header.last_offset_delta,
-            batch.log_append_time_ms or NO_TIMESTAMP,
+            batch.header.max_timestamp if is_stamped else NO_TIMESTAMP,
             partition.log.log_start_offset,
         )
 

@@ -50,8 +50,6 @@ class ValidatedBatch:
 
     data: bytearray | memoryview
     header: BatchHeader
-    log_append_time_ms: int = NO_TIMESTAMP
-    """-1 where the producer's timestamps stay (CreateTime)."""
 
 
 def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> ValidatedBatch:
@@ -282,7 +280,7 @@ def _stamped(
     """Final timestamps: the broker's clock (KIP-32), or the true maximum of the producer's."""
     if config.uses_log_append_time:
         set_timestamps(data, 0, len(data), now_ms, log_append_time=True)
-        return ValidatedBatch(data, read_header(data), now_ms)
+        return ValidatedBatch(data, read_header(data))
     newest = header.base_timestamp + walk.timestamp_delta_max
     if header.is_log_append_time:
         newest = header.max_timestamp
