@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -59,6 +60,16 @@ ConfigOption = Annotated[
     list[str] | None, typer.Option("--config", help="key=value in Kafka's own names; repeatable.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+MoreTargets = Annotated[
+    list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
+]
+TargetsOption = Annotated[
+    list[str] | None,
+    typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
+]
+RunsOption = Annotated[Path, typer.Option(help="Where run directories are made.")]
+EngineOption = Annotated[str, typer.Option(help="Who judges: auto, local or spark.")]
+SparkMasterOption = Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")]
 
 
 @app.command()
@@ -155,9 +166,9 @@ def chaos_run(
     ] = "proxy",
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     config: ConfigOption = None,
-    runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
-    engine: Annotated[str, typer.Option(help="Who judges: auto, local or spark.")] = "auto",
-    spark_master: Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")] = None,
+    runs: RunsOption = Path("runs"),
+    engine: EngineOption = "auto",
+    spark_master: SparkMasterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Attack a target for a while, then judge the recorded history and draw the report."""
@@ -209,7 +220,7 @@ def check(
         typer.Argument(help="A run directory, a history.parquet, a history.edn or .jsonl."),
     ] = None,
     engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
-    spark_master: Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")] = None,
+    spark_master: SparkMasterOption = None,
     history_format: Annotated[
         str, typer.Option("--format", help="touchstone, jepsen, or auto: by the suffix.")
     ] = "auto",
@@ -237,23 +248,11 @@ def check(
     from ci.attack import explain_verdict, judge, judge_foreign, print_verdict
     from linearizability.importers.formats import chosen_format
 
-    if chosen_format(path, history_format) == "jepsen":
-        outcome = judge_foreign(
-            path,
-            history_format="jepsen",
-            engine=engine,
-            spark_master=spark_master,
-            profile=profile,
-            stale_after_s=stale_after,
-        )
-    else:
-        outcome = judge(
-            path,
-            engine=engine,
-            spark_master=spark_master,
-            profile=profile,
-            stale_after_s=stale_after,
-        )
+    is_jepsens = chosen_format(path, history_format) == "jepsen"
+    judging = partial(judge_foreign, history_format="jepsen") if is_jepsens else judge
+    outcome = judging(
+        path, engine=engine, spark_master=spark_master, profile=profile, stale_after_s=stale_after
+    )
     print(outcome.verdict.to_json()) if as_json else print_verdict(outcome)
     if explained:
         print(f"explained: {explain_verdict(outcome, history_format)}", file=sys.stderr)
@@ -286,16 +285,11 @@ def demo(
 
 @app.command()
 def nightly(
-    more: Annotated[
-        list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
-    ] = None,
+    more: MoreTargets = None,
     minutes: Annotated[float, typer.Option(help="Stop starting new scenarios after this.")] = 45,
-    targets: Annotated[
-        list[str] | None,
-        typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
-    ] = None,
+    targets: TargetsOption = None,
     seed: Annotated[int, typer.Option(help="Chooses the seeds of the scenarios.")] = 1,
-    runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+    runs: RunsOption = Path("runs"),
     seconds: Annotated[
         float | None, typer.Option(help="Length of every attack, else by target.")
     ] = None,
@@ -320,13 +314,8 @@ def nightly(
 
 @app.command()
 def scenarios(
-    more: Annotated[
-        list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
-    ] = None,
-    targets: Annotated[
-        list[str] | None,
-        typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
-    ] = None,
+    more: MoreTargets = None,
+    targets: TargetsOption = None,
     table: Annotated[
         bool, typer.Option("--table", help="Run the guarantee tables; print each cell.")
     ] = False,
@@ -334,8 +323,8 @@ def scenarios(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Take the runs that are there already.")
     ] = False,
-    engine: Annotated[str, typer.Option(help="Who judges: auto, local or spark.")] = "auto",
-    runs: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+    engine: EngineOption = "auto",
+    runs: RunsOption = Path("runs"),
 ) -> None:
     """List the regressions with their expected verdicts; or run the documents' guarantee tables."""
     from ci.guarantees import list_scenarios, run_tables
