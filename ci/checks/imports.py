@@ -11,7 +11,7 @@ from ci.checks.sources import PACKAGES, is_test, module_name, parsed, python_fil
 
 HERE = "ci/checks/imports.py"
 
-MEANS = ("chaos.caches", "chaos.ports", "chaos.guard", "chaos.processes")
+MEANS = ("chaos.caches", "chaos.ports", "chaos.guard", "chaos.capabilities", "chaos.processes")
 """Where the tools are, which ports are free, how a child process is started and surely ended."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.caches": (),
     "chaos.ports": (),
     "chaos.guard": (),
+    "chaos.capabilities": (),
     "chaos.processes": MEANS,
     "chaos.links": ("chaos.faults", *MEANS),
     "chaos.netns": ("chaos.faults", "chaos.links", *MEANS),
