@@ -11,7 +11,7 @@ import pytest
 
 from ci.bench.table import Ratio, Table
 from ci.bugs import render_bugs
-from ci.cli import pairs
+from ci.commands.options import pairs
 from ci.errors import UsageError
 from linearizability import history
 from reference_impl.bugs import BUGS

@@ -1,0 +1,86 @@
+"""`touchstone chaos`: attack a target, and know that faults really strike here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ci.commands.options import (
+    ConfigOption,
+    EngineOption,
+    JsonOption,
+    RunsOption,
+    SparkMasterOption,
+    pairs,
+)
+from ci.errors import UsageError
+
+chaos_app = typer.Typer(help="Attack a target and judge what its clients saw.")
+
+
+@chaos_app.command("run")
+def chaos_run(
+    target: Annotated[
+        str, typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache, FILE.toml …")
+    ],
+    workload: Annotated[str, typer.Option(help="What the clients do (touchstone chaos list).")],
+    nemesis: Annotated[str, typer.Option(help="What goes wrong (touchstone chaos list).")] = "none",
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
+    seconds: Annotated[float, typer.Option(help="Length of the attack.")] = 30,
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
+    rate: Annotated[float, typer.Option(help="Records a second, at most.")] = 400,
+    client: Annotated[
+        str, typer.Option(help="Whose clients do it: confluent (librdkafka), java or reference.")
+    ] = "confluent",
+    network: Annotated[
+        str, typer.Option(help="What is between nodes: proxy (toxiproxy), or netns (root).")
+    ] = "proxy",
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
+    config: ConfigOption = None,
+    runs: RunsOption = Path("runs"),
+    engine: EngineOption = "auto",
+    spark_master: SparkMasterOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Attack a target for a while, then judge the recorded history and draw the report."""
+    from ci.attack import attack, print_verdict
+
+    if network not in ("proxy", "netns"):
+        raise UsageError(f"--network {network}: say proxy or netns")
+    target = f"netns:{target}" if network == "netns" else target
+
+    outcome = attack(
+        target=target, workload=workload, nemesis=nemesis, nodes=nodes, seconds=seconds, seed=seed,
+        bug=bug, config=pairs(config), runs=runs, engine=engine, spark_master=spark_master,
+        progress=not as_json, rate=rate, client=client,
+    )  # fmt: skip
+    print(outcome.to_json()) if as_json else print_verdict(outcome)
+    raise typer.Exit(outcome.exit_status)
+
+
+@chaos_app.command("list")
+def chaos_list(
+    markdown: Annotated[bool, typer.Option(help="As Markdown tables.")] = False,
+) -> None:
+    """List workloads, nemeses, targets, and which target can perform which fault."""
+    from chaos.listing import list_markdown, list_text
+
+    print(list_markdown() if markdown else list_text())
+
+
+@chaos_app.command("probe")
+def chaos_probe(
+    fault: Annotated[str | None, typer.Option(help="Only this one, such as DiskStall.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="On Apache Kafka too (slow).")] = False,
+    markdown: Annotated[bool, typer.Option(help="At the end, a table of fault × backend.")] = False,
+) -> None:
+    """Prove that each fault takes effect here and heals, and measure how long both take."""
+    from chaos.listing import proofs_markdown
+    from chaos.probes import run
+
+    proofs = run.perform(run.chosen(fault, every), lambda proof: print(run.line(proof), flush=True))
+    if markdown:
+        print(f"\n{proofs_markdown(proofs)}")
+    raise typer.Exit(run.exit_status(proofs))

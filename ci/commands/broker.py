@@ -1,0 +1,69 @@
+"""`touchstone serve`, `fuzz`, `kills` and `bugs`: the readable broker, run and put to the test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ci.commands.options import ConfigOption
+from ci.errors import UsageError
+
+
+def serve(
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
+    port: Annotated[int, typer.Option(help="Port of node 1; node i listens at port + i - 1.")] = (
+        9092
+    ),
+    data: Annotated[Path | None, typer.Option(help="Data directory, else temporary.")] = None,
+    config: ConfigOption = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
+) -> None:
+    """Run the reference broker until Ctrl-C. Prints one `ready host:port` line."""
+    from reference_impl.host.serve import main as serve_main
+
+    arguments = ["--nodes", str(nodes), "--port", str(port)]
+    arguments += ["--data", str(data)] if data else []
+    arguments += [word for pair in config or [] for word in ("--config", pair)]
+    arguments += ["--bug", bug] if bug else []
+    raise typer.Exit(serve_main(arguments))
+
+
+def fuzz(
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
+    seconds: Annotated[float, typer.Option(help="How long to go on.")] = 60,
+    first: Annotated[int, typer.Option(help="The case to begin with.")] = 0,
+    cases: Annotated[
+        int | None, typer.Option(help="So many cases, however long they take.")
+    ] = None,
+) -> None:
+    """Schema-aware fuzz of the reference broker; 1 if it dies, leaks, or disturbs a good client."""
+    from reference_impl.tests.fuzz.run import fuzz as run_fuzz
+
+    outcome = run_fuzz(seed, seconds, first, cases)
+    print(f"{outcome.cases:,} cases, {len(outcome.violations)} violations; {outcome.summary}")
+    raise typer.Exit(1 if outcome.violations else 0)
+
+
+def kills(
+    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
+    kills: Annotated[int, typer.Option(help="How often the broker is killed.")] = 200,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
+) -> None:
+    """kill -9 of the reference broker under load; 1 if anything is lost, or happens twice."""
+    from reference_impl.bugs import BUGS
+    from reference_impl.tests.kills.run import run_kills
+
+    if bug is not None and bug not in BUGS:
+        raise UsageError(f"kills: there is no bug {bug!r}; there are {', '.join(sorted(BUGS))}")
+    outcome = run_kills(seed, kills, bug)
+    print(outcome.summary())
+    raise typer.Exit(1 if outcome.violations else 0)
+
+
+def bugs() -> None:
+    """List the planted bugs of the reference: what each breaks, and what must catch it."""
+    from ci.bugs import render_bugs
+
+    print(render_bugs())

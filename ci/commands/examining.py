@@ -1,0 +1,60 @@
+"""`touchstone conform`: examine a target case by case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ci.commands.options import BootstrapOption, JsonOption, TargetOption
+from ci.errors import UsageError
+
+conform_app = typer.Typer(help="Examine a target case by case.", invoke_without_command=True)
+
+
+@conform_app.callback()
+def conform(
+    context: typer.Context,
+    target: TargetOption = None,
+    bootstrap: BootstrapOption = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
+    keyword: Annotated[str | None, typer.Option("-k", help="Only cases matching (pytest -k).")] = (
+        None
+    ),
+    priority: Annotated[str, typer.Option(help="Cases up to P0, P1 or P2.")] = "P2",
+    all_versions: Annotated[
+        bool, typer.Option(help="Every shared version, not only the first and the last.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Examine a target: pass, fail or unsupported for every case."""
+    if context.invoked_subcommand is not None:
+        return
+    if bool(target) == bool(bootstrap):
+        raise UsageError("conform: give one of --target NAME or --bootstrap host:port")
+    from ci.conform import examine, exit_status
+
+    options = ["--target", target] if target else ["--bootstrap", str(bootstrap)]
+    options += ["--priority", priority]
+    options += ["--bug", bug] if bug else []
+    options += ["-k", keyword] if keyword else []
+    options += ["--all-versions"] if all_versions else []
+    options += ["--junitxml", str(junit)] if junit else []
+    results = examine(options, quiet=as_json)
+    if as_json:
+        print(json.dumps(results, indent=2))
+    raise typer.Exit(exit_status(results))
+
+
+@conform_app.command("list")
+def conform_list(
+    markdown: Annotated[bool, typer.Option(help="As a Markdown table.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the cases, and the APIs that have none."""
+    from conformance.listing import list_cases
+
+    print(list_cases("json" if as_json else "markdown" if markdown else "text"))

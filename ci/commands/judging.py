@@ -1,0 +1,94 @@
+"""`touchstone check` and `report`: judge and draw what was recorded, without a cluster."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ci.commands.options import JsonOption, SparkMasterOption
+from ci.errors import UsageError
+
+
+def check(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="A run directory, a history.parquet, a history.edn or .jsonl."),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="auto, local (polars) or spark.")] = "auto",
+    spark_master: SparkMasterOption = None,
+    history_format: Annotated[
+        str, typer.Option("--format", help="touchstone, jepsen, or auto: by the suffix.")
+    ] = "auto",
+    profile: Annotated[
+        str, typer.Option(help="By whose rules: touchstone, or jepsen (the rest is reported only).")
+    ] = "touchstone",
+    stale_after: Annotated[
+        float | None,
+        typer.Option(min=0, show_default="60", help="Seconds that a reader may be kept waiting."),
+    ] = None,
+    explained: Annotated[
+        bool, typer.Option("--explain", help="Write why: the fewest operations of each anomaly.")
+    ] = False,
+    as_json: JsonOption = False,
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Histories of the self-test.")] = 200,
+) -> None:
+    """Judge a recorded history again, ours or Jepsen's; no cluster is needed."""
+    if self_test:
+        raise typer.Exit(_self_test(path, seeds))
+    if path is None:
+        raise UsageError("check: name a run directory or a history file, or ask for --self-test")
+    from ci.attack import explain_verdict, judge, judge_foreign, print_verdict
+    from linearizability.importers.formats import chosen_format
+
+    is_jepsens = chosen_format(path, history_format) == "jepsen"
+    judging = partial(judge_foreign, history_format="jepsen") if is_jepsens else judge
+    outcome = judging(
+        path, engine=engine, spark_master=spark_master, profile=profile, stale_after_s=stale_after
+    )
+    print(outcome.verdict.to_json()) if as_json else print_verdict(outcome)
+    if explained:
+        print(f"explained: {explain_verdict(outcome, history_format)}", file=sys.stderr)
+    raise typer.Exit(outcome.exit_status)
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run directory.")],
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
+) -> None:
+    """Draw the HTML report of a run again."""
+    from ci.report import report_run
+
+    print(report_run(run, out))
+
+
+def _self_test(path: Path | None, seeds: int) -> int:
+    """Exit status 0: no false alarm and every planted anomaly caught; 1: not so; 3: idle judges."""
+    from linearizability.self_test.runner import run_self_test
+    from linearizability.verdict import EXIT_STATUS
+
+    if path is not None:
+        raise UsageError(f"check --self-test makes its histories itself; leave out {path}")
+    result = run_self_test(range(seeds), _seeds_done(seeds), processes=os.cpu_count() or 1)
+    print(result.table())
+    print(f"self-test: {result.validity.value}")
+    return EXIT_STATUS[result.validity]
+
+
+def _seeds_done(seeds: int) -> Callable[[int], None]:
+    """Says on a terminal how many seeds of the self-test are done."""
+
+    def say(done: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done >= seeds else ""
+            print(f"\rself-test: {done:,} of {seeds:,} seeds", end=end, file=sys.stderr, flush=True)
+
+    return say

@@ -1,0 +1,79 @@
+"""`touchstone nightly`, `scenarios` and `findings`: many runs, and what they have shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ci.commands.options import EngineOption, MoreTargets, RunsOption, TargetsOption
+from ci.errors import UsageError
+
+
+def nightly(
+    more: MoreTargets = None,
+    minutes: Annotated[float, typer.Option(help="Stop starting new scenarios after this.")] = 45,
+    targets: TargetsOption = None,
+    seed: Annotated[int, typer.Option(help="Chooses the seeds of the scenarios.")] = 1,
+    runs: RunsOption = Path("runs"),
+    seconds: Annotated[
+        float | None, typer.Option(help="Length of every attack, else by target.")
+    ] = None,
+    keep_gib: Annotated[
+        float, typer.Option(help="Delete runs of nights beyond this, the oldest green ones first.")
+    ] = 20,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would run, and run nothing.")] = (
+        False
+    ),
+) -> None:
+    """Canaries, regressions and the matrix of scenarios, judged by Spark; summary and trend."""
+    from ci.nightly import plan_text, run_nightly, targets_of
+
+    named = targets_of([*(targets or ()), *(more or ())])
+    if minutes <= 0 or keep_gib <= 0 or (seconds is not None and seconds <= 0):
+        raise UsageError("nightly: --minutes, --seconds and --keep-gib must be above zero")
+    if plan:
+        print(plan_text(minutes, named, seed, seconds))
+        return
+    raise typer.Exit(run_nightly(minutes, named, seed, runs, keep_gib, seconds))
+
+
+def scenarios(
+    more: MoreTargets = None,
+    targets: TargetsOption = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Run the guarantee tables; print each cell.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds to try until a loss is shown.")] = 3,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Take the runs that are there already.")
+    ] = False,
+    engine: EngineOption = "auto",
+    runs: RunsOption = Path("runs"),
+) -> None:
+    """List the regressions with their expected verdicts; or run the documents' guarantee tables."""
+    from ci.guarantees import list_scenarios, run_tables
+    from ci.nightly import targets_of
+
+    named = targets_of([*(targets or ()), *(more or ())])
+    if not table:
+        print(list_scenarios(named))
+        return
+    text, status = run_tables(named, runs, seeds, reuse, engine)
+    print(f"\n{text}")
+    raise typer.Exit(status)
+
+
+def findings(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories, or folders of them.")],
+    out: Annotated[Path, typer.Option(help="The page; its pictures go beside it.")] = Path(
+        "docs/findings.md"
+    ),
+) -> None:
+    """Write what runs have shown about claims: scenario, seed, verdict, picture, command."""
+    from ci.findings import write_findings
+
+    for finding in write_findings(runs, out):
+        print(f"{finding.claim.id:<6} {finding.effects.lost:>7,} gone  {finding.claim.title}")
+    print(out)

@@ -1,0 +1,43 @@
+"""Options that several commands take, and the values that they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ci.errors import UsageError
+
+TargetOption = Annotated[
+    str | None,
+    typer.Option(help="Start and use: reference, apache, apache:3.9, kfake, docker:apache."),
+]
+BootstrapOption = Annotated[
+    str | None, typer.Option(help="Use what runs at host:port[,host:port…].")
+]
+ConfigOption = Annotated[
+    list[str] | None, typer.Option("--config", help="key=value in Kafka's own names; repeatable.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+MoreTargets = Annotated[
+    list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
+]
+TargetsOption = Annotated[
+    list[str] | None,
+    typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
+]
+RunsOption = Annotated[Path, typer.Option(help="Where run directories are made.")]
+EngineOption = Annotated[str, typer.Option(help="Who judges: auto, local or spark.")]
+SparkMasterOption = Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")]
+
+
+def pairs(config: list[str] | None) -> dict[str, str]:
+    """["a=b"] -> {"a": "b"}; UsageError names a word that is not key=value."""
+    result = {}
+    for word in config or []:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--config {word!r}: write it as key=value, with Kafka's own key")
+        result[key] = value
+    return result
