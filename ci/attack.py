@@ -36,6 +36,7 @@ class Judged:
     path: Path
     verdict: Verdict
     run: Mapping[str, Any]
+    bounds: Bounds = NOTHING_STATED
 
     @property
     def exit_status(self) -> int:
@@ -99,11 +100,9 @@ def judge_foreign(
     """Judge what others recorded (linearizability.importers); nothing is written beside it."""
     known_profile(profile)
     with imported(path, history_format) as file:
-        verdict = judge(
-            file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s
-        ).verdict
-        verdict = replace(verdict, engine=verdict.engine.partition(" ")[0])
-        return Judged(path, under_profile(verdict, file, profile), {})
+        judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)
+        verdict = replace(judged.verdict, engine=judged.verdict.engine.partition(" ")[0])
+        return Judged(path, under_profile(verdict, file, profile), {}, judged.bounds)
 
 
 def judge(
@@ -123,13 +122,13 @@ def judge(
     if (path / PARTS).is_dir():
         recover(path)
     run = run_facts(path)
-    verdict = verdict_of(
-        path, run, engine=engine, spark_master=spark_master, bounds=bounds_of(run, stale_after_s)
-    )
+    bounds = bounds_of(run, stale_after_s)
+    verdict = verdict_of(path, run, engine=engine, spark_master=spark_master, bounds=bounds)
     if path.is_dir():
         write_verdict(path, verdict)
     named = tuple(run.get("judged_by", ()))
-    return Judged(path, under_profile(verdict, path, profile, named_by_workload=named), run)
+    verdict = under_profile(verdict, path, profile, named_by_workload=named)
+    return Judged(path, verdict, run, bounds)
 
 
 def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
@@ -139,7 +138,7 @@ def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
     is_run = path.is_dir() and chosen_format(path, history_format) == "touchstone"
     out = path / EXPLAINED if is_run else Path(f"{path.stem}.{EXPLAINED}")
     with imported(path, history_format) as file:
-        return explain(file, judged.verdict, out)
+        return explain(file, judged.verdict, out, bounds=judged.bounds)
 
 
 def verdict_of(

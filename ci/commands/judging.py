@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,9 @@ import typer
 
 from ci.commands.options import JsonOption, SparkMasterOption
 from ci.errors import UsageError
+
+LINE_EVERY_S = 60
+"""So often at least a self-test says how far it is."""
 
 
 def check(
@@ -40,10 +44,13 @@ def check(
         bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Histories of the self-test.")] = 200,
+    first_seed: Annotated[
+        int, typer.Option(min=0, help="The first of them: a long self-test can be cut in parts.")
+    ] = 0,
 ) -> None:
     """Judge a recorded history again, ours or Jepsen's; no cluster is needed."""
     if self_test:
-        raise typer.Exit(_self_test(path, seeds))
+        raise typer.Exit(_self_test(path, range(first_seed, first_seed + seeds)))
     if path is None:
         raise UsageError("check: name a run directory or a history file, or ask for --self-test")
     from ci.attack import explain_verdict, judge, judge_foreign, print_verdict
@@ -70,25 +77,32 @@ def report(
     print(report_run(run, out))
 
 
-def _self_test(path: Path | None, seeds: int) -> int:
+def _self_test(path: Path | None, seeds: range) -> int:
     """Exit status 0: no false alarm and every planted anomaly caught; 1: not so; 3: idle judges."""
     from linearizability.self_test.runner import run_self_test
     from linearizability.verdict import EXIT_STATUS
 
     if path is not None:
         raise UsageError(f"check --self-test makes its histories itself; leave out {path}")
-    result = run_self_test(range(seeds), _seeds_done(seeds), processes=os.cpu_count() or 1)
+    result = run_self_test(seeds, _seeds_done(len(seeds)), processes=os.cpu_count() or 1)
     print(result.table())
     print(f"self-test: {result.validity.value}")
     return EXIT_STATUS[result.validity]
 
 
-def _seeds_done(seeds: int) -> Callable[[int], None]:
-    """Says on a terminal how many seeds of the self-test are done."""
+def _seeds_done(seeds: int, clock: Callable[[], float] = time.monotonic) -> Callable[[int], None]:
+    """Says how many seeds of the self-test are done: on a terminal in one line, else in one line
+    for each twentieth of them, a minute at least."""
+    told, told_at = 0, clock()
 
     def say(done: int) -> None:
+        nonlocal told, told_at
+        line = f"self-test: {done:,} of {seeds:,} seeds"
         if sys.stderr.isatty():
             end = "\n" if done >= seeds else ""
-            print(f"\rself-test: {done:,} of {seeds:,} seeds", end=end, file=sys.stderr, flush=True)
+            print(f"\r{line}", end=end, file=sys.stderr, flush=True)
+        elif done >= seeds or 20 * (done - told) >= seeds or clock() - told_at >= LINE_EVERY_S:
+            told, told_at = done, clock()
+            print(line, file=sys.stderr, flush=True)
 
     return say

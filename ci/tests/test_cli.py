@@ -11,6 +11,7 @@ import pytest
 
 from ci.bench.table import Ratio, Table
 from ci.bugs import render_bugs
+from ci.commands.judging import _seeds_done
 from ci.commands.options import pairs
 from ci.errors import UsageError
 from linearizability import history
@@ -125,12 +126,29 @@ def test_check_explains_what_it_found(tmp_path: Path) -> None:
 
 
 def test_check_judges_the_judges() -> None:
-    ended = touchstone("check", "--self-test", "--seeds", "5")
+    ended = touchstone("check", "--self-test", "--seeds", "5", "--first-seed", "7000")
     assert ended.returncode in (0, 3), ended.stdout  # so few may leave a judge idle
     assert "false alarms" in ended.stdout.splitlines()[0]
+    assert ended.stderr == "self-test: 5 of 5 seeds\n"
     ended = touchstone("check")
     assert ended.returncode == 2
     assert "name a run directory or a history file" in ended.stderr
+
+
+def test_a_long_self_test_tells_its_progress_each_minute_or_twentieth(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now = [0.0]
+    say = _seeds_done(10_000, lambda: now[0])
+    for done, now[0] in ((100, 1.0), (500, 2.0), (600, 61.0), (700, 63.0), (10_000, 64.0)):
+        say(done)
+    told = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["500", "700", "10,000"]
+    now[0] = 0.0
+    say = _seeds_done(10_000, lambda: now[0])
+    for done, now[0] in ((100, 59.0), (200, 60.0), (300, 61.0), (400, 120.0)):
+        say(done)
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == ["200", "400"]
 
 
 def test_pairs_takes_the_value_after_the_first_equals_sign() -> None:

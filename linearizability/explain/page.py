@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from linearizability import history
+from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
 from linearizability.explain.drawing import ATTRIBUTES, logs, timeline
 from linearizability.explain.shrink import SECONDS_MAX, Shrunk, shrink
@@ -23,12 +24,20 @@ STYLE = (
 )
 
 
-def explain(path: Path, verdict: Verdict, out: Path, *, seconds_max: float = SECONDS_MAX) -> Path:
+def explain(
+    path: Path,
+    verdict: Verdict,
+    out: Path,
+    *,
+    seconds_max: float = SECONDS_MAX,
+    bounds: Bounds = NOTHING_STATED,
+) -> Path:
     """Write what the anomalies of a verdict on the history `path` rest on; the file written.
 
-    seconds_max: the longest search for a smaller history, for each anomaly.
+    seconds_max: the longest search for a smaller history, for each anomaly. bounds: those of the
+    verdict; by others a reader who was kept waiting may be none.
     """
-    sections = list(_sections(path, verdict, seconds_max))
+    sections = list(_sections(path, verdict, seconds_max, bounds))
     nothing = "<p>There is no anomaly to explain.</p>\n"
     out.write_text(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -42,14 +51,14 @@ def explain(path: Path, verdict: Verdict, out: Path, *, seconds_max: float = SEC
     return out
 
 
-def _sections(path: Path, verdict: Verdict, seconds_max: float) -> Iterator[str]:
+def _sections(path: Path, verdict: Verdict, seconds_max: float, bounds: Bounds) -> Iterator[str]:
     events = history.scan(path)
     for name, opinion in verdict.checkers.items():
         if name not in CHECKERS or not opinion.anomalies:
             continue
         yield f"<h2><code>{name}</code>: {escape(CHECKERS[name].title)}</h2>\n"
         for anomaly in chosen(opinion.anomalies):
-            shrunk = shrink(events, name, anomaly, seconds_max=seconds_max)
+            shrunk = shrink(events, name, anomaly, seconds_max=seconds_max, bounds=bounds)
             yield _section(anomaly, shrunk, ATTRIBUTES.get(name, ()))
 
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import polars as pl
 
+from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine import local
 from linearizability.verdict import Anomaly
@@ -41,15 +42,20 @@ class Shrunk:
 
 
 def shrink(
-    history: pl.LazyFrame, checker: str, anomaly: Anomaly, *, seconds_max: float = SECONDS_MAX
+    history: pl.LazyFrame,
+    checker: str,
+    anomaly: Anomaly,
+    *,
+    seconds_max: float = SECONDS_MAX,
+    bounds: Bounds = NOTHING_STATED,
 ) -> Shrunk | None:
     """The anomaly by as little as possible; None where no part of the history that is small enough
-    to be searched shows it."""
+    to be searched shows it. bounds: those by which it was found."""
     until = time.monotonic() + seconds_max
     columns = history.select(COLUMNS_READ)
 
     def shows(rows: pl.DataFrame) -> bool:
-        (opinion,) = local.run(rows.lazy(), [checker])
+        (opinion,) = local.run(rows.lazy(), [checker], bounds)
         return any(is_same(found, anomaly) for found in opinion.anomalies)
 
     for rows in _parts(columns, anomaly):

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from linearizability.bounds import Bounds
 from linearizability.checkers.tests.rows import (
     ASKS,
     COMMITS,
@@ -152,6 +153,16 @@ def test_the_page_tells_and_draws_each_anomaly(tmp_path: Path) -> None:
     assert "11 was acknowledged at offset 0; reads went to offset 2 without it" in text
     assert "2 operations show it" in text
     assert text.count("<svg") == 2
+
+
+def test_a_stale_read_shrinks_with_the_bound_that_it_was_found_by(tmp_path: Path) -> None:
+    file, bounds = tmp_path / "history.parquet", Bounds(stale_after_s=1.0)
+    polls = [P(None, None, t_invoke_ns=n * 10**9, t_complete_ns=n * 10**9) for n in range(1, 9)]
+    write(file, frame([P(1, 0), S(2, 1), *polls]))
+    verdict = check(file, engine="local", bounds=bounds)
+    assert [name for name, _ in verdict.anomalies] == ["stale_reads"]
+    text = explain(file, verdict, tmp_path / "explained.html", bounds=bounds).read_text()
+    assert "operations show it" in text
 
 
 def test_a_page_without_anomalies_says_so(tmp_path: Path) -> None:
