@@ -54,7 +54,9 @@ def read_finally(
             completion = actor.perform(operation)
         finally:
             actor.close()
-        if completion.outcome is not Outcome.OK:
+        if completion.outcome is Outcome.OK and completion.detail:
+            shared.note(completion.detail)
+        elif completion.outcome is not Outcome.OK:
             shared.problem(
                 f"the final read by {'raw' if raw else 'consumer'} did not finish: "
                 f"{completion.detail or completion.error}"

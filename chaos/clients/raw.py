@@ -1,8 +1,15 @@
 """The raw reader: batches as the leader has them, with headers and control records; and then as
 each follower has them, so that replicas can be compared.
 
+A follower may know of an old high watermark for as long as nobody writes (docs/findings.md), and
+hands out no more than that. Where it stays behind its leader's, its log is read on without regard
+to it, but never to where the leader has not committed: what lies below the leader's high watermark
+is in the log of each replica in sync, and such a follower's log there is what it would lead with.
+
 Sources: FetchRequest.json, FetchResponse.json, ListOffsetsRequest.json; KIP-98 (control records);
-KIP-392 (a follower answers a consumer, up to the high watermark that it knows).
+KIP-392 (a follower answers a consumer, up to the high watermark that it knows);
+FetchIsolation.of, FetchParams.fetchOnlyLeader (a fetch by a node's own future replica is answered
+by followers, too, and up to the log's end).
 """
 
 from __future__ import annotations
@@ -28,9 +35,16 @@ from reference_impl.wire import (
 )
 
 READ_TIMEOUT_S = 60.0
+"""For all partitions together; one that waits in vain leaves each of the others a share yet."""
+SHARE_S = 3.0
+LATE_S = 5.0
+"""How long followers are given to learn of their leaders' high watermarks: with the next answer to
+a fetch of theirs, which takes replica.fetch.wait.max.ms (half a second) at most."""
+CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
 RETRY_S = 0.3
 FETCH_BYTES = 4 << 20
 NO_SEQUENCE = -1
+OFFSET_MAX = 1 << 63
 UNREADABLE_MAX = 1000
 SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence)
 
@@ -49,6 +63,8 @@ class PartitionRead:
     next_offset: int = 0
     high_watermark: int | None = None
     last_stable_offset: int | None = None
+    late: str | None = None
+    """Of a follower that did not learn of the high watermark in time: how far it knew of it."""
     complete: bool = False
     error: str | None = None
     detail: str | None = None
@@ -62,7 +78,7 @@ class PartitionRead:
             "log_start": self.log_start,
             "high_watermark": self.high_watermark,
             "last_stable_offset": self.last_stable_offset,
-            "detail": self.detail,
+            "detail": self.detail or self.late,
         }
         outcome = Outcome.OK if self.complete else Outcome.INFO
         return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
@@ -79,10 +95,17 @@ class RawClient:
 
     name = "raw"
 
-    def __init__(self, bootstrap: str, nonce: bytes, timeout_s: float = READ_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        nonce: bytes,
+        timeout_s: float = READ_TIMEOUT_S,
+        share_s: float = SHARE_S,
+        late_s: float = LATE_S,
+    ) -> None:
         self._cluster = WireCluster(bootstrap)
         self._nonce = nonce
-        self._timeout_s = timeout_s
+        self._timeout_s, self._share_s, self._late_s = timeout_s, share_s, late_s
 
     def perform(self, operation: Operation) -> Completion:
         if not isinstance(operation, ReadAll):
@@ -97,7 +120,8 @@ class RawClient:
         if unread:
             detail = f"not read to the end: {', '.join(read.name for read in unread)}"
             return Completion(Outcome.INFO, records, unread[-1].error, detail)
-        return Completion(Outcome.OK, records)
+        late = "; ".join(read.late for read in reads if read.late)
+        return Completion(Outcome.OK, records, detail=late or None)
 
     def read_latest(self, topic: str, partition: int) -> Completion:
         """The last record below the high watermark, once; none where nothing was written.
@@ -136,16 +160,16 @@ class RawClient:
         return followers
 
     def _read_all(self, reads: Sequence[PartitionRead]) -> None:
-        deadline = time.monotonic() + self._timeout_s
+        began = time.monotonic()
         for read in reads:
-            self._read_until(read, deadline)
+            deadline = max(began + self._timeout_s, time.monotonic() + self._share_s)
+            self._read_until(read, deadline, began + self._late_s)
 
-    def _read_until(self, read: PartitionRead, deadline: float) -> None:
-        """Read one partition, starting over wherever the leader is lost, or a follower has not
-        heard yet of the whole high watermark, until the time is up."""
+    def _read_until(self, read: PartitionRead, deadline: float, late_at: float) -> None:
+        """Read one partition, starting over wherever the leader is lost, until the time is up."""
         while not read.complete:
             try:
-                self._read_once(read, deadline)
+                self._read_once(read, deadline, late_at)
             except (WireError, Malformed) as error:
                 read.error, read.detail = type(error).__name__, str(error)
                 if time.monotonic() > deadline:
@@ -153,12 +177,13 @@ class RawClient:
                 time.sleep(RETRY_S)
         read.error = read.detail = None
 
-    def _read_once(self, read: PartitionRead, deadline: float) -> None:
+    def _read_once(self, read: PartitionRead, deadline: float, late_at: float) -> None:
         leader = self._cluster.leader(read.topic, read.partition)
         asked = leader if read.replica is None else self._cluster.follower(leader, read.replica)
         # From the start even after a failure: half of one leader's log and half of the next one's
         # is nobody's log.
         read.records.clear()
+        read.late = None
         read.leader_epoch = leader.epoch
         read.log_start = read.next_offset = self._cluster.offset(
             leader, read.topic, read.partition, EARLIEST
@@ -169,13 +194,30 @@ class RawClient:
         while not read.complete:
             if time.monotonic() > deadline:
                 raise WireError(f"{read.name}: not read to the end in time")
-            answer = self._fetch(asked, read)
+            answer = self._fetch(asked, read, FUTURE_REPLICA if read.late else CONSUMER)
+            if read.late:
+                # As far as the leader has committed, and no answer about what is stable there.
+                read.high_watermark, read.last_stable_offset = end, None
+            else:
+                read.high_watermark = answer.high_watermark
+                read.last_stable_offset = answer.last_stable_offset
             self._take(read, answer)
-            read.high_watermark = answer.high_watermark
-            read.last_stable_offset = answer.last_stable_offset
-            read.complete = read.next_offset >= max(end, answer.high_watermark)
+            read.complete = read.next_offset >= max(end, read.high_watermark)
+            if read.replica is not None and not read.complete and time.monotonic() > late_at:
+                self._read_on(read, end)
 
-    def _fetch(self, asked: Leader, read: PartitionRead) -> Struct:
+    def _read_on(self, read: PartitionRead, end: int) -> None:
+        """From now on to the leader's high watermark, if the follower is in sync: what one that is
+        not has there may be cut off yet."""
+        state = self._cluster.view([read.topic]).state(read.topic, read.partition)
+        if read.replica not in state.isr:
+            raise WireError(f"{read.name}: it is not in sync")
+        read.late = read.late or (
+            f"{read.name}: its high watermark stayed at {read.high_watermark}, its leader's is"
+            f" {end}; its log was read on without it"
+        )
+
+    def _fetch(self, asked: Leader, read: PartitionRead, reader: int = CONSUMER) -> Struct:
         struct = request_definition(ApiKey.FETCH).struct
         partition = struct(
             "FetchPartition",
@@ -187,7 +229,7 @@ class RawClient:
         answer = self._cluster.ask(
             asked.address,
             ApiKey.FETCH,
-            replica_id=-1,
+            replica_id=reader,
             max_wait_ms=100,
             min_bytes=1,
             max_bytes=FETCH_BYTES,
@@ -200,6 +242,7 @@ class RawClient:
 
     def _take(self, read: PartitionRead, answer: Struct) -> None:
         data = bytes(answer.records or b"")
+        limit = read.high_watermark if read.late and read.high_watermark else OFFSET_MAX
         for header, start, end in batches(data):
             try:
                 batch, _ = RecordBatch.decode(data[start:end])
@@ -207,21 +250,19 @@ class RawClient:
                 # What the broker hands out is what it has: asking again would show the same.
                 rows = _unreadable(read, header, str(error))
             else:
-                rows = self._rows(read, batch, answer.high_watermark)
+                rows = self._rows(read, batch)
             for record in rows:
-                if record.offset is not None and record.offset >= read.next_offset:
+                if record.offset is not None and read.next_offset <= record.offset < limit:
                     read.records.append(record)
             # By the header, not the last record: a compacted batch keeps its last offset.
             read.next_offset = max(
                 read.next_offset, header.base_offset + header.last_offset_delta + 1
             )
 
-    def _rows(
-        self, read: PartitionRead, batch: RecordBatch, high_watermark: int
-    ) -> Iterator[Record]:
+    def _rows(self, read: PartitionRead, batch: RecordBatch) -> Iterator[Record]:
         whose: dict[str, Any] = {}
         if read.replica is not None:
-            whose = {"replica": read.replica, "high_watermark": high_watermark}
+            whose = {"replica": read.replica, "high_watermark": read.high_watermark}
         for offset, record in batch.offsets():
             extra: dict[str, Any] = {
                 "batch_base_offset": batch.base_offset,

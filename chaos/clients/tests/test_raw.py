@@ -36,10 +36,11 @@ class Replicas:
         self.high_watermarks = high_watermarks
         """What it says fetch by fetch; the last for ever."""
         self.registered = dict(ADDRESSES)
+        self.in_sync = tuple(ADDRESSES)
         self.epochs_asked: set[int] = set()
 
     def view(self, topics: Sequence[str]) -> View:
-        state = PartitionState(1, 5, tuple(ADDRESSES), tuple(ADDRESSES))
+        state = PartitionState(1, 5, tuple(ADDRESSES), self.in_sync)
         return View(self.registered, {}, dict.fromkeys(((t, 0) for t in topics), state))
 
     def leader(self, topic: str, partition: int) -> Leader:
@@ -59,7 +60,8 @@ class Replicas:
         node = address[1]
         said = self.high_watermarks[node]
         high_watermark = said.pop(0) if len(said) > 1 else said[0]
-        values = self.logs[node][wanted.fetch_offset : high_watermark]
+        limit = None if fields["replica_id"] == raw.FUTURE_REPLICA else high_watermark
+        values = self.logs[node][wanted.fetch_offset : limit]
         found = SimpleNamespace(
             error_code=0,
             records=batch(wanted.fetch_offset, values) if values else None,
@@ -74,7 +76,7 @@ class Replicas:
 
 def read(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> Completion:
     monkeypatch.setattr(raw, "WireCluster", lambda bootstrap: replicas)
-    return RawClient("nowhere:1", NONCE, timeout_s=1.0).perform(READ)
+    return RawClient("nowhere:1", NONCE, timeout_s=1.0, share_s=0.2, late_s=0.3).perform(READ)
 
 
 def of(completion: Completion, replica: int | None) -> list[Record]:
@@ -121,3 +123,31 @@ def test_a_replica_that_is_away_is_an_incomplete_read(monkeypatch: pytest.Monkey
     assert completion.detail == "not read to the end: t-0 on node 3"
     assert of(completion, 3)[-1].outcome is Outcome.INFO
     assert of(completion, None)[-1].outcome is Outcome.OK
+
+
+def test_a_follower_that_learns_nothing_is_read_to_where_its_leader_has_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Apache Kafka 4.3.1 leaves it there where nobody writes (docs/findings.md)."""
+    logs = {1: [10, 11, 12], 2: [10, 11, 12], 3: [10, 11, 12, 13]}
+    completion = read(Replicas(logs, {1: [3], 2: [3], 3: [1]}), monkeypatch)
+    assert completion.outcome is Outcome.OK
+    *records, whole = of(completion, 3)
+    assert [(r.offset, r.value) for r in records] == [(0, 10), (1, 11), (2, 12)]
+    assert {r.extra["high_watermark"] for r in records} == {1, 3}
+    assert whole.extra["high_watermark"] == 3 and whole.extra["last_stable_offset"] is None
+    assert completion.detail == (
+        "t-0 on node 3: its high watermark stayed at 1, its leader's is 3; its log was read on"
+        " without it"
+    )
+
+
+def test_a_follower_that_is_not_in_sync_is_read_no_further_than_it_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    replicas = Replicas({n: [10, 11] for n in ADDRESSES}, {1: [2], 2: [1], 3: [2]})
+    replicas.in_sync = (1, 3)
+    completion = read(replicas, monkeypatch)
+    assert completion.outcome is Outcome.INFO
+    assert completion.detail == "not read to the end: t-0 on node 2"
+    assert of(completion, 3)[-1].outcome is Outcome.OK
