@@ -67,7 +67,7 @@ class Broker:
         self.data_directory = DataDirectory.open(storage, directory, self.node_id, self.random_uuid)
         self.logs = LogDirectory(storage, directory)
         self.sends_from_files = storage.sends_from_files
-        self.cleaner = Cleaner(storage, self.logs)
+        self.cleaner = Cleaner(storage, self.logs, rules.care())
         self.metadata = MetadataLog(self.logs, self.now_ms)
         self.config = self._config_in_force()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)

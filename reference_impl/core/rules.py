@@ -6,8 +6,13 @@ which overrides exactly one of them; the rest of the broker cannot tell the diff
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from reference_impl.core import batch_validation
 from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.member import (
     JOIN_EPOCH,
@@ -16,6 +21,7 @@ from reference_impl.core.groups.consumer.member import (
     is_subset,
 )
 from reference_impl.core.log import AppendResult
+from reference_impl.core.log.batch_filter import Care
 from reference_impl.core.log.recovery import Beliefs
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.parking import PartitionKey
@@ -30,6 +36,9 @@ from reference_impl.core.transactions.transaction import (
     Transaction,
 )
 from reference_impl.wire import ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.group_log import GroupLog, KeyValue
 
 ACKS_ALL = -1
 READ_COMMITTED = 1
@@ -129,7 +138,74 @@ class Rules:
             self.rebuilds_indexes_after_crash(),
         )
 
+    # --- what is deleted ----------------------------------------------------------------------
+
+    def delete_records(self, partition: Partition, before: int) -> int:
+        """What lies below the offset goes, and nothing else; answers the log start (KIP-107)."""
+        return partition.log.delete_records_before(before)
+
+    def has_expired(self, age_ms: int, retention_ms: int) -> bool:
+        """A segment goes when its newest record is older than `retention.ms`, and no sooner.
+
+        Source: UnifiedLog.java, deleteRetentionMsBreachedSegments.
+        """
+        return age_ms > retention_ms
+
+    def keeps_newest_of_key(self) -> bool:
+        """Only a newer record of the same key takes one away (design#compaction)."""
+        return True
+
+    def waits_for_delete_horizon(self) -> bool:
+        """A tombstone stays for `delete.retention.ms` after it was cleaned first, so that who reads
+        the log from its start meanwhile is told (KIP-534; Cleaner.java, shouldRetainRecord).
+        """
+        return True
+
+    def spares_open_transactions(self) -> bool:
+        """What is not decided replaces nothing: cleaning ends at the last stable offset.
+
+        Source: LogCleanerManager.java, cleanableOffsets.
+        """
+        return True
+
+    def care(self) -> Care:
+        """What the cleaner heeds (`core/log/compaction.py`)."""
+        return Care(
+            self.keeps_newest_of_key(),
+            self.waits_for_delete_horizon(),
+            self.spares_open_transactions(),
+        )
+
     # --- consumer groups ----------------------------------------------------------------------
+
+    def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
+        """Each member gets the part that the leader gave it: no two read the same partition.
+
+        Source: GroupMetadataManager.java, setAndPersistAssignment (classicGroupSync).
+        """
+        return given_out.get(member.member_id, b"")
+
+    def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
+        """Who commits is a member, and was not replaced under its group.instance.id (KIP-345)."""
+        group.checked_member(committer.member_id, committer.instance_id)
+
+    def check_generation(self, group: ClassicGroup, committer: Committer) -> None:
+        """Who missed a generation may commit over what its successor has read since.
+
+        Source: ClassicGroup.java, validateOffsetCommit.
+        """
+        if committer.epoch != group.generation:
+            raise Refused(ErrorCode.ILLEGAL_GENERATION)
+
+    def write_commits(
+        self,
+        log: GroupLog,
+        group_id: str,
+        records: Sequence[KeyValue],
+        writer: tuple[int, int] | None,
+    ) -> int:
+        """A commit is in `__consumer_offsets` before it is answered; its offset there (KIP-98)."""
+        return log.append(group_id, records, writer)
 
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition

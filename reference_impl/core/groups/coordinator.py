@@ -248,7 +248,7 @@ class GroupCoordinator:
         writer: tuple[int, int] | None = None,
     ) -> int:
         records = [group_log.offset_record(group_id, key, row) for key, row in commits]
-        return self.log.append(group_id, records, writer)
+        return self.broker.rules.write_commits(self.log, group_id, records, writer)
 
     def _note_pending(self, log_index: int, producer_id: int, commits: list[Commit]) -> None:
         for commit in commits:

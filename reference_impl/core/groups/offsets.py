@@ -20,6 +20,7 @@ from reference_impl.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from reference_impl.core.broker import Broker
+    from reference_impl.core.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,13 @@ def check_commit(
 ) -> None:
     """Whether this member may commit now; raises Refused."""
     if isinstance(group, ClassicGroup):
-        check_classic_commit(group, committer)
+        check_classic_commit(broker.rules, group, committer)
         return
     partitions = [(image.topic_id, partition.partition_index) for image, partition, _ in wanted]
     commits.check_commit(broker.rules, group, committer, partitions)
 
 
-def check_classic_commit(group: ClassicGroup, committer: Committer) -> None:
+def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer) -> None:
     """Whether this member may commit now; raises Refused.
 
     In a transaction the producer is what is fenced; versions before KIP-447 know no member.
@@ -95,9 +96,8 @@ def check_classic_commit(group: ClassicGroup, committer: Committer) -> None:
     if committer.epoch < 0 and group.state is State.EMPTY:
         return  # a consumer that assigns partitions to itself, or an admin client
     if not committer.is_nobody:
-        group.checked_member(committer.member_id, committer.instance_id)
-        if committer.epoch != group.generation:
-            raise Refused(ErrorCode.ILLEGAL_GENERATION)
+        rules.check_committing_member(group, committer)
+        rules.check_generation(group, committer)
     elif not committer.in_transaction:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     if group.state is State.COMPLETING_REBALANCE and not committer.in_transaction:

@@ -58,7 +58,7 @@ def _assign(
 ) -> Iterator[Effect]:
     """Take the leader's assignment, and give everybody who waits their part of it."""
     for member in group.members.values():
-        member.assignment = given_out.get(member.member_id, b"")
+        member.assignment = coordinator.broker.rules.part_of(member, given_out)
     group.move(Move.LEADER_SYNCS)
     group.state_timestamp_ms = coordinator.now_ms
     try:

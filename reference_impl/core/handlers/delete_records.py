@@ -60,7 +60,7 @@ def delete_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> 
     # APPLY
     try:
         with disk_errors_refused():
-            start = partition.log.delete_records_before(before)
+            start = broker.rules.delete_records(partition, before)
     except OffsetOutOfRange:
         raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE) from None
     broker.parking.note_change(partition.topic, partition.index)

@@ -44,6 +44,18 @@ class LastOfProducer:
         return header.is_control and header.producer_epoch == self.epoch
 
 
+@dataclass(frozen=True)
+class Care:
+    """What the cleaner heeds: `core/rules.py`, where each has its source."""
+
+    keeps_newest: bool = True
+    waits_for_delete_horizon: bool = True
+    spares_open_transactions: bool = True
+
+
+CAREFUL = Care()
+
+
 @dataclass
 class BatchFilter:
     """Decides batch by batch, in the order of the log."""
@@ -56,6 +68,7 @@ class BatchFilter:
     producers: Mapping[int, LastOfProducer]
     now_ms: int
     delete_retention_ms: int
+    care: Care = CAREFUL
 
     def kept(self, header: BatchHeader, data: Buffer) -> Buffer | None:
         """The bytes that stay of a batch: all, fewer, or None."""
@@ -94,9 +107,13 @@ class BatchFilter:
             return True
         if record.key is None:
             return False
-        if offset < self.newest.get(record.key, -1):
+        newest = self.newest.get(record.key, -1)
+        if offset < newest or (offset == newest and not self.care.keeps_newest):
             return False
-        return record.value is not None or not self._horizon_has_passed(header)
+        return record.value is not None or not self._tombstone_may_go(header)
+
+    def _tombstone_may_go(self, header: BatchHeader) -> bool:
+        return self._horizon_has_passed(header) or not self.care.waits_for_delete_horizon
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
         """A header without records for the last batch of a producer, nothing for others."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reference_impl.core.log.batch_filter import CAREFUL, Care
 from reference_impl.core.log.checkpoints import TopicPartition
 from reference_impl.core.log.compaction import (
     BYTES_PER_KEY,
@@ -27,8 +28,9 @@ from reference_impl.wire.records import CorruptRecord
 class Cleaner:
     """Cleans one log at a time, a slice at each `work`."""
 
-    def __init__(self, storage: Storage, directory: LogDirectory) -> None:
+    def __init__(self, storage: Storage, directory: LogDirectory, care: Care = CAREFUL) -> None:
         self._storage = storage
+        self._care = care
         self._directory = directory
         self._uncleanable: set[TopicPartition] = set()
         self._log: PartitionLog | None = None
@@ -51,7 +53,8 @@ class Cleaner:
             return False
         chosen = max(due, key=lambda each: each.ratio)
         keys_max = max(1, memory_bytes // BYTES_PER_KEY)
-        self._log, self._slices = chosen.log, clean(self._storage, chosen, now_ms, keys_max)
+        self._log = chosen.log
+        self._slices = clean(self._storage, chosen, now_ms, keys_max, self._care)
         return True
 
     def _candidates(self, logs: Iterable[PartitionLog], now_ms: int) -> Iterator[Cleanable]:
@@ -59,7 +62,7 @@ class Cleaner:
             usable = log.topic_partition not in self._uncleanable
             if usable and log.config.is_compacted and log.segments.closed:
                 cleaned_to = self._directory.cleaned_to(log.topic_partition)
-                yield cleanable(log, cleaned_to, now_ms)
+                yield cleanable(log, cleaned_to, now_ms, self._care)
 
     def work(self) -> str | None:
         """One slice; a sentence for the operator where the log cannot be cleaned."""

@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from reference_impl.core.log import segment_swap
-from reference_impl.core.log.batch_filter import BatchFilter, LastOfProducer
+from reference_impl.core.log.batch_filter import CAREFUL, BatchFilter, Care, LastOfProducer
 from reference_impl.core.log.batch_scan import scan_batches
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.partition_log import PartitionLog
@@ -64,12 +64,12 @@ class Cleanable:
         return self.ratio > self.log.config.min_cleanable_dirty_ratio
 
 
-def cleanable(log: PartitionLog, cleaned_to: int, now_ms: int) -> Cleanable:
+def cleanable(log: PartitionLog, cleaned_to: int, now_ms: int, care: Care = CAREFUL) -> Cleanable:
     """What may be cleaned, knowing up to where the log was cleaned before."""
     start, active = log.log_start_offset, log.segments.active.base_offset
     first_dirty = cleaned_to if start <= cleaned_to <= active else start
     dirty = [each for each in log.segments.from_offset(first_dirty) if each.base_offset < active]
-    limits = [log.last_stable_offset, active]
+    limits = [log.last_stable_offset if care.spares_open_transactions else active, active]
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         limits += [each.base_offset for each in dirty if each.newest[0] > now_ms - lag_ms][:1]
@@ -87,7 +87,11 @@ def cleanable(log: PartitionLog, cleaned_to: int, now_ms: int) -> Cleanable:
 
 
 def clean(
-    storage: Storage, todo: Cleanable, now_ms: int, keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY
+    storage: Storage,
+    todo: Cleanable,
+    now_ms: int,
+    keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY,
+    care: Care = CAREFUL,
 ) -> Iterator[int | None]:
     """Clean one log, slice by slice (None); the last value is up to where it is clean now."""
     log = todo.log
@@ -97,7 +101,7 @@ def clean(
         entry.producer_id: LastOfProducer.of(entry) for entry in log.producer_state.entries()
     }
     judge = BatchFilter(
-        newest, end, transactions, producers, now_ms, log.config.delete_retention_ms
+        newest, end, transactions, producers, now_ms, log.config.delete_retention_ms, care
     )
     for group in grouped([s for s in log.segments.closed if s.base_offset < end], log):
         yield from _clean_group(storage, log, group, judge, now_ms)

@@ -10,30 +10,36 @@ goes, after a new one has begun, so that the log stays where it was.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import gt
 
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.segment import Segment
 
 
-def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
+HasExpired = Callable[[int, int], bool]
+"""Of an age and `retention.ms`: `core/rules.py`, has_expired."""
+
+
+def delete_old_segments(log: PartitionLog, now_ms: int, has_expired: HasExpired = gt) -> int:
     """Delete what may not stay; returns how many segments went."""
     before = len(log.segment_base_offsets)
     if log.config.is_deleted:
-        _delete_oldest(log, _too_old(log, now_ms))
+        _delete_oldest(log, _too_old(log, now_ms, has_expired))
         _delete_oldest(log, _too_many_bytes(log))
     elif len(log.segment_base_offsets) > 1:
         log.retire_segments_below(log.log_start_offset)
     return max(0, before - len(log.segment_base_offsets))
 
 
-def _too_old(log: PartitionLog, now_ms: int) -> Callable[[Segment], bool]:
+def _too_old(log: PartitionLog, now_ms: int, has_expired: HasExpired) -> Callable[[Segment], bool]:
     retention_ms = log.config.retention_ms
 
     def decide(segment: Segment) -> bool:
         # Records without a time count from when the segment was opened: a disk in memory has no
         # time of last change, which Kafka takes.
         newest = segment.newest[0]
-        return now_ms - (newest if newest >= 0 else segment.created_ms) > retention_ms
+        age_ms = now_ms - (newest if newest >= 0 else segment.created_ms)
+        return has_expired(age_ms, retention_ms)
 
     return decide if retention_ms >= 0 else lambda segment: False
 
