@@ -83,12 +83,22 @@ def check_by_executable(
     drawing = next((line["html"] for line in lines if line.get("html")), None)
     if html is not None and drawing is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(drawing)
+        html.write_text(_opened_at_error(drawing))
     if problem is None and not done:
         problem = "the search ended without an answer"
     # A later line of the same key says more: it replaces the earlier.
     partitions = {line["key"]: _partition(line) for line in lines}
     return combine(partitions.values(), problem, html if drawing is not None else None)
+
+
+def _opened_at_error(page: str) -> str:
+    """The drawing, scrolled to what it is about: porcupine's opens at its left edge, where a long
+    window shows nothing wrong, and leaves it to a link to go to the first error."""
+    script = (
+        '<script>document.querySelector("#jump-link").dispatchEvent(new Event("click"))</script>'
+    )
+    before, end, after = page.rpartition("</body>")
+    return f"{before}  {script}\n  {end}{after}"
 
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:

@@ -173,6 +173,8 @@ def test_the_drawing_shows_the_failing_operations_and_the_faults(tmp_path: Path)
     text = page.read_text()
     for shown in ("write 1", "read 0", "kill broker 1"):
         assert shown in text
+    drawn, script = text.index("render(data)\n"), text.index('querySelector("#jump-link").dispatch')
+    assert drawn < script < text.index("</body>")  # it goes to the error once there is one
 
 
 @pytest.mark.needs("porcupine")
