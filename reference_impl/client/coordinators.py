@@ -10,9 +10,10 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from reference_impl.client.config import Config
+from reference_impl.client.effects import Lane
 from reference_impl.client.errors import ClientError, Refusal, is_retriable
 from reference_impl.client.kernel import Backoff, Kernel
-from reference_impl.client.network import Failure, Network, Node
+from reference_impl.client.network import Failure, Network, Node, OnAnswer, OnFailure
 from reference_impl.wire import ApiKey, Struct, request_definition
 
 Found = Callable[[Node], None]
@@ -61,6 +62,45 @@ class Coordinators:
         if len(waiting) == 1:
             self._look_for(key)
 
+    def ask(
+        self,
+        key: Key,
+        api_key: ApiKey,
+        body: Struct,
+        on_answer: OnAnswer,
+        on_failure: OnFailure,
+        not_found: NotFound,
+        *,
+        lane: Lane = Lane.COORDINATOR,
+        timeout_ms: int | None = None,
+        version_min: int = 0,
+        version_max: int = 1 << 15,
+    ) -> None:
+        """Ask the coordinator of this key, once it is found.
+
+        One that does not answer is looked for anew: it may have moved.
+        """
+
+        def failed(failure: Failure) -> None:
+            if not failure.is_unsupported:
+                self.forget(key)
+            on_failure(failure)
+
+        def found(node: Node) -> None:
+            self._network.ask(
+                node,
+                api_key,
+                body,
+                on_answer,
+                failed,
+                lane=lane,
+                timeout_ms=timeout_ms,
+                version_min=version_min,
+                version_max=version_max,
+            )
+
+        self.find(key, found, not_found)
+
     def _look_for(self, key: Key) -> None:
         def again(_: Failure | None = None) -> None:
             self._kernel.after(
@@ -108,13 +148,11 @@ class OneAfterAnother:
     def __init__(
         self,
         kernel: Kernel,
-        network: Network,
         config: Config,
         coordinators: Coordinators,
         not_found: Callable[[Key, ClientError], None],
     ) -> None:
         self._kernel = kernel
-        self._network = network
         self._coordinators = coordinators
         self._not_found = not_found
         self.backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
@@ -147,18 +185,17 @@ class OneAfterAnother:
             else:
                 self.ask_elsewhere(key)
 
-        def found(node: Node) -> None:
-            self._network.ask(
-                node,
-                api_key,
-                request_definition(api_key).new(**fields),
-                answered,
-                failed,
-                version_min=version_min,
-                version_max=version_max,
-            )
-
-        self._coordinators.find(key, found, not_found)
+        self._coordinators.ask(
+            key,
+            api_key,
+            request_definition(api_key).new(**fields),
+            answered,
+            failed,
+            not_found,
+            lane=Lane.DATA,
+            version_min=version_min,
+            version_max=version_max,
+        )
 
     def ask_elsewhere(self, key: Key) -> None:
         """It is not the coordinator, or no more: look for it after a while."""

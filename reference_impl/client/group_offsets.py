@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 
 from reference_impl.client.config import Config
 from reference_impl.client.coordinators import Coordinators, KeyType
-from reference_impl.client.effects import Lane
 from reference_impl.client.errors import (
     COORDINATOR_MOVED,
     ClientError,
@@ -20,7 +19,7 @@ from reference_impl.client.errors import (
 )
 from reference_impl.client.group_requests import positions
 from reference_impl.client.kernel import Backoff, Kernel
-from reference_impl.client.network import Failure, Network, Node
+from reference_impl.client.network import Failure
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
@@ -43,14 +42,12 @@ class GroupOffsets:
     def __init__(
         self,
         kernel: Kernel,
-        network: Network,
         config: Config,
         coordinators: Coordinators,
         member: Callable[[], ConsumerGroupMetadata],
         evicted: Callable[[int], None],
     ) -> None:
         self._kernel = kernel
-        self._network = network
         self._coordinators = coordinators
         self._member = member
         self._evicted = evicted
@@ -154,7 +151,7 @@ class GroupOffsets:
                 on_failed(TimedOut(f"{api_key.name}: not done in time: {why}"))
                 return
             self._retries += 1
-            self._kernel.after(delay_ms, ("group offsets", self._retries), look_for)
+            self._kernel.after(delay_ms, ("group offsets", self._retries), ask)
 
         def answered(answer: Struct) -> None:
             code = on_answer(answer)
@@ -167,21 +164,17 @@ class GroupOffsets:
             if failure.is_unsupported:
                 on_failed(ClientError("UNSUPPORTED_VERSION", failure.reason))
                 return
-            self._coordinators.forget(self._key)
             again(failure.reason)
 
-        def found(node: Node) -> None:
-            self._network.ask(
-                node,
+        def ask() -> None:
+            self._coordinators.ask(
+                self._key,
                 api_key,
                 body,
                 answered,
                 failed,
-                lane=Lane.COORDINATOR,
+                on_failed,
                 version_max=VERSION_WITH_TOPIC_NAMES,
             )
 
-        def look_for() -> None:
-            self._coordinators.find(self._key, found, on_failed)
-
-        look_for()
+        ask()

@@ -9,10 +9,8 @@ from collections.abc import Callable
 
 from reference_impl.client.config import Config
 from reference_impl.client.coordinators import Coordinators, Key
-from reference_impl.client.effects import Lane
 from reference_impl.client.errors import COORDINATOR_MOVED
 from reference_impl.client.kernel import Kernel
-from reference_impl.client.network import Failure, Network, Node
 from reference_impl.client.values import ConsumerGroupMetadata
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
@@ -26,7 +24,6 @@ class Heartbeats:
     def __init__(
         self,
         kernel: Kernel,
-        network: Network,
         config: Config,
         coordinators: Coordinators,
         key: Key,
@@ -34,7 +31,6 @@ class Heartbeats:
         on_error: Callable[[int], None],
     ) -> None:
         self._kernel = kernel
-        self._network = network
         self._coordinators = coordinators
         self._key = key
         self._member = member
@@ -80,10 +76,7 @@ class Heartbeats:
             else:
                 self._on_error(answer.error_code)
 
-        def failed(_: Failure) -> None:
-            self._coordinators.forget(self._key)
+        def failed(_: object) -> None:
+            """The next one is due soon."""
 
-        def found(node: Node) -> None:
-            self._network.ask(node, ApiKey.HEARTBEAT, body, answered, failed, lane=Lane.COORDINATOR)
-
-        self._coordinators.find(self._key, found, lambda _: None)
+        self._coordinators.ask(self._key, ApiKey.HEARTBEAT, body, answered, failed, failed)

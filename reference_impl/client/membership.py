@@ -16,28 +16,27 @@ from reference_impl.client.assignors import (
     Assignor,
     MemberSubscription,
     decode_assignment,
-    decode_subscription,
-    encode_assignment,
     encode_subscription,
 )
 from reference_impl.client.assignors.protocol import NO_GENERATION
 from reference_impl.client.config import Config
 from reference_impl.client.coordinators import Coordinators, KeyType
-from reference_impl.client.effects import Change, Lane, PartitionsChanged
+from reference_impl.client.effects import Lane
 from reference_impl.client.errors import (
     COORDINATOR_MOVED,
     ClientError,
-    IllegalState,
     Refusal,
     is_retriable,
 )
 from reference_impl.client.group_offsets import GroupOffsets
 from reference_impl.client.group_requests import join_group, leave_group, sync_group
+from reference_impl.client.handover import Handover, Then
 from reference_impl.client.heartbeats import Heartbeats
 from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.leadership import Leadership
 from reference_impl.client.membership_states import Move, State, next_state
 from reference_impl.client.metadata import Metadata
-from reference_impl.client.network import Failure, Network, Node
+from reference_impl.client.network import Failure, Network
 from reference_impl.client.subscription import Mode, Subscription
 from reference_impl.client.values import ConsumerGroupMetadata, TopicPartition
 from reference_impl.wire import ApiKey, ErrorCode, Struct
@@ -75,17 +74,11 @@ class Membership:
             self._assignors[assignor.name] = assignor
         # The protocol which all of them can do (ConsumerCoordinator's constructor).
         self.is_cooperative = all(each.is_cooperative for each in self._assignors.values())
-        self.offsets = GroupOffsets(
-            kernel, network, config, coordinators, self.group_metadata, self.evicted
-        )
+        self.offsets = GroupOffsets(kernel, config, coordinators, self.group_metadata, self.evicted)
+        self._handover = Handover(kernel, config, subscription, self.offsets)
+        self._leadership = Leadership(metadata, self._assignors)
         self._heartbeats = Heartbeats(
-            kernel,
-            network,
-            config,
-            coordinators,
-            self._key,
-            self.group_metadata,
-            self._heartbeat_refused,
+            kernel, config, coordinators, self._key, self.group_metadata, self._heartbeat_refused
         )
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self.state = State.UNJOINED
@@ -98,14 +91,7 @@ class Membership:
         """The group has taken away what we hold; nothing can be committed for it."""
         self._is_busy = False
         """A step of a rebalance is under way, or waits to be tried again."""
-        self._is_giving_up = False
-        """Partitions are being committed and revoked; nothing else begins before that is done."""
         self._eager_owned: tuple[TopicPartition, ...] = ()
-        self._after_change: Callable[[], None] | None = None
-        self._to_assign: Struct | None = None
-        """As the leader: the members, to be served once the metadata of all topics is known."""
-        self._counts: dict[str, int] | None = None
-        """As the leader: how many partitions each topic had in the last assignment."""
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Who we are, to the coordinator."""
@@ -130,14 +116,11 @@ class Membership:
 
     def change_handled(self) -> None:
         """The application is done with the last change of its partitions."""
-        if self._after_change is None:
-            raise IllegalState("there is no change of partitions to be handled")
-        then, self._after_change = self._after_change, None
-        then()
+        self._handover.change_handled()
 
     def metadata_changed(self) -> None:
         """A leader shares out the partitions anew when their number has changed."""
-        if self._counts is not None and self._counts != self._partition_counts(self._counts):
+        if self._leadership.is_outdated:
             self._must_join = True
 
     def evicted(self, code: int) -> None:
@@ -167,15 +150,16 @@ class Membership:
     @property
     def may_read(self) -> bool:
         """What we hold is ours. Eager members hold nothing while they join."""
-        return self._after_change is None and not (self._has_lost and self._must_join)
+        is_lost = self._has_lost and self._must_join
+        return not self._handover.is_with_application and not is_lost
 
     def run(self, is_polling: bool) -> None:
         """Go on with a rebalance, or begin one if it is needed and the application is polling."""
         if self._subscription.mode is not Mode.GROUP or self.error is not None:
             return
-        if self._to_assign is not None:
-            self._try_to_assign()
-        is_idle = not (self._is_busy or self._is_giving_up or self._after_change)
+        if self._leadership.can_assign:
+            self._sync(*self._leadership.assign())
+        is_idle = not (self._is_busy or self._handover.is_under_way)
         is_at_rest = self.state in (State.UNJOINED, State.STABLE)
         if self._must_join and is_polling and is_idle and is_at_rest:
             self._begin_rebalance()
@@ -187,52 +171,22 @@ class Membership:
         held = set(self._subscription.partitions)
         topics = self._subscription.topics
         if self._has_lost:
-            self._lose(held, self._join)
+            self._lose(self._join)
         elif self.is_cooperative:
-            self.give_up({each for each in held if each.topic not in topics}, self._join)
+            self._give_up({each for each in held if each.topic not in topics}, self._join)
         else:
-            self.give_up(held, self._join)
+            self._give_up(held, self._join)
 
-    def give_up(self, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
-        """Commit the positions (`enable.auto.commit`), tell the application, and let go."""
-        gone = tuple(sorted(partitions))
-        self._is_giving_up = True
+    def _give_up(self, partitions: Iterable[TopicPartition], then: Then) -> None:
+        self._handover.give_up(partitions, bool(self._member_id), then)
 
-        def let_go() -> None:
-            self._is_giving_up = False
-            self._subscription.hold(self._subscription.partitions.keys() - set(gone))
-            then()
-
-        self._commit_positions(lambda: self._tell(Change.REVOKED, gone, let_go))
-
-    def _commit_positions(self, then: Callable[[], None]) -> None:
-        if self._config["enable.auto.commit"] and self._member_id:
-            # A commit that fails means that records are read again: at least once, as promised.
-            self.offsets.commit(self._subscription.positions(), lambda _: then())
-        else:
-            then()
-
-    def _lose(self, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
+    def _lose(self, then: Then) -> None:
         self._has_lost = False
-        lost = tuple(sorted(partitions))
-        self._subscription.hold(())
-        self._tell(Change.LOST, lost, then)
-
-    def _tell(
-        self, change: Change, partitions: tuple[TopicPartition, ...], then: Callable[[], None]
-    ) -> None:
-        if not partitions:
-            then()
-            return
-        self._kernel.emit(PartitionsChanged(change, partitions))
-        if self._subscription.is_listening:
-            self._after_change = then
-        else:
-            then()
+        self._handover.lose(then)
 
     def _join(self) -> None:
         if self._has_lost:  # evicted on the way here
-            self._lose(self._subscription.partitions, self._join)
+            self._lose(self._join)
             return
         self._is_busy, self._must_join = True, False
         self._move(Move.JOINS)
@@ -266,42 +220,12 @@ class Membership:
             return
         self._move(Move.JOINED)
         self._member_id, self._generation = answer.member_id, answer.generation_id
-        self._counts = None
+        self._leadership.end()
         self._heartbeats.start()
         if answer.leader != answer.member_id or answer.skip_assignment:
             self._sync(answer.protocol_name, {})
             return
-        self._to_assign = answer
-        self._metadata.want(*{t for member in self._members().values() for t in member.topics})
-        self._try_to_assign()
-
-    # --- the leader's part --------------------------------------------------------------------
-
-    def _members(self) -> dict[str, MemberSubscription]:
-        if self._to_assign is None:
-            return {}
-        return {
-            row.member_id: decode_subscription(row.metadata, row.group_instance_id)
-            for row in self._to_assign.members
-        }
-
-    def _partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
-        return {topic: len(self._metadata.partitions(topic)) for topic in topics}
-
-    def _try_to_assign(self) -> None:
-        members = self._members()
-        topics = sorted({topic for member in members.values() for topic in member.topics})
-        if self._to_assign is None or any(self._metadata.topic(each) is None for each in topics):
-            return  # each step tries again
-        protocol_name = self._to_assign.protocol_name
-        self._to_assign = None
-        self._counts = self._partition_counts(topics)
-        existing = {topic: count for topic, count in self._counts.items() if count}
-        assignment = self._assignors[protocol_name].assign(existing, members)
-        self._sync(
-            protocol_name,
-            {member_id: encode_assignment(each) for member_id, each in assignment.items()},
-        )
+        self._leadership.begin(answer)  # each step looks whether it can assign now
 
     def _sync(self, protocol_name: str, assignments: dict[str, bytes]) -> None:
         body = sync_group(self.group_metadata(), protocol_name, assignments)
@@ -322,14 +246,13 @@ class Membership:
         gone = held - assigned
         if gone:
             self._must_join = True  # what we give up can now be assigned to somebody (KIP-429)
-        self.give_up(gone, lambda: self._take(assigned, assigned - held))
+        self._give_up(gone, lambda: self._take(assigned, assigned - held))
 
     def _take(self, assigned: set[TopicPartition], new: set[TopicPartition]) -> None:
         if self._has_lost:
             return  # evicted while the application was told what it gives up
         self._eager_owned = tuple(sorted(assigned))
-        self._subscription.hold(assigned)
-        self._tell(Change.ASSIGNED, tuple(sorted(new)), lambda: None)
+        self._handover.take(assigned, new)
 
     # --- leaving ------------------------------------------------------------------------------
 
@@ -339,7 +262,7 @@ class Membership:
         self._forget_generation()
         self._stop()
 
-    def leave(self, then: Callable[[], None]) -> None:
+    def leave(self, then: Then) -> None:
         """Give everything up and leave; a static member stays, it may come back (KIP-345)."""
 
         def gone() -> None:
@@ -348,13 +271,13 @@ class Membership:
             self._has_lost = self._must_join = False
             self._stop()
 
-        self._after_change, self._is_giving_up = None, False
+        self._handover.drop()
         if self._has_lost:
-            self._lose(self._subscription.partitions, gone)
+            self._lose(gone)
         else:
-            self.give_up(self._subscription.partitions, gone)
+            self._give_up(self._subscription.partitions, gone)
 
-    def _send_leave(self, reason: str, then: Callable[[], None]) -> None:
+    def _send_leave(self, reason: str, then: Then) -> None:
         """Whatever the answer is, we are gone: if it gets lost, the session times out."""
         node = self._coordinators.known(self._key)
         if self._instance_id is not None or not self._member_id or node is None:
@@ -383,7 +306,7 @@ class Membership:
         self._has_lost = bool(self._subscription.partitions)
         self._eager_owned = ()
         self._must_join = True
-        self._to_assign = self._counts = None
+        self._leadership.end()
         self._is_busy = False
         self._heartbeats.stop()
         self._move(Move.MUST_JOIN_AGAIN)
@@ -438,25 +361,15 @@ class Membership:
             if self.state is not state or not self._is_busy:
                 return
             if failure.is_unsupported:
-                not_found(ClientError("UNSUPPORTED_VERSION", failure.reason))
-                return
-            self._coordinators.forget(self._key)
-            self._again(self._backoff.fail())
+                give_up(ClientError("UNSUPPORTED_VERSION", failure.reason))
+            else:
+                self._again(self._backoff.fail())
 
-        def found(node: Node) -> None:
-            self._network.ask(
-                node,
-                api_key,
-                body,
-                answered,
-                failed,
-                lane=Lane.COORDINATOR,
-                timeout_ms=timeout_ms,
-            )
-
-        def not_found(error: ClientError) -> None:
+        def give_up(error: ClientError) -> None:
             self._move(Move.MUST_JOIN_AGAIN)
             self._is_busy = False
             self.error = error
 
-        self._coordinators.find(self._key, found, not_found)
+        self._coordinators.ask(
+            self._key, api_key, body, answered, failed, give_up, timeout_ms=timeout_ms
+        )

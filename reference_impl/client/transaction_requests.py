@@ -6,6 +6,7 @@ Source: AddPartitionsToTxnRequest.json, TxnOffsetCommitRequest.json.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from reference_impl.client.group_requests import positions
 from reference_impl.client.values import (
@@ -17,6 +18,16 @@ from reference_impl.client.values import (
 from reference_impl.wire import ApiKey, request_definition
 
 Fields = dict[str, object]
+
+
+@dataclass(slots=True)
+class PendingOffsets:
+    """Offsets which are to become part of the transaction."""
+
+    call_id: int
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    group: ConsumerGroupMetadata
+    is_group_added: bool = False
 
 
 def add_partitions(writer: Fields, partitions: Iterable[TopicPartition]) -> Fields:
@@ -31,16 +42,13 @@ def add_partitions(writer: Fields, partitions: Iterable[TopicPartition]) -> Fiel
     return fields
 
 
-def commit_offsets(
-    writer: Fields,
-    offsets: Mapping[TopicPartition, OffsetAndMetadata],
-    group: ConsumerGroupMetadata,
-) -> Fields:
+def commit_offsets(writer: Fields, pending: PendingOffsets) -> Fields:
     """The group's generation fences a consumer that is no member any more (KIP-447)."""
+    group = pending.group
     return writer | {
         "group_id": group.group_id,
         "generation_id": group.generation_id,
         "member_id": group.member_id,
         "group_instance_id": group.group_instance_id,
-        "topics": positions(ApiKey.TXN_OFFSET_COMMIT, offsets),
+        "topics": positions(ApiKey.TXN_OFFSET_COMMIT, pending.offsets),
     }

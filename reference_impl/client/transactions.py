@@ -11,7 +11,6 @@ identity, partitions, offsets, end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from reference_impl.client.accumulator import ProducerIdAndEpoch
 from reference_impl.client.config import Config
@@ -26,7 +25,13 @@ from reference_impl.client.errors import (
 from reference_impl.client.kernel import Kernel
 from reference_impl.client.network import Network
 from reference_impl.client.sequences import Sequences
-from reference_impl.client.transaction_requests import Fields, add_partitions, commit_offsets
+from reference_impl.client.transaction_partitions import TransactionPartitions
+from reference_impl.client.transaction_requests import (
+    Fields,
+    PendingOffsets,
+    add_partitions,
+    commit_offsets,
+)
 from reference_impl.client.transaction_states import Move, State, next_state
 from reference_impl.client.values import (
     ConsumerGroupMetadata,
@@ -56,16 +61,6 @@ ADD_PARTITIONS_AGAIN_MS = 20
 (AddPartitionsToTxnHandler.maybeOverrideRetryBackoffMs)."""
 
 
-@dataclass(slots=True)
-class PendingOffsets:
-    """Offsets which are to become part of the transaction."""
-
-    call_id: int
-    offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    group: ConsumerGroupMetadata
-    is_group_added: bool = False
-
-
 class Transactions:
     """The transactional side of a producer."""
 
@@ -83,7 +78,7 @@ class Transactions:
         self._id: str = config["transactional.id"]
         self._key: Key = (KeyType.TRANSACTION, self._id)
         self._timeout_ms: int = config["transaction.timeout.ms"]
-        self._questions = OneAfterAnother(kernel, network, config, coordinators, self._not_found)
+        self._questions = OneAfterAnother(kernel, config, coordinators, self._not_found)
         self.state = State.UNINITIALIZED
         self.error: ClientError | None = None
         """What led to ABORTABLE_ERROR or FATAL_ERROR."""
@@ -91,9 +86,7 @@ class Transactions:
         """The cluster's transaction version, as of the beginning of this transaction."""
         self._has_begun = False
         """The coordinator may know of this transaction, so it must be told of the end."""
-        self._new: dict[TopicPartition, None] = {}
-        self._adding: dict[TopicPartition, None] = {}
-        self._added: set[TopicPartition] = set()
+        self._partitions = TransactionPartitions()
         self._offsets: list[PendingOffsets] = []
         self._is_epoch_spent = False
         self._waiting_calls: list[int] = []
@@ -123,7 +116,7 @@ class Transactions:
         """AbortTransaction. What was not asked of the coordinator yet never will be."""
         if self.state != State.ABORTING_TRANSACTION:
             self._move(Move.ABORT)
-            self._new.clear()
+            self._partitions.drop_wanted()
             self._drop_offsets(ClientError("TRANSACTION_ABORTED", "the transaction was aborted"))
         if call_id is not None:
             self._waiting_calls.append(call_id)
@@ -174,18 +167,16 @@ class Transactions:
 
     def joins(self, partition: TopicPartition) -> None:
         """A record of the transaction goes to this partition."""
-        if partition in self._added or partition in self._adding:
-            return
         if self.is_v2:
             # The leader adds it when the first batch comes (KIP-890).
-            self._added.add(partition)
+            self._partitions.add(partition)
             self._has_begun = True
         else:
-            self._new[partition] = None
+            self._partitions.want(partition)
 
     def may_send(self, partition: TopicPartition) -> bool:
         """The partition takes part, so that a marker will end what is written there."""
-        return self.state != State.FATAL_ERROR and partition in self._added
+        return self.state != State.FATAL_ERROR and partition in self._partitions
 
     # --- what goes wrong ----------------------------------------------------------------------
 
@@ -235,11 +226,11 @@ class Transactions:
         match self.state:
             case State.INITIALIZING:
                 return self._init_producer_id
-            case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._new or self._adding:
+            case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._partitions.are_coming:
                 return self._add_partitions
             case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._offsets:
                 return self._add_offsets
-            case State.ABORTING_TRANSACTION if self._adding:
+            case State.ABORTING_TRANSACTION if self._partitions.are_asked_for:
                 return self._add_partitions  # it may have been heard: then it must be ended, too
             case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION if not has_incomplete:
                 return self._end
@@ -309,9 +300,7 @@ class Transactions:
         }
 
     def _add_partitions(self) -> None:
-        if not self._adding:
-            self._adding, self._new = self._new, {}
-        fields = add_partitions(self._writer_fields(), self._adding)
+        fields = add_partitions(self._writer_fields(), self._partitions.ask())
         # Version 4 and above are for brokers only (AddPartitionsToTxnRequest.json).
         self._questions.ask(
             self._key, ApiKey.ADD_PARTITIONS_TO_TXN, fields, self._partitions_added, version_max=3
@@ -323,19 +312,18 @@ class Transactions:
             for topic in answer.results_by_topic_v3_and_below
             for row in topic.results_by_partition
         ]
-        if ErrorCode.CONCURRENT_TRANSACTIONS in codes and not self._added:
+        if ErrorCode.CONCURRENT_TRANSACTIONS in codes and self._partitions.is_first_question:
             self._questions.pause(ADD_PARTITIONS_AGAIN_MS)
             return
         bad = [code for code in codes if code not in (0, ErrorCode.OPERATION_NOT_ATTEMPTED)]
         if bad and self.state == State.ABORTING_TRANSACTION and not is_retriable(bad[0]):
-            self._adding.clear()  # refused, so there is less to abort
+            self._partitions.refused()  # so there is less to abort
             return
         if self._is_good(bad[0] if bad else 0, "adding partitions to the transaction"):
-            self._added.update(self._adding)
-            self._adding.clear()
+            self._partitions.agreed()
             self._has_begun = True
         elif self.state == State.ABORTABLE_ERROR:
-            self._adding.clear()  # an answer, if a bad one: nothing was added
+            self._partitions.refused()  # an answer, if a bad one: nothing was added
 
     def _add_offsets(self) -> None:
         pending = self._offsets[0]
@@ -351,19 +339,16 @@ class Transactions:
         self._questions.ask(self._key, ApiKey.ADD_OFFSETS_TO_TXN, fields, answered)
 
     def _commit_offsets(self, pending: PendingOffsets) -> None:
-        group = pending.group
-        key: Key = (KeyType.GROUP, group.group_id)
+        key: Key = (KeyType.GROUP, pending.group.group_id)
         self._has_begun = True
-
-        fields = commit_offsets(self._writer_fields(), pending.offsets, group)
+        fields = commit_offsets(self._writer_fields(), pending)
         # [New in v5: KIP-890] The group's coordinator adds itself to the transaction.
         version_min, version_max = (5, 5) if self.is_v2 else (0, 4)
 
         def answered(answer: Struct) -> None:
             codes = [row.error_code for topic in answer.topics for row in topic.partitions]
-            bad = [code for code in codes if code]
+            code = next((code for code in codes if code), 0)
             doing = "committing offsets in the transaction"
-            code = bad[0] if bad else 0
             if self._is_good(code, doing, key) and self._offsets:
                 self._kernel.complete(self._offsets.pop(0).call_id)
 
@@ -405,8 +390,7 @@ class Transactions:
         )
 
     def _ended(self) -> None:
-        self._added.clear()
-        self._new.clear()
+        self._partitions.clear()
         self._has_begun = False
         self.error = None
         if self._is_epoch_spent and self.state == State.ABORTING_TRANSACTION:
