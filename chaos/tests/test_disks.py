@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from chaos import disks, leftovers
-from chaos.disks import Disk
+from chaos.disks import Disk, DiskError
 
 pytestmark = pytest.mark.needs("root", "loop")
 WAIT_S = 60.0
@@ -60,6 +61,17 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 def is_mounted(mount_point: Path) -> bool:
     return str(mount_point) in Path("/proc/self/mounts").read_text()
+
+
+def in_another_namespace() -> subprocess.Popen[bytes]:
+    """A process with copies of all mounts, until it reads a line."""
+    holder = subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", "echo here; read end"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"here\n"
+    return holder
 
 
 def state_of(process: subprocess.Popen[bytes]) -> str:
@@ -117,6 +129,29 @@ def test_a_loss_of_power_takes_what_was_not_synced_and_nothing_else(disk: Disk) 
     assert synced.read_bytes() == PAGE
     assert unsynced.read_bytes() == b""
     unsynced.write_bytes(PAGE)  # it is whole again
+
+
+def test_a_disk_is_mounted_again_only_when_no_other_namespace_holds_it(disk: Disk) -> None:
+    """As a container that is just being started does: its file system would still be dead."""
+    holder = in_another_namespace()
+    disk.cut_power()
+    replugged = threading.Thread(target=disk.replug)
+    replugged.start()
+    wait_until(lambda: not is_mounted(disk.mount_point), "it is unmounted here")
+    assert replugged.is_alive()
+    holder.communicate(b"\n", WAIT_S)
+    replugged.join(WAIT_S)
+    (disk.mount_point / "file").write_bytes(PAGE)
+
+
+def test_a_disk_that_another_namespace_holds_for_long_is_named(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.disks.RELEASE_TIMEOUT_S", 0.1)
+    holder = in_another_namespace()
+    with pytest.raises(DiskError, match=r"loop\d+ is still in use .* by another mount namespace"):
+        disk.replug()
+    holder.communicate(b"\n", WAIT_S)
 
 
 def test_a_removed_disk_leaves_nothing() -> None:
