@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
-from linearizability.checkers.tests.oracles import (
+from linearizability.checkers.tests.oracle_facts import (
     Found,
     Row,
     is_acked,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from linearizability.checkers.tests.oracles import (
+from linearizability.checkers.tests.oracle_facts import (
     Found,
     Row,
     is_acked,
@@ -16,8 +16,8 @@ from linearizability.checkers.tests.oracles import (
     is_read,
     log_start,
     operations,
-    steps,
 )
+from linearizability.checkers.tests.oracles import steps
 
 
 def raw_reads(rows: list[Row]) -> list[list[Row]]:

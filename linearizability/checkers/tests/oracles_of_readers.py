@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from linearizability.checkers.tests.oracles import (
+from linearizability.checkers.tests.oracle_facts import (
     Found,
     Row,
     is_data,
     is_proof,
     may_be_gone,
     operations,
-    visible,
 )
+from linearizability.checkers.tests.oracles import visible
 
 
 def dirty_reads(rows: list[Row]) -> Found:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from linearizability.bounds import NOTHING_STATED
-from linearizability.checkers.tests.oracles import Found, Row, is_acked, is_read, may_be_gone
+from linearizability.checkers.tests.oracle_facts import Found, Row, is_acked, is_read, may_be_gone
 
 NEVER = 2**62
 TURNS = ("assign", "subscribe", "leave", "crash")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise, permutations
 from typing import Any
 
-from linearizability.checkers.tests.oracles import (
+from linearizability.checkers.tests.oracle_facts import (
     Found,
     Row,
     compacted_away,
@@ -14,8 +14,8 @@ from linearizability.checkers.tests.oracles import (
     is_data,
     log_start,
     markers_behind,
-    steps,
 )
+from linearizability.checkers.tests.oracles import steps
 
 Evidence = tuple[tuple[Any, ...], str, list[int]]
 """The record (topic, topic_id, partition, offset, value), the kind, operations."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from linearizability.checkers.tests.oracles import (
+from linearizability.checkers.tests.oracle_facts import (
     Found,
     Row,
     is_acked,

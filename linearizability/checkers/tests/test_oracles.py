@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linearizability.checkers import CHECKERS, Scope
-from linearizability.checkers.tests.oracles import ORACLES, Found, Row, resolve
+from linearizability.checkers.tests.oracle_facts import Found, Row, resolve
+from linearizability.checkers.tests.oracles import ORACLES
 from linearizability.checkers.tests.oracles_of_kept_logs import ORACLES_OF_KEPT_LOGS
 from linearizability.checkers.tests.oracles_of_logs import ORACLES_OF_LOGS
 from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS

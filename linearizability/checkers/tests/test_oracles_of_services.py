@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linearizability.checkers.tests.oracles import Row, resolve
+from linearizability.checkers.tests.oracle_facts import Row, resolve
 from linearizability.checkers.tests.oracles_of_services import ORACLES_OF_SERVICES
 from linearizability.checkers.tests.test_oracles import by_kernel
 from linearizability.history import frame

@@ -1,0 +1,219 @@
+"""What rows prove, in plain loops over plain rows: the ground on which the dumb twins stand.
+
+`resolve` does for them what `ingest` does for the kernels; the rest says of a row, or of a place,
+what may be concluded from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Row = dict[str, Any]
+Found = set[tuple[str, tuple[int, ...], tuple[Any, ...]]]
+
+
+def resolve(rows: list[Row]) -> list[Row]:
+    """Topic ids filled in and `outcome` added, as `ingest` has it."""
+    ids: dict[Any, set[Any]] = {}
+    for row in rows:
+        if row["topic"] is not None and row["topic_id"] is not None:
+            ids.setdefault(row["topic"], set()).add(row["topic_id"])
+    rows = [dict(row) for row in rows]
+    for row in rows:
+        known = ids.get(row["topic"], set())
+        if row["topic_id"] is None:
+            row["topic_id"] = next(iter(known)) if len(known) == 1 else ""
+        row["place"] = (row["topic"], row["topic_id"], row["partition"])
+    markers = _markers(rows)
+    by_txn: dict[int, set[str]] = {}
+    for row in rows:
+        if row["f"] == "send" and row["txn"] is not None and row["value"] is not None:
+            for (place, _, value), marker in markers.items():
+                if (place, value) == (row["place"], row["value"]):
+                    by_txn.setdefault(row["txn"], set()).add(marker)
+    for row in rows:
+        row["outcome"] = _send_outcome(rows, row, markers, by_txn) if row["f"] == "send" else None
+    for row in rows:
+        ended = row["txn"] is not None
+        row["txn_outcome"] = txn_outcome(rows, row["txn"], by_txn) if ended else None
+        if is_data(row):
+            row["outcome"] = _poll_outcome(rows, row, markers)
+    return rows
+
+
+def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
+    """(place, offset, value) -> the marker behind it, where all raw reads agree."""
+    words = {"commit": "committed", "abort": "aborted"}
+    agreed = {key: {marker for marker, _ in shown} for key, shown in _all_markers(rows).items()}
+    return {key: words[m.pop()] for key, m in agreed.items() if len(m) == 1}
+
+
+def markers_behind(rows: list[Row], record: tuple[Any, int, int]) -> list[tuple[str, int]]:
+    """(marker, first operation that shows it) of one record; nothing where raw reads disagree."""
+    shown = _all_markers(rows).get(record, [])
+    if len({marker for marker, _ in shown}) != 1:
+        return []
+    return [(shown[0][0], min(op_id for _, op_id in shown))]
+
+
+def _all_markers(rows: list[Row]) -> dict[tuple[Any, int, int], list[tuple[str, int]]]:
+    """(place, offset, value) -> (the marker behind it, the reading operation), of each raw read."""
+    found: dict[tuple[Any, int, int], list[tuple[str, int]]] = {}
+    raw = [
+        r for r in rows
+        if r["f"] == "poll" and r["offset"] is not None and (r["producer_id"] or -1) >= 0
+    ]  # fmt: skip
+    for row in raw:
+        if row["control"] is not None or row["value"] is None:
+            continue
+        behind = [
+            r for r in raw
+            if (r["place"], r["op_id"], r["replica"], r["producer_id"])
+            == (row["place"], row["op_id"], row["replica"], row["producer_id"])
+            and r["control"] is not None and r["offset"] > row["offset"]
+        ]  # fmt: skip
+        if behind:
+            marker = min(behind, key=lambda r: r["offset"])["control"]
+            key = (row["place"], row["offset"], row["value"])
+            found.setdefault(key, []).append((marker, row["op_id"]))
+    return found
+
+
+def _send_outcome(
+    rows: list[Row], send: Row, markers: Mapping[tuple[Any, int, int], str],
+    by_txn: Mapping[int, set[str]],
+) -> str:  # fmt: skip
+    if send["txn"] is None:
+        return "plain"
+    own = {
+        marker for (place, _, value), marker in markers.items()
+        if place == send["place"] and value == send["value"]
+    }  # fmt: skip
+    if len(own) == 1:
+        return own.pop()
+    return txn_outcome(rows, send["txn"], by_txn)
+
+
+def txn_outcome(rows: list[Row], txn: int, by_txn: Mapping[int, set[str]]) -> str:
+    ends = [(r["f"], r["type"]) for r in rows if r["txn"] == txn]
+    commit_asked = any(f == "commit" for f, _ in ends)
+    commit_ok, abort_ok = ("commit", "ok") in ends, ("abort", "ok") in ends
+    marked = by_txn.get(txn, set())
+    if marked == {"committed"}:
+        return "unknown" if abort_ok and not commit_asked else "committed"
+    if marked == {"aborted"}:
+        return "unknown" if commit_ok else "aborted"
+    if marked:
+        return "unknown"
+    if commit_ok:
+        return "unknown" if abort_ok else "committed"
+    return "aborted" if abort_ok and not commit_asked else "unknown"
+
+
+def _poll_outcome(
+    rows: list[Row], poll: Row, markers: Mapping[tuple[Any, int, int], str]
+) -> str | None:
+    marker = markers.get((poll["place"], poll["offset"], poll["value"]))
+    if marker is not None:
+        return marker
+    writers = {
+        r["outcome"] for r in rows
+        if r["f"] == "send" and r["type"] != "fail" and r["value"] is not None
+        and (r["place"], r["value"]) == (poll["place"], poll["value"])
+    }  # fmt: skip
+    return writers.pop() if len(writers) == 1 else None
+
+
+# --- what proves something ------------------------------------------------------------------------
+
+
+def is_data(row: Row) -> bool:
+    return row["f"] == "poll" and row["offset"] is not None and row["control"] is None
+
+
+def is_read(row: Row) -> bool:
+    return row["f"] == "poll" and row["offset"] is not None
+
+
+def is_acked(row: Row) -> bool:
+    return (
+        row["f"] == "send" and row["type"] == "ok" and row["acks"] == -1
+        and row["offset"] is not None
+    )  # fmt: skip
+
+
+def is_proof(row: Row) -> bool:
+    if is_acked(row):
+        return True
+    below = (
+        row["replica"] is None or row["high_watermark"] is None
+        or (row["offset"] is not None and row["offset"] < row["high_watermark"])
+    )  # fmt: skip
+    return is_read(row) and below
+
+
+def is_leader_answer(row: Row) -> bool:
+    asked = row["f"] in ("poll", "read_all") and row["topic"] is not None
+    named = row["high_watermark"] is not None and row["leader_epoch"] is not None
+    of_leader = row["offset"] is None and row["replica"] is None
+    return asked and of_leader and named and row["leader_epoch"] >= 0
+
+
+def log_start(rows: list[Row], place: Any) -> int:
+    starts = [r["log_start"] for r in rows if r["place"] == place and r["log_start"] is not None]
+    return max(starts, default=0)
+
+
+def may_be_gone(rows: list[Row], place: Any, offset: int) -> bool:
+    """By retention or DeleteRecords, or by compaction."""
+    return offset < log_start(rows, place) or compacted_away(rows, place, offset)
+
+
+def compacted_away(rows: list[Row], place: Any, offset: int) -> bool:
+    """In a compacted log: not the last record of a key, for certain, or a tombstone."""
+    if not is_compacted(rows, place):
+        return False
+    for key in {r["key"] for r in rows if r["place"] == place} - {None}:
+        records = [r for r in keyed(rows, place, key) if is_proof(r)]
+        newest = max([r["offset"] for r in records], default=None)
+        tombstone = any(r["tombstone"] for r in records if r["offset"] == newest)
+        if newest == offset and not tombstone and not lost_of_key(rows, place, key):
+            return False
+    return True
+
+
+def is_compacted(rows: list[Row], place: Any) -> bool:
+    here = [r for r in rows if r["place"] == place]
+    by_settings = [r for r in here if r["f"] == "topic" and "compact" in (r["settings"] or "")]
+    return bool(by_settings) or any(r["key"] is not None for r in here)
+
+
+def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
+    """The records of a key, sent (maybe) or read, that were not aborted for certain."""
+    return [
+        r for r in rows
+        if r["place"] == place and r["key"] == key and r["outcome"] != "aborted"
+        and (is_read(r) or (r["f"] == "send" and r["type"] != "fail"))
+    ]  # fmt: skip
+
+
+def lost_of_key(rows: list[Row], place: Any, key: str) -> list[Row]:
+    """Sent, and nobody knows where it stands, how it ended, or how often it is there."""
+    all_keys = {r["key"] for r in rows if r["place"] == place} - {None}
+    records = [r for k in all_keys for r in keyed(rows, place, k)]
+    lost = []
+    for send in keyed(rows, place, key):
+        if send["f"] != "send":
+            continue
+        same = [r for r in records if r["value"] == send["value"]]
+        seen = send["value"] is not None and any(is_proof(r) for r in same)
+        once = sum(r["f"] == "send" for r in same) == 1
+        decided = send["idempotent"] and send["outcome"] in ("plain", "committed")
+        if not (decided and (is_acked(send) or (seen and once))):
+            lost.append(send)
+    return lost
+
+
+def operations(*rows: Row) -> tuple[int, ...]:
+    return tuple(sorted({row["op_id"] for row in rows}))
