@@ -86,3 +86,7 @@ def filled(storage: MemoryStorage, count: int, config: LogConfig | None = None) 
     for number in range(count):
         append(log, batch(b"%d" % number, timestamp_ms=number))
     return log
+
+
+ONE = len(batch(b"0"))
+"""Bytes of a batch as `filled` writes them, with one digit."""

@@ -9,11 +9,6 @@ from reference_impl.core.storage import MemoryStorage
 INDEX_BYTES = 10_485_760
 
 
-@pytest.fixture
-def storage() -> MemoryStorage:
-    return MemoryStorage()
-
-
 def offset_index(storage: MemoryStorage) -> OffsetIndex:
     index = OffsetIndex(storage, "00000000000000000100.index", 100, INDEX_BYTES)
     for last_offset, position in ((104, 4200), (109, 8400), (120, 12_700)):

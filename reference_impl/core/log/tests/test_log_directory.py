@@ -10,11 +10,6 @@ from reference_impl.core.log.tests.helpers import TOPIC_ID, append, batch, value
 from reference_impl.core.storage import MemoryStorage
 
 
-@pytest.fixture
-def storage() -> MemoryStorage:
-    return MemoryStorage()
-
-
 def opened(storage: MemoryStorage, partition: int = 0) -> tuple[LogDirectory, PartitionLog]:
     directory = LogDirectory(storage, "data")
     log = directory.open_log("orders", partition, TOPIC_ID, LogConfig(), 0)

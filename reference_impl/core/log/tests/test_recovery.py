@@ -7,6 +7,7 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.recovery import Beliefs
 from reference_impl.core.log.tests.helpers import (
     DIRECTORY,
+    ONE,
     append,
     batch,
     filled,
@@ -17,13 +18,7 @@ from reference_impl.core.log.tests.helpers import (
 )
 from reference_impl.core.storage import MemoryStorage
 
-ONE = len(batch(b"0"))
 LOG_0 = f"{DIRECTORY}/{0:020d}.log"
-
-
-@pytest.fixture
-def storage() -> MemoryStorage:
-    return MemoryStorage()
 
 
 def files(storage: MemoryStorage) -> dict[str, bytes]:
