@@ -3,16 +3,22 @@
 Never from the kernel's ephemeral range: while a killed broker's port is unused, the kernel may give
 it to an outgoing connection (the broker then cannot come back), and a client that dials a dead
 ephemeral port of its own host can even connect to itself.
+
+Runs at the same time each choose from a range of their own (TOUCHSTONE_PORTS, as
+`touchstone nightly --jobs` sets it): the port of one's dead node looks free to every other.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import socket
 from pathlib import Path
 
 LOWEST = 10_000
 ATTEMPTS_MAX = 500
+VARIABLE = "TOUCHSTONE_PORTS"
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -26,6 +32,12 @@ def _highest() -> int:
     except (OSError, ValueError, IndexError):
         first_ephemeral = 32_768
     return first_ephemeral - 1 if first_ephemeral > LOWEST + 1_000 else 65_000
+
+
+def allowed() -> range:
+    """The ports to choose from: those that TOUCHSTONE_PORTS names as FIRST-LAST, or all."""
+    named = re.fullmatch(r"(\d+)-(\d+)", os.environ.get(VARIABLE, ""))
+    return range(int(named[1]), int(named[2]) + 1) if named else range(LOWEST, _highest())
 
 
 def is_free(host: str, port: int) -> bool:
@@ -42,11 +54,13 @@ def is_free(host: str, port: int) -> bool:
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """Distinct ports on which nobody listens. Host 0.0.0.0 means: on no address at all."""
     chosen: list[int] = []
+    chosen_from = allowed()
     system_random = random.SystemRandom()  # parallel runs must not choose alike
     for _ in range(ATTEMPTS_MAX):
-        port = system_random.randrange(LOWEST, _highest())
+        port = system_random.choice(chosen_from)
         if port not in chosen and is_free(host, port):
             chosen.append(port)
         if len(chosen) == count:
             return chosen
-    raise NoFreePort(f"no {count} free ports on {host} below {_highest()}; stop what occupies them")
+    bounds = f"from {chosen_from.start} to {chosen_from.stop - 1}"
+    raise NoFreePort(f"no {count} free ports on {host} {bounds}; stop what occupies them")

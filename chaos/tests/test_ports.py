@@ -28,3 +28,12 @@ def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "is_free", lambda host, port: False)
     with pytest.raises(ports.NoFreePort, match="stop what occupies them"):
         ports.free_ports(1)
+
+
+def test_a_range_can_be_given_for_all_that_a_process_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(ports.VARIABLE, "12000-12009")
+    assert set(ports.free_ports(5)) <= set(range(12000, 12010))
+    with pytest.raises(ports.NoFreePort, match="from 12000 to 12009"):
+        ports.free_ports(11)

@@ -23,6 +23,9 @@ def nightly(
     keep_gib: Annotated[
         float, typer.Option(help="Delete runs of nights beyond this, the oldest green ones first.")
     ] = 20,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=16, help="Scenarios at once; of Apache Kafka's, one.")
+    ] = 1,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run, and run nothing.")] = (
         False
     ),
@@ -34,9 +37,9 @@ def nightly(
     if minutes <= 0 or keep_gib <= 0 or (seconds is not None and seconds <= 0):
         raise UsageError("nightly: --minutes, --seconds and --keep-gib must be above zero")
     if plan:
-        print(plan_text(minutes, named, seed, seconds))
+        print(plan_text(minutes, named, seed, seconds, jobs))
         return
-    raise typer.Exit(run_nightly(minutes, named, seed, runs, keep_gib, seconds))
+    raise typer.Exit(run_nightly(minutes, named, seed, runs, keep_gib, seconds, jobs))
 
 
 def scenarios(

@@ -1,7 +1,8 @@
 """`touchstone nightly`: canaries, regressions and the matrix, until the time is up.
 
-Every run is judged by Spark (where Java is found) in one process with one session. Its history is
-kept by date and target; nightly.json says how each scenario ended, and the trend report shows every
+Every run is made by a process of its own (ci.nightly.job), several at once where --jobs says so,
+and judged by Spark (where Java is found) in one process with one session. Its history is kept by
+date and target; nightly.json says how each scenario ended, and the trend report shows every
 scenario over the nights. Red where a verdict differs from the scenario's expected one.
 """
 
@@ -26,14 +27,14 @@ def targets_of(words: Sequence[str]) -> tuple[str, ...]:
 
 def run_nightly(
     minutes: float, targets: Sequence[str], seed: int, runs: Path,
-    keep_gib: float = KEEP_GIB, seconds: float | None = None,
+    keep_gib: float = KEEP_GIB, seconds: float | None = None, jobs: int = 1,
 ) -> int:  # fmt: skip
     """Run scenarios until the time is up; print the summary; the exit status."""
-    return Nightly(minutes, Plan(tuple(targets), seed, seconds), runs, keep_gib).perform()
+    return Nightly(minutes, Plan(tuple(targets), seed, seconds), runs, keep_gib, jobs).perform()
 
 
 def plan_text(
-    minutes: float, targets: Sequence[str], seed: int, seconds: float | None = None
+    minutes: float, targets: Sequence[str], seed: int, seconds: float | None = None, jobs: int = 1
 ) -> str:
     """What `run_nightly` would begin in that time, without running it."""
     check_targets(targets)
@@ -43,7 +44,7 @@ def plan_text(
     if "reference" in targets:
         rest_s -= share_s(minutes)
         lines.append(f"{share_s(minutes):5.0f} s  fuzz, and {kills_in(minutes)} kills")
-    chosen = plan.within(rest_s)
+    chosen = plan.within(rest_s, jobs)
     for one in chosen:
         lines.append(f"{cost_s(one):5.0f} s  {one.part.value}: {one}; expected {one.verdict.value}")
     lines += [f"left out  {one}: {reason}" for one, reason in plan.left_out()]

@@ -1,23 +1,38 @@
-"""Runs one night: scenario after scenario until the time is up, each on record as it ends."""
+"""Runs one night: scenario after scenario until the time is up, each on record as it ends.
+
+Each attack is a process of its own (ci.nightly.job), `jobs` of them at once; judges work one at a
+time here, in one session of Spark, whichever attack has just ended.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from chaos.interrupts import Interrupts
 from chaos.protocols import TargetError
-from chaos.run_directory import REPOSITORY, commit_of, utc_now
+from chaos.run_directory import REPOSITORY, Scenario, commit_of, utc_now
 from chaos.scenarios.expectation import Expectation
-from ci.attack import attack_as_planned
+from ci.attack import Judged, judge
+from ci.nightly.agenda import Agenda
+from ci.nightly.job import Job, lanes
 from ci.nightly.outcome import Ending, Outcome, exit_status
 from ci.nightly.plan import Plan, check_targets
 from ci.nightly.records import Night, Store
 from ci.nightly.robustness import robustness
 from ci.nightly.trend import write_trend
+from ci.report import report_run
 from linearizability.history import HistoryError
 from linearizability.verdict import Validity
+
+LOOK_EVERY_S = 0.5
+END_TIMEOUT_S = 180.0
+"""For attacks to end in good order and the judges' last word, after Ctrl-C."""
+Say = Callable[[str], None]
 
 
 @dataclass
@@ -28,6 +43,7 @@ class Nightly:
     plan: Plan
     runs: Path
     keep_gib: float
+    jobs: int = 1
     night: Night = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +60,11 @@ class Nightly:
         self.night = Night(Path(), settings)
         self.night.file = self.store.night_file(self.night.started)
         self.night.left_out = {str(one): reason for one, reason in self.plan.left_out()}
+        self._agenda = Agenda(self.plan.scenarios())
+        self._interrupted = threading.Event()
+        self._writing, self._judging = threading.Lock(), threading.Lock()
+        self._begun = 0
+        self._failure: BaseException | None = None
 
     def perform(self) -> int:
         """Everything; the exit status. What was done by then is on record whatever happens."""
@@ -51,66 +72,142 @@ class Nightly:
         try:
             if "reference" in self.plan.targets:
                 self.night.robustness = robustness(self.minutes, self.plan.seed)
-            for one in self.plan.scenarios():
-                if time.monotonic() >= deadline:
-                    break
-                self._perform(one, deadline)
+            self._perform_all(deadline)
         finally:
             self._finish()
         print(summary(self.night), flush=True)
         print(f"trend: {self.store.home / 'trend.html'}")
         return exit_status(self.night.outcomes, self.night.robustness.values())
 
-    def _perform(self, one: Expectation, deadline: float) -> None:
+    # --- lanes ----------------------------------------------------------------------------------
+
+    def _perform_all(self, deadline: float) -> None:
+        """A thread for each job; Ctrl-C ends them all, each in good order."""
+        threads = [
+            threading.Thread(target=self._lane, args=(own_ports, deadline), daemon=True)
+            for own_ports in lanes(self.jobs)
+        ]
+        with Interrupts() as interrupts:
+            try:
+                for thread in threads:
+                    thread.start()
+                _join(threads)
+                if self._failure is not None:
+                    raise self._failure
+            except BaseException:
+                interrupts.shield()
+                self._interrupted.set()
+                self._agenda.close()
+                _join(threads, time.monotonic() + END_TIMEOUT_S)
+                raise
+
+    def _lane(self, own_ports: range, deadline: float) -> None:
+        """One scenario after the other; what no scenario is to blame for ends the night."""
+        try:
+            self._perform_in_turn(own_ports, deadline)
+        except BaseException as error:
+            self._failure = self._failure or error
+            self._agenda.close()
+
+    def _perform_in_turn(self, own_ports: range, deadline: float) -> None:
+        """Until the time is up, or there are no more."""
+        while not self._interrupted.is_set() and time.monotonic() < deadline:
+            one = self._agenda.choose()
+            if one is None:
+                if not self._agenda.wait(LOOK_EVERY_S):
+                    return
+                continue
+            try:
+                self._perform(one, own_ports, deadline)
+            finally:
+                self._agenda.done(one)
+
+    def _perform(self, one: Expectation, own_ports: range, deadline: float) -> None:
         """Once, and once more where it ended as it must not: the same again, or flaky?"""
-        print(f"\n== {len(self.night.outcomes) + 1}: {one}", flush=True)
-        outcome = self._once(one, [])
+        with self._writing:
+            self._begun += 1
+            number = self._begun
+            print(f"\n== {number}: {one}", flush=True)
+
+        def say(line: str) -> None:
+            print(f"{number:>4} | {line}" if self.jobs > 1 else line, flush=True)
+
+        outcome = self._once(one, [], own_ports, say)
+        if outcome is None:
+            return
+        self._record(outcome)
         if outcome.ending is Ending.RED and time.monotonic() < deadline:
-            print(f"   {outcome.said}; once more", flush=True)
-            self._record(outcome, replace_last=False)
-            again = self._once(one, [Validity(verdict) for verdict in outcome.verdicts])
-            outcome = replace(again, earlier_runs=(outcome.run,))
-            self._record(outcome, replace_last=True)
-        else:
-            self._record(outcome, replace_last=False)
+            say(f"   {outcome.said}; once more")
+            verdicts = [Validity(verdict) for verdict in outcome.verdicts]
+            again = self._once(one, verdicts, own_ports, say)
+            if again is not None:
+                again = replace(again, earlier_runs=(outcome.run,))
+                self._record(again, instead_of=outcome)
+                outcome = again
         cost = outcome.seconds - outcome.attack_seconds
-        print(
+        say(
             f"   {outcome.ending.value}: {outcome.said};"
-            f" {outcome.seconds:.0f} s, {cost:.0f} of them beside the attack",
-            flush=True,
+            f" {outcome.seconds:.0f} s, {cost:.0f} of them beside the attack"
         )
 
-    def _once(self, one: Expectation, before: list[Validity]) -> Outcome:
+    def _once(
+        self, one: Expectation, before: list[Validity], own_ports: range, say: Say
+    ) -> Outcome | None:
+        """None where the night was interrupted meanwhile."""
         began = time.monotonic()
-        scenario = one.scenario
         try:
-            judged = attack_as_planned(scenario, self.runs)
+            judged = self._attack(one.scenario, own_ports, say)
         except (TargetError, HistoryError) as error:
+            if self._interrupted.is_set():
+                return None
             return Outcome.of(one, before, str(error), "", time.monotonic() - began)
         except Exception as error:  # a defect of ours costs one scenario, not the night
             traceback.print_exception(error)
             reason = f"a defect of touchstone: {type(error).__name__}: {error}"
             return Outcome.of(one, before, reason, "", time.monotonic() - began)
-        self.store.keep_history(judged.path, scenario.target, self.night.started)
         verdict = judged.verdict
         return Outcome.of(
             one, [*before, verdict.validity], verdict.reason or "", judged.path.name,
             time.monotonic() - began,
         )  # fmt: skip
 
-    def _record(self, outcome: Outcome, replace_last: bool) -> None:
-        if replace_last:
-            self.night.outcomes.pop()
-        self.night.outcomes.append(outcome)
-        self.night.write()
-        if gone := self.store.prune(self.keep_gib):
-            print(f"   deleted to stay within {self.keep_gib:g} GiB: {', '.join(gone)}")
+    def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:
+        """Make the run in its own process; judge and draw it here, one at a time."""
+        home = self.night.file.parent / "jobs" / str(own_ports.start)
+        job = Job.start(scenario, self.runs, home, own_ports)
+        job.wait(self._interrupted, say)
+        path = job.result()
+        with self._judging:
+            judged = judge(path)
+            report_run(path)
+        self.store.keep_history(path, scenario.target, self.night.started)
+        return judged
+
+    # --- records --------------------------------------------------------------------------------
+
+    def _record(self, outcome: Outcome, instead_of: Outcome | None = None) -> None:
+        with self._writing:
+            if instead_of is not None:
+                self.night.outcomes.remove(instead_of)
+            self.night.outcomes.append(outcome)
+            self.night.write()
+            if gone := self.store.prune(self.keep_gib):
+                print(f"   deleted to stay within {self.keep_gib:g} GiB: {', '.join(gone)}")
 
     def _finish(self) -> None:
-        self.night.ended = utc_now()
-        self.night.exit_status = exit_status(self.night.outcomes, self.night.robustness.values())
-        self.night.write()
-        write_trend(self.store)
+        with self._writing:
+            self.night.ended = utc_now()
+            good = self.night.robustness.values()
+            self.night.exit_status = exit_status(self.night.outcomes, good)
+            self.night.write()
+            write_trend(self.store)
+
+
+def _join(threads: list[threading.Thread], deadline: float | None = None) -> None:
+    """Wait for all that were started; signals are taken meanwhile."""
+    for thread in threads:
+        while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
+            thread.join(LOOK_EVERY_S)
 
 
 def summary(night: Night) -> str:

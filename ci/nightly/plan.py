@@ -17,6 +17,7 @@ from chaos.scenarios.fitting import family_of, nodes_of, why_not
 from chaos.scenarios.regression import regressions
 from chaos.targets import parse_target
 from ci.errors import UsageError
+from ci.nightly.agenda import begun_within
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS
 
@@ -54,15 +55,9 @@ class Plan:
         yield first
         yield from everything
 
-    def within(self, seconds: float) -> list[Expectation]:
+    def within(self, seconds: float, jobs: int = 1) -> list[Expectation]:
         """What is expected to be begun in so many seconds."""
-        chosen, spent = [], 0.0
-        for one in islice(self.scenarios(), PLANNED_MAX):
-            if spent >= seconds:
-                break
-            chosen.append(one)
-            spent += cost_s(one)
-        return chosen
+        return begun_within(islice(self.scenarios(), PLANNED_MAX), seconds, jobs, cost_s)
 
     def _candidates(self) -> Iterator[Expectation]:
         lists = [regressions(target) for target in self.targets]

@@ -11,7 +11,6 @@ import pytest
 from chaos.protocols import TargetError
 from ci.attack import Judged
 from ci.errors import UsageError
-from ci.nightly import night as module
 from ci.nightly.night import Nightly
 from ci.nightly.plan import Plan
 from linearizability import history
@@ -28,9 +27,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Night
         clock = _clock()
         monkeypatch.setattr("ci.nightly.night.time.monotonic", lambda: next(clock))
         endings = chain(verdicts, repeat(VALID))
-        monkeypatch.setattr(
-            module, "attack_as_planned", lambda *_: _judged(tmp_path, next(endings))
-        )
+        monkeypatch.setattr(Nightly, "_attack", lambda *_: _judged(tmp_path, next(endings)))
         nightly = Nightly(1, Plan(("kfake",), seed=1), tmp_path / "runs", 1)
         return nightly
 
@@ -84,7 +81,7 @@ def test_a_defect_of_ours_costs_one_scenario_not_the_night(
     def broken(*_: object) -> Judged:
         raise ZeroDivisionError("a judge fell")
 
-    monkeypatch.setattr(module, "attack_as_planned", broken)
+    monkeypatch.setattr(Nightly, "_attack", broken)
     assert nightly.perform() == 3
     assert len(nightly.night.outcomes) > 1
     assert "a judge fell" in nightly.night.outcomes[0].reason

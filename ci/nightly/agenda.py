@@ -1,0 +1,102 @@
+"""Which scenario is begun next, where several are run at once.
+
+A cluster of Apache Kafka is three JVMs: one alone keeps two cores busy while it starts, and two
+that start together would each be late (ci/workflows/README.md has the measurement). So of those
+one at a time, whatever `jobs` is; reference brokers take the places beside it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+
+from chaos.scenarios.expectation import Expectation
+from chaos.scenarios.fitting import family_of
+
+CHEAP = frozenset({"reference", "kfake"})
+"""Families whose node starts within two seconds and takes a part of one core."""
+LOOK_AHEAD = 200
+"""Scenarios that may wait for a place of their kind while others overtake them."""
+
+
+class Agenda:
+    """Scenarios in order, except that one which must wait for its place is overtaken.
+
+    Its methods may be called from several threads.
+    """
+
+    def __init__(self, scenarios: Iterable[Expectation]) -> None:
+        self._coming: Iterator[Expectation] = iter(scenarios)
+        self._waiting: list[Expectation] = []
+        self._exhausted = False
+        self._large = 0
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def choose(self) -> Expectation | None:
+        """The next that may be begun now; None where all must wait, or there are none left."""
+        with self._changed:
+            for place, one in enumerate(self._in_order()):
+                if is_cheap(one) or not self._large:
+                    del self._waiting[place]
+                    self._large += not is_cheap(one)
+                    return one
+        return None
+
+    def done(self, one: Expectation) -> None:
+        """It has ended: its place is free."""
+        with self._changed:
+            self._large -= not is_cheap(one)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Begin nothing any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until a place was freed, so long at most; False where nothing is to be begun."""
+        with self._changed:
+            if not self._closed and self._large:
+                self._changed.wait(seconds)
+            return not self._closed and not (self._exhausted and not self._waiting)
+
+    def _in_order(self) -> Iterator[Expectation]:
+        """Those that wait, then those to come; each that is looked at waits from then on."""
+        yield from tuple(self._waiting)
+        while len(self._waiting) < LOOK_AHEAD and not self._closed:
+            one = next(self._coming, None)
+            if one is None:
+                self._exhausted = True
+                return
+            self._waiting.append(one)
+            yield one
+
+
+def is_cheap(one: Expectation) -> bool:
+    """May it run beside others?"""
+    return family_of(one.scenario.target) in CHEAP
+
+
+def begun_within(
+    scenarios: Iterable[Expectation],
+    seconds: float,
+    jobs: int,
+    cost_s: Callable[[Expectation], float],
+) -> list[Expectation]:
+    """What `jobs` at once would begin in so many seconds, if each took what it costs."""
+    agenda, chosen, now = Agenda(scenarios), list[Expectation](), 0.0
+    running: list[tuple[float, int, Expectation]] = []
+    numbers = count()
+    while now < seconds:
+        while len(running) < jobs and (one := agenda.choose()) is not None:
+            chosen.append(one)
+            heapq.heappush(running, (now + cost_s(one), next(numbers), one))
+        if not running:
+            break
+        now, _, ended = heapq.heappop(running)
+        agenda.done(ended)
+    return chosen

@@ -1,0 +1,165 @@
+"""One attack in a process of its own, so that nothing which happens in it ends another, or the
+night: `python -m ci.nightly.job SCENARIO.json RESULT.json`, started by `Job`.
+
+It ends in good order (nodes stopped, links and disks removed) as soon as its standard input does:
+that is how it is interrupted, and what happens when the night itself is killed. What it says goes
+to a file, which outlives whoever reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from chaos import ports
+from chaos.protocols import TargetError
+from chaos.run_directory import Scenario
+
+LOOK_EVERY_S = 0.3
+END_TIMEOUT_S = 120.0
+"""For the heal, the stop of every node and what else ends a run in good order."""
+LAST_WORDS = 3
+
+
+class JobError(TargetError):
+    """The attack could not be made, or its process died: one sentence."""
+
+
+@dataclass
+class Job:
+    """The process of one attack, from `start` to `result`."""
+
+    result_file: Path
+    log: Path
+    process: subprocess.Popen[bytes]
+    _said: int = 0
+
+    @classmethod
+    def start(cls, scenario: Scenario, runs: Path, home: Path, own_ports: range) -> Self:
+        """home: a directory for its files. own_ports: which no other job chooses from."""
+        home.mkdir(parents=True, exist_ok=True)
+        asked, result, log = (home / name for name in ("scenario.json", "result.json", "job.log"))
+        asked.write_text(json.dumps(asdict(scenario) | {"config": dict(scenario.config)}))
+        result.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "ci.nightly.job", str(asked), str(runs), str(result)]
+        environment = {**os.environ, ports.VARIABLE: f"{own_ports.start}-{own_ports.stop - 1}"}
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
+                env=environment, start_new_session=True,  # Ctrl-C is for the night
+            )  # fmt: skip
+        return cls(result, log, process)
+
+    def wait(self, interrupted: threading.Event, say: Callable[[str], None]) -> None:
+        """Until it has ended, repeating what it says; ended in good order where interrupted."""
+        deadline = float("inf")
+        while self.process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(LOOK_EVERY_S)
+            self._repeat(say)
+            if interrupted.is_set() and deadline == float("inf"):
+                deadline = time.monotonic() + END_TIMEOUT_S
+                self._close_input()
+            if time.monotonic() > deadline:
+                self.process.kill()  # what it leaves, chaos.guard and the next command end
+        self._close_input()
+        self._repeat(say)
+
+    def result(self) -> Path:
+        """The run directory. Raises JobError, with the reason."""
+        try:
+            told: Mapping[str, Any] = json.loads(self.result_file.read_text())
+        except (OSError, ValueError):
+            raise JobError(f"the attack's process {self._ending()}; {self._last_words()}") from None
+        if told["error"]:
+            raise JobError(str(told["error"]))
+        return Path(told["directory"])
+
+    def _ending(self) -> str:
+        status = self.process.returncode
+        if status is not None and status < 0:
+            with suppress(ValueError):
+                return f"was ended by {signal.Signals(-status).name}"
+        return f"ended with status {status} and no result"
+
+    def _last_words(self) -> str:
+        lines = [line for line in self.log.read_text("utf-8", "replace").splitlines() if line]
+        return f"it said last: {' / '.join(lines[-LAST_WORDS:]) or 'nothing'}"
+
+    def _close_input(self) -> None:
+        if self.process.stdin is not None:
+            with suppress(OSError):
+                self.process.stdin.close()
+
+    def _repeat(self, say: Callable[[str], None]) -> None:
+        """Whole lines only; what is not ended yet comes with the next look."""
+        with self.log.open("rb") as log:
+            log.seek(self._said)
+            whole, newline, _ = log.read().rpartition(b"\n")
+        self._said += len(whole) + len(newline)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            say(line)
+
+
+def lanes(jobs: int) -> list[range]:
+    """A range of ports for each of so many jobs, so that a dead node's port stays its own."""
+    every = ports.allowed()
+    share = len(every) // jobs
+    return [every[share * lane : share * (lane + 1)] for lane in range(jobs)]
+
+
+def main(asked: str, runs: str, result: str) -> None:
+    """The process: make the run, tell where it is."""
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    told = attacked(Scenario(**json.loads(Path(asked).read_text())), Path(runs))
+    unfinished = Path(f"{result}.unfinished")
+    unfinished.write_text(json.dumps(told))
+    unfinished.replace(result)
+
+
+def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
+    """directory: of the run. error: why there is none to be judged, or "".
+
+    A defect of ours costs one scenario, not the night.
+    """
+    from chaos.runner import run
+
+    try:
+        made = run(
+            scenario.target, scenario.workload, scenario.nemesis, nodes=scenario.nodes,
+            seconds=scenario.seconds, seed=scenario.seed, bug=scenario.bug,
+            config=scenario.config, runs_directory=runs, argv=sys.argv[1:], rate=scenario.rate,
+            client=scenario.client,
+        )  # fmt: skip
+    except TargetError as error:
+        return {"directory": "", "error": str(error)}
+    except Exception as error:
+        traceback.print_exception(error)
+        return {
+            "directory": "",
+            "error": f"a defect of touchstone: {type(error).__name__}: {error}",
+        }
+    interrupted = "it was interrupted" if made.interrupted else ""
+    return {"directory": str(made.directory), "error": interrupted}
+
+
+def _end_with_input() -> None:
+    """Whoever started us wants an end, or has died."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
