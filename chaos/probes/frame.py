@@ -90,11 +90,18 @@ class Site:
         self.back_ms = _since_ms(began)
 
     def expect(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until it is true. Raises ProbeFailed."""
+        """Wait until it is true. Whom it asks need not answer yet: a node that was just started
+        runs, and is deaf. Raises ProbeFailed."""
         deadline = time.monotonic() + PATIENCE_S
-        while not condition():
+        while True:
+            last = ""
+            try:
+                if condition():
+                    return
+            except OSError as error:
+                last = f" ({error})"
             if time.monotonic() > deadline:
-                raise ProbeFailed(f"not within {PATIENCE_S:.0f} s: {what}")
+                raise ProbeFailed(f"not within {PATIENCE_S:.0f} s: {what}{last}")
             time.sleep(LOOK_EVERY_S)
 
     def client(self, node: int = 1) -> Address:

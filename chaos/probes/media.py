@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from chaos.clients.wire_link import WireError
@@ -65,7 +67,7 @@ def _making_a_topic_ms(site: Site, name: str) -> float:
 
 def some_of_what_was_not_synced_is_gone(site: Site) -> str:
     """The largest of the unsynced ends is a batch's, and is gone with those before it."""
-    return _is_gone(site, TornWrites(1, "reordered"))
+    return _is_gone(site, TornWrites(1, "reordered"), _somebody_syncs)
 
 
 def what_has_no_name_is_gone(site: Site) -> str:
@@ -73,14 +75,37 @@ def what_has_no_name_is_gone(site: Site) -> str:
     return _is_gone(site, LostNames(1))
 
 
-def _is_gone(site: Site, fault: Fault) -> str:
+@contextmanager
+def _somebody_syncs(site: Site) -> Iterator[None]:
+    """Topics are made meanwhile, for which the metadata log is synced."""
+    done = threading.Event()
+
+    def make_topics() -> None:
+        with suppress(WireError):  # until the node is struck
+            while not done.is_set():
+                make_topic(site.cluster.direct(1), f"synced-{time.monotonic_ns()}")
+
+    maker = threading.Thread(target=make_topics, daemon=True)
+    maker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        maker.join()
+
+
+def _is_gone(
+    site: Site,
+    fault: Fault,
+    meanwhile: Callable[[Site], AbstractContextManager[None]] = lambda site: nullcontext(),
+) -> str:
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     disk_faults.sync(site.cluster.members())
     name = f"{TOPIC}-{time.monotonic_ns()}"
     make_topic(address, name)
     acknowledged = [append(address, name, PATIENCE_S) for _ in range(20)][-1] + 1
-    with site.struck(fault):
+    with meanwhile(site), site.struck(fault):
         pass
     left = log_end(address, name)
     if left >= acknowledged:

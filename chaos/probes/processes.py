@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 
 from chaos.faults import Kill, Pause, Shutdown
 from chaos.probes.asking import is_silent
@@ -11,11 +12,16 @@ from chaos.targets import probe
 
 
 def a_killed_node_answers_nobody(site: Site) -> str:
-    """Its process is gone; the heal starts it again."""
+    """Nothing of it runs any more, and then it is gone; the heal starts it again."""
     with site.struck(Kill(1)):
+        began = time.perf_counter()
+        child = site.cluster.members()[0].child
+        assert child is not None
+        child.kill()  # only waits: it was struck
+        gone_ms = site.apply_ms + (time.perf_counter() - began) * 1000
         if probe.listens(_direct(site), QUIET_S):
             raise ProbeFailed("somebody listens where the killed node did")
-    return "its port was closed; it was started again"
+    return f"its port was closed after {gone_ms:.0f} ms; it was started again"
 
 
 def a_paused_node_is_silent(site: Site) -> str:

@@ -85,6 +85,8 @@ class LocalNode:
         """Start its process, unless it runs."""
         if self.running:
             return
+        if self.child is not None:
+            self.child.kill()  # its ports and files are free only when it is gone
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             self.child = processes.start(

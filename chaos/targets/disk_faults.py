@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from chaos.disks import Disk, DiskError
 from chaos.faults import DiskDead, DiskFull, DiskReadOnly, DiskStall, Fault, PowerLoss
 from chaos.protocols import TargetError
+from chaos.targets.process_faults import kill_and_wait
 
 if TYPE_CHECKING:
     from chaos.targets.cluster import LocalNode
@@ -120,9 +121,7 @@ def _cut_power(members: Members) -> list[int]:
     struck = [member for member in members if member.running]
     for disk in _disks(struck):
         disk.cut_power()
-    for member in struck:
-        if member.child is not None:
-            member.child.kill()
+    kill_and_wait(struck)
     for member in struck:
         if member.disk is not None:
             member.disk.replug()

@@ -6,13 +6,33 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from chaos.faults import Fault, Kill, Pause, Shutdown
-from chaos.processes import Process
+from chaos.processes import Process, strike
 
 if TYPE_CHECKING:
     from chaos.targets.cluster import LocalNode
 
 SHUTDOWN_TIMEOUT_S = 30.0
 """For handing over what a node leads, and closing its logs; then it is killed."""
+
+
+def kill(members: Sequence[LocalNode]) -> list[int]:
+    """Kill the nodes that run, all at once; who waits for their ports or files kills them again."""
+    struck = {
+        member.number: member.child
+        for member in members
+        if member.child is not None and member.child.running
+    }
+    strike(struck.values())
+    return list(struck)
+
+
+def kill_and_wait(members: Sequence[LocalNode]) -> list[int]:
+    """The same, until they are gone: nothing holds their files any more."""
+    struck = kill(members)
+    for member in members:
+        if member.child is not None:
+            member.child.kill()
+    return struck
 
 
 def _each(members: Sequence[LocalNode], strike: Callable[[Process], None]) -> list[int]:
@@ -26,7 +46,7 @@ def _each(members: Sequence[LocalNode], strike: Callable[[Process], None]) -> li
 
 
 PERFORMERS: Mapping[type[Fault], Callable[[Sequence[LocalNode]], list[int]]] = {
-    Kill: lambda members: _each(members, lambda process: process.kill()),
+    Kill: kill,
     Pause: lambda members: _each(members, lambda process: process.pause()),
     Shutdown: lambda members: _each(members, lambda process: process.end(SHUTDOWN_TIMEOUT_S)),
 }

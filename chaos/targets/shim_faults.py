@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chaos.faults import BitFlip, ClockJump, ClockSkew, Fault, LostNames, SlowDisk, TornWrites
 from chaos.protocols import TargetError
 from chaos.shim import Shim, why_none
+from chaos.targets.process_faults import kill_and_wait
 from chaos.targets.segments import flip_one, segments
 from reference_impl.wire.batch_header import HEADER_BYTES
 
@@ -51,7 +52,7 @@ def _tear(members: Members, fault: TornWrites, rng: Random) -> list[int]:
     struck = [(member, shim) for member, shim in _shims(members) if member.running]
     for _, shim in struck:
         _await_unsynced_batch(shim)
-    _kill([member for member, _ in struck])
+    kill_and_wait([member for member, _ in struck])
     for _, shim in struck:
         shim.release_syncs()
         shim.medium.tear(fault.how, rng)
@@ -72,7 +73,7 @@ def _await_unsynced_batch(shim: Shim) -> None:
 
 def _lose_names(members: Members, fault: LostNames, rng: Random) -> list[int]:
     struck = [(member, shim) for member, shim in _shims(members) if member.running]
-    _kill([member for member, _ in struck])
+    kill_and_wait([member for member, _ in struck])
     for _, shim in struck:
         shim.medium.lose_names()
     return [member.number for member, _ in struck]
@@ -85,7 +86,7 @@ def _flip_bit(members: Members, fault: BitFlip, rng: Random) -> list[int]:
             continue
         found = segments(member.data, closed=fault.segment == "closed")
         if found:
-            _kill([member])
+            kill_and_wait([member])
             flip_one(rng.choice(found), rng)
             struck.append(member.number)
     return struck
@@ -107,12 +108,6 @@ def _each(members: Members, strike: Callable[[Shim], None]) -> list[int]:
     for _, shim in _shims(members):
         strike(shim)
     return [member.number for member in members if member.running]
-
-
-def _kill(members: Members) -> None:
-    for member in members:
-        if member.child is not None:
-            member.child.kill()
 
 
 def _shims(members: Members) -> list[tuple[LocalNode, Shim]]:

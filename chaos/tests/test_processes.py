@@ -41,6 +41,11 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
+def directory(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
 def is_gone(pid: int) -> bool:
     return guard.start_time(pid) is None
 
@@ -145,3 +150,29 @@ def test_a_process_number_used_again_is_not_taken_for_the_owner() -> None:
     assert guard.is_alive(name)
     _, started, namespace = name.split(":", 2)
     assert not guard.is_alive(f"{pid}:{int(started) - 1}:{namespace}")
+
+
+def test_of_what_was_struck_nothing_runs_any_more_and_then_it_is_gone(tmp_path: Path) -> None:
+    """A hundred threads that count: none of them counts on."""
+    source = (
+        "import threading\n"
+        "def count():\n"
+        "    while True: open('counted', 'ab', 0).write(b'1')\n"
+        "for _ in range(100): threading.Thread(target=count).start()\n"
+        "print('counting', flush=True)"
+    )
+    busy = [
+        processes.start(
+            [sys.executable, "-c", source], name="busy", log=tmp_path / n / "log",
+            directory=directory(tmp_path / n),
+        )
+        for n in ("a", "b")
+    ]  # fmt: skip
+    wait_until(lambda: all(one.last_words() == "counting" for one in busy), "they count")
+    processes.strike(busy)
+    counted = [(tmp_path / n / "counted").stat().st_size for n in ("a", "b")]
+    assert not any(one.running for one in busy)
+    for one in busy:
+        one.kill()
+        assert one.exit_status == -signal.SIGKILL
+    assert [(tmp_path / n / "counted").stat().st_size for n in ("a", "b")] == counted
