@@ -24,6 +24,7 @@ from chaos.containers import STAND_IN
 from chaos.shim.control import library
 from ci import places
 from ci.tools import golang, jvm, node
+from linearizability.engine import connect
 from linearizability.engine.java import OLDEST, find_java
 
 PROBE_TIMEOUT_S = 10
@@ -102,6 +103,13 @@ def spark() -> tuple[bool, str]:
     return java_program() is not None, "pyspark is installed" + (
         "" if java_program() else ", but there is no Java to run it"
     )
+
+
+def spark_connect() -> tuple[bool, str]:
+    missing = connect.missing_packages()
+    if missing:
+        return False, f"{', '.join(missing)}: not installed"
+    return True, "PySpark's client has what it needs"
 
 
 def go() -> tuple[bool, str]:
@@ -215,6 +223,9 @@ CHECKS = (
         "apt-get install default-jdk-headless",
     ),
     Check("spark", spark, "judging histories larger than memory", "install Java >= 17, make setup"),
+    Check(
+        "spark-connect", spark_connect, "judging with --spark-master sc://host:port", connect.MEND,
+    ),
     Check("go", go, "building toxiproxy, kfake and porcupine", "install Go >= 1.26, or make setup"),
     Check(
         "toxiproxy", partial(built, "toxiproxy-server"), "partitions and delays without root",

@@ -29,7 +29,9 @@ TargetsOption = Annotated[
 ]
 RunsOption = Annotated[Path, typer.Option(help="Where run directories are made.")]
 EngineOption = Annotated[str, typer.Option(help="Who judges: auto, local or spark.")]
-SparkMasterOption = Annotated[str | None, typer.Option(help="local[*] or spark://host:port.")]
+SparkMasterOption = Annotated[
+    str | None, typer.Option(help="local[*], spark://host:port or, for Connect, sc://host:port.")
+]
 
 
 def pairs(config: list[str] | None) -> dict[str, str]:

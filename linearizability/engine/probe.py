@@ -6,28 +6,30 @@ This file imports nothing but the standard library, or it could not say what is 
 from __future__ import annotations
 
 import importlib
+import json
 import platform
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 NEEDED = ("polars", "pyarrow", "pandas")
 """What the kernels import, and what Spark's `applyInArrow` does."""
 
 
-def lacking(_rows: Iterable[int]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """For `mapPartitions`: this host, its Python, and the packages that it cannot import."""
+def lacking(_row: int) -> str:
+    """For a function of Spark SQL's: this host, its Python, and the packages that it cannot
+    import, as JSON."""
     missing = []
     for name in NEEDED:
         try:
             importlib.import_module(name)
         except ImportError:
             missing.append(name)
-    yield socket.gethostname(), platform.python_version(), tuple(missing)
+    return json.dumps([socket.gethostname(), platform.python_version(), missing])
 
 
-def complaint(answers: Iterable[tuple[str, str, tuple[str, ...]]]) -> str | None:
+def complaint(answers: Iterable[str]) -> str | None:
     """One sentence about the executors that cannot run the kernels; None if all can."""
-    for host, python, missing in sorted(set(answers)):
+    for host, python, missing in map(json.loads, sorted(set(answers))):
         if missing:
             names = " and ".join(missing)
             return (

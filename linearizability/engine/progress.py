@@ -4,46 +4,80 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 EVERY_S = 0.5
 _CLEAR_LINE = "\r\x1b[K"
 
+Stage = tuple[int, int, int]
+"""Its number, its tasks done, and all."""
+
 
 @contextmanager
-def progress_shown(context: SparkContext) -> Iterator[None]:
+def progress_shown(session: SparkSession, is_connect: bool) -> Iterator[None]:
     """Say the running stages, with their tasks done and all, until the block ends."""
     if not sys.stderr.isatty():
         yield
         return
+    try:
+        with _told(session) if is_connect else _asked_for(session.sparkContext):
+            yield
+    finally:
+        _show("")
+
+
+@contextmanager
+def _told(session: SparkSession) -> Iterator[None]:
+    """A Connect server tells by itself, every two seconds."""
+    handler: Any = on_progress  # PySpark types it as a class of its own, and only calls it
+    session.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(handler)
+
+
+def on_progress(*, stages: Iterable[Any] | None = None, **_: object) -> None:
+    """What PySpark calls when a Connect server tells how far it is."""
+    running = [stage for stage in stages or () if not stage.done]
+    _show(line((s.stage_id, s.num_completed_tasks, s.num_tasks) for s in running))
+
+
+@contextmanager
+def _asked_for(context: SparkContext) -> Iterator[None]:
     ended = threading.Event()
 
-    def show() -> None:
+    def ask() -> None:
         while not ended.wait(EVERY_S):
-            print(f"{_CLEAR_LINE}{line(context)}", end="", file=sys.stderr, flush=True)
+            _show(line(running_stages(context)))
 
-    shower = threading.Thread(target=show, name="spark-progress", daemon=True)
-    shower.start()
+    asker = threading.Thread(target=ask, name="spark-progress", daemon=True)
+    asker.start()
     try:
         yield
     finally:
         ended.set()
-        shower.join()
-        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
+        asker.join()
 
 
-def line(context: SparkContext) -> str:
-    """Stage by stage: tasks done of all."""
+def running_stages(context: SparkContext) -> list[Stage]:
+    """What the driver knows; a stage may end between two questions."""
     tracker = context.statusTracker()
     infos = [tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds())]
-    running = [
-        f"stage {info.stageId}: {info.numCompletedTasks}/{info.numTasks} tasks"
-        for info in infos
-        if info is not None
-    ]
+    return [(i.stageId, i.numCompletedTasks, i.numTasks) for i in infos if i is not None]
+
+
+def line(stages: Iterable[Stage]) -> str:
+    """Stage by stage: tasks done of all."""
+    running = [f"stage {number}: {done}/{tasks} tasks" for number, done, tasks in stages]
     return "spark: " + ("; ".join(running) or "planning")
+
+
+def _show(text: str) -> None:
+    print(f"{_CLEAR_LINE}{text}", end="", file=sys.stderr, flush=True)

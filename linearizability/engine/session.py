@@ -1,6 +1,7 @@
 """The Spark session: quiet, on the loopback address, bounded in memory, one per process.
 
 Everything that Spark writes lies in one temporary directory, which goes when the process ends.
+A session of Spark Connect (`connect.py`) is what its server makes of it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linearizability.engine import connect
 from linearizability.engine.java import find_java, java_environment
 from linearizability.engine.probe import complaint, lacking
 from linearizability.history import HistoryError
@@ -24,6 +27,15 @@ if TYPE_CHECKING:
 LOCAL = "local[*]"
 DRIVER_MEMORY = "2g"
 """Heap of the driver, which in local mode is the executor too. Kernels run in Python beside it."""
+
+OF_SESSION = {
+    # A row is a chunk of many rows (`exchange`): some hundred MiB at once, of at most 2 GiB.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What any session may set."""
+PROBES = 256
+"""Rows that are asked about what executors lack; Spark spreads them over all cores it has."""
 
 QUIET_LOGS = """\
 rootLogger.level = error
@@ -63,45 +75,63 @@ def stop_spark() -> None:
     """End the session of this process, if there is one; the JVM goes with the process."""
     if _Current.session is not None:
         session, _Current.session = _Current.session, None
-        session.stop()
+        _end(session)
+
+
+def _end(session: SparkSession) -> None:
+    session.stop()
+    connect.forget_mode()
 
 
 def _start(master: str) -> SparkSession:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise SparkError(f"pyspark cannot be imported ({error}); run `make setup`") from error
-    if find_java() is None:
-        raise SparkError("Spark needs Java 17 or newer; install it, run `make setup`, or use "
-                         "--engine local")  # fmt: skip
-    _check_master(master)
+    if not master.startswith(("local", "spark://", connect.SCHEME)):
+        raise SparkError(
+            f"Spark master {master!r} is not local[…], spark://host:port or sc://host:port"
+        )
+    if find_spec("pyspark") is None:
+        raise SparkError("pyspark is not installed; run `make setup`")
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    on_loopback = _is_on_loopback(master)
-    _environment(scratch, on_loopback)
-    builder = SparkSession.builder.master(master).appName("touchstone")
-    for name, value in _settings(scratch, on_loopback).items():
-        builder = builder.config(name, value)
     try:
-        with _WithoutChatter(scratch):
-            session = builder.getOrCreate()
-    except Exception as error:  # py4j and the launcher raise all kinds
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SparkError(f"Spark did not start on {master} ({why}); try --engine local") from error
-    session.sparkContext.setLogLevel("OFF")
+        start = _connected if connect.is_connect(master) else _of_its_own
+        session = start(master, scratch)
+    except SparkError:
+        raise
+    except Exception as error:  # py4j, gRPC and the launcher raise all kinds
+        raise SparkError(
+            f"Spark did not start on {master} ({_first_line(error)}); try --engine local"
+        ) from error
     if not master.startswith("local"):
         _send_kernels(session, scratch)
     return session
 
 
-def _check_master(master: str) -> None:
-    if master.startswith("sc://"):
-        raise SparkError(
-            f"Spark Connect ({master}) is not supported, for the kernels are sent to the executors "
-            "through a Spark context, which it has not; give the cluster's own spark://host:port"
-        )
-    if not master.startswith(("local", "spark://")):
-        raise SparkError(f"Spark master {master!r} is not local[…] or spark://host:port")
+def _of_its_own(master: str, scratch: Path) -> SparkSession:
+    """A session whose driver is a JVM of this process."""
+    from pyspark.sql import SparkSession
+
+    if find_java() is None:
+        raise SparkError("Spark needs Java 17 or newer; install it, run `make setup`, or use "
+                         "--engine local")  # fmt: skip
+    on_loopback = _is_on_loopback(master)
+    _environment(scratch, on_loopback)
+    builder = SparkSession.builder.master(master).appName("touchstone")
+    for name, value in _settings(scratch, on_loopback).items():
+        builder = builder.config(name, value)
+    with _WithoutChatter(scratch):
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def _connected(url: str, _scratch: Path) -> SparkSession:
+    if (problem := connect.hindrance(url)) is not None:
+        raise SparkError(problem)
+    return connect.connected(url, OF_SESSION)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _is_on_loopback(master: str) -> bool:
@@ -112,13 +142,23 @@ def _is_on_loopback(master: str) -> bool:
 
 def _send_kernels(session: SparkSession, scratch: Path) -> None:
     """To the executors of a cluster; raises SparkError for one that could not run them."""
-    context = session.sparkContext
-    context.addPyFile(str(_shipped_kernels(scratch)))
-    tasks = max(2, context.defaultParallelism)
-    problem = complaint(context.parallelize(range(tasks), tasks).mapPartitions(lacking).collect())
+    try:
+        session.addArtifacts(str(_shipped_kernels(scratch)), pyfile=True)
+        problem = complaint(_asked(session))
+    except Exception as error:  # above all a worker whose Python is of another version
+        problem = f"the executors cannot run the kernels ({_first_line(error)})"
     if problem is not None:
-        session.stop()
+        _end(session)
         raise SparkError(problem)
+
+
+def _asked(session: SparkSession) -> list[str]:
+    """What executors lack, by a function that needs neither Arrow nor pandas on their side."""
+    from pyspark.sql import functions as sql
+
+    ask = sql.udf(lacking, "string", useArrow=False)
+    answers = session.range(PROBES).select(ask("id").alias("answer")).collect()
+    return [row["answer"] for row in answers]
 
 
 def _environment(scratch: Path, on_loopback: bool) -> None:
@@ -149,9 +189,7 @@ def _settings(scratch: Path, on_loopback: bool) -> dict[str, str]:
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # A row is a chunk of many rows (`exchange`): some hundred MiB at once, of at most 2 GiB.
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
-        "spark.sql.session.timeZone": "UTC",
+        **OF_SESSION,
         "spark.log.structuredLogging.enabled": "false",
         # Kernels thread by themselves; the workers live on, so that imports are paid once.
         "spark.python.worker.reuse": "true",

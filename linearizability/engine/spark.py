@@ -23,6 +23,7 @@ from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.cycles import evidence as cycles
 from linearizability.engine import stages
+from linearizability.engine.connect import is_connect
 from linearizability.engine.exchange import (
     CHUNK_SQL,
     SURVEY,
@@ -67,7 +68,7 @@ def run(
     file = history_file(path)
     buckets = tuned(session, file)
     try:
-        with progress_shown(session.sparkContext):
+        with progress_shown(session, is_connect(master or LOCAL)):
             history = History(session, Source.of(file.resolve()))
             pieces = _pieces(history, checkers, buckets, bounds.stale_after_ns)
     except Exception as error:  # py4j, Arrow, the workers: the reason goes into the verdict

@@ -1,10 +1,11 @@
-"""A standalone Spark cluster of one worker, on the loopback address, for a test."""
+"""Spark on the loopback address, for tests: a standalone cluster of one worker; Connect."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,20 +36,43 @@ def standalone_cluster(directory: Path) -> Iterator[str]:
         _wait_for(directory / "worker.log", r"Successfully registered with master (\S+)")
         yield master
     finally:
-        for process in reversed(started):
-            process.terminate()
-        for process in started:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(30)
-            process.kill()
-            process.wait()
+        _end(started)
+
+
+@contextmanager
+def connect_server(directory: Path) -> Iterator[str]:
+    """The URL of a Spark Connect server that runs its tasks in itself; it ends with the block."""
+    log = directory / "connect.log"
+    settings = {
+        "spark.connect.grpc.binding.address": LOOPBACK, "spark.connect.grpc.binding.port": "0",
+        "spark.ui.enabled": "false", "spark.local.dir": str(directory),
+    }  # fmt: skip
+    given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer")
+    started = _start(
+        log, f"{_DEPLOY}.SparkSubmit", "--master", "local[2]", *given, *server, "spark-internal"
+    )
+    try:
+        yield "sc://" + _wait_for(log, r"Spark Connect server started at: (\S+)")
+    finally:
+        _end([started])
+
+
+def _end(started: list[subprocess.Popen[bytes]]) -> None:
+    for process in reversed(started):
+        process.terminate()
+    for process in started:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+        process.kill()
+        process.wait()
 
 
 def _start(log: Path, *words: str) -> subprocess.Popen[bytes]:
     home = Path(pyspark.__file__).parent
     environment = {
         **os.environ, **java_environment(), "SPARK_HOME": str(home), "SPARK_LOCAL_IP": LOOPBACK,
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": "640m", "PYSPARK_PYTHON": sys.executable,
     }  # fmt: skip
     with log.open("wb") as out:
         return subprocess.Popen(

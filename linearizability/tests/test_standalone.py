@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import pytest
 
 from linearizability.engine import progress
 from linearizability.engine.probe import complaint, lacking
-from linearizability.engine.session import SparkError, spark_session, stop_spark
+from linearizability.engine.session import stop_spark
 from linearizability.judging import check
 from linearizability.tests.planted import write_planted
 from linearizability.tests.standalone import standalone_cluster
@@ -34,21 +35,15 @@ def test_a_standalone_cluster_finds_what_polars_finds(tmp_path: Path) -> None:
     assert by_spark.checkers == by_polars.checkers
 
 
-@pytest.mark.needs("spark")
-def test_spark_connect_is_refused_with_the_reason() -> None:
-    with pytest.raises(SparkError, match=r"Spark Connect \(sc://host:15002\) is not supported"):
-        spark_session("sc://host:15002")
-
-
 def test_an_executor_without_polars_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    (here,) = lacking([1, 2])
-    assert here[2] == ()
+    here = lacking(0)
+    host, python, missing = json.loads(here)
+    assert missing == []
     assert complaint([here, here]) is None
     monkeypatch.setitem(sys.modules, "polars", None)
-    (without,) = lacking([1, 2])
-    problem = complaint([here, without])
+    problem = complaint([here, lacking(1)])
     assert problem is not None
-    assert problem.startswith(f"the Spark executor on {here[0]} (Python {here[1]}) lacks polars;")
+    assert problem.startswith(f"the Spark executor on {host} (Python {python}) lacks polars;")
 
 
 def test_the_progress_of_stages_is_one_line() -> None:
@@ -58,6 +53,8 @@ def test_the_progress_of_stages_is_one_line() -> None:
     }
     tracker = SimpleNamespace(getActiveStageIds=lambda: [8, 7], getStageInfo=stages.get)
     context: Any = SimpleNamespace(statusTracker=lambda: tracker)
-    assert progress.line(context) == "spark: stage 7: 3/20 tasks"
-    stages.clear()
-    assert progress.line(context) == "spark: planning"
+    assert progress.running_stages(context) == [(7, 3, 20)]
+    assert (
+        progress.line([(7, 3, 20), (9, 0, 2)]) == "spark: stage 7: 3/20 tasks; stage 9: 0/2 tasks"
+    )
+    assert progress.line([]) == "spark: planning"

@@ -1,0 +1,90 @@
+"""Spark Connect: a cluster behind a server, spoken to over gRPC (`--spark-master sc://host:port`).
+
+The engine uses nothing but DataFrames, so a Connect session serves it as well as one of its own. It
+has no Spark context: the kernels go to the executors as an artifact of the session, and what can be
+set is what a session may set. Neither Java nor a heap is needed on this side.
+
+PySpark knows one kind of session a process, and keeps which one in the environment (`MODE`).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEME = "sc://"
+PORT = 15002
+"""The default of spark.connect.grpc.binding.port."""
+ANSWER_WITHIN_S = 10
+"""PySpark itself goes on asking for minutes."""
+MODE = "SPARK_CONNECT_MODE_ENABLED"
+
+NEEDED = {
+    "grpc": "grpcio",
+    "grpc_status": "grpcio-status",
+    "google.rpc": "googleapis-common-protos",
+    "zstandard": "zstandard",
+}
+"""What PySpark's client imports beyond what the engine does anyway, and the packages that have it:
+`pyspark[connect]`."""
+MEND = "run `make setup`, or `pip install 'pyspark[connect]'`"
+
+
+def is_connect(master: str) -> bool:
+    """Whether this master is reached through Spark Connect."""
+    return master.startswith(SCHEME)
+
+
+def missing_packages() -> list[str]:
+    """Those of `NEEDED` that are not installed."""
+    return [package for module, package in NEEDED.items() if not _is_there(module)]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package that is not there either
+        return False
+
+
+def hindrance(url: str) -> str | None:
+    """Why no session can be had from this server; None if nothing is known against it."""
+    if missing := missing_packages():
+        return f"Spark Connect needs {' and '.join(missing)} here; {MEND}"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or PORT
+    except ValueError:
+        host, port = None, 0
+    if not host:
+        return f"Spark master {url!r} is not sc://host:port"
+    try:
+        socket.create_connection((host, port), ANSWER_WITHIN_S).close()
+    except OSError as error:
+        why = error.strerror or error
+        return (
+            f"no Spark Connect server answers on {host}:{port} ({why}); start one there "
+            "(sbin/start-connect-server.sh), or use --engine local"
+        )
+    return None
+
+
+def connected(url: str, settings: dict[str, str]) -> SparkSession:
+    """A new session on this server."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.remote(url)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.create()
+
+
+def forget_mode() -> None:
+    """From now on this process may have a session of another kind."""
+    os.environ.pop(MODE, None)
