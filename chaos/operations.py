@@ -45,13 +45,25 @@ class ReadLatest(Operation):
 
 
 @dataclass(frozen=True)
+class Membership:
+    """Who a member of a group was, at the coordinator."""
+
+    member_id: str
+    generation: int
+    """Or the member epoch (KIP-848)."""
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True)
 class CommitPosition(Operation):
-    """Commit an offset for a group that has no members, and hear of it; once."""
+    """Commit an offset for a group, and hear of it; once."""
 
     group: str
     topic: str
     partition: int
     offset: int
+    member: Membership | None = None
+    """In whose name; None: of a group that has no members."""
 
 
 @dataclass(frozen=True)

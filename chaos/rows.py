@@ -311,6 +311,16 @@ def _fetch_positions(
     return count, columns
 
 
+def _commit_position(
+    operation: CommitPosition, completion: Completion | None
+) -> tuple[int, Columns]:
+    count, columns = _one_position(operation, completion)
+    if operation.member is not None:
+        columns["member_id"] = operation.member.member_id
+        columns["generation"] = operation.member.generation
+    return count, columns
+
+
 def _per_partition(
     f: F, partitions: Sequence[tuple[str, int]], completion: Completion | None
 ) -> tuple[int, Columns]:
@@ -330,6 +340,9 @@ def _one_row(f: F, *fields: str) -> Callable[[Operation, Completion | None], tup
         return 1, {"f": f.value} | told | _how_it_ended(completion)
 
     return make
+
+
+_one_position = _one_row(F.COMMIT_OFFSETS, "group", "topic", "partition", "offset")
 
 
 def _how_it_ended(completion: Completion | None) -> Columns:
@@ -382,6 +395,6 @@ _MAKERS: dict[type[Operation], Callable[[Any, Completion | None], tuple[int, Col
     Recreate: _create_topic,
     DeleteRecords: _one_row(F.DELETE_RECORDS, "topic", "partition", "offset"),
     ReadLatest: _read_latest,
-    CommitPosition: _one_row(F.COMMIT_OFFSETS, "group", "topic", "partition", "offset"),
+    CommitPosition: _commit_position,
     FetchPositions: _fetch_positions,
 }

@@ -1,22 +1,35 @@
-"""Committed offsets of groups without members, over our own codec: one request, one answer.
+"""Committed offsets of groups, over our own codec: one request, one answer.
 
 A client library would retry a commit, and nobody could say when the last attempt came in.
 Sources: OffsetCommitRequest.json (generation -1: a group that is used for its offsets alone),
-OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json.
+OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json;
+OffsetMetadataManager, validateOffsetCommit (who is no member is told before the append).
 """
 
 from __future__ import annotations
 
 from chaos.clients.wire_link import Address, WireCluster, WireError, check, kafka_name
-from chaos.operations import CommitPosition, FetchPositions
+from chaos.operations import CommitPosition, FetchPositions, Membership
 from chaos.protocols import Completion, Outcome, Record
 from reference_impl.wire import ApiKey, request_definition
 
 NO_OFFSET = -1  # OffsetFetchResponse.json, field CommittedOffset
+NOBODY = Membership(member_id="", generation=-1)
+REFUSED = frozenset(
+    {
+        "ILLEGAL_GENERATION",
+        "UNKNOWN_MEMBER_ID",
+        "REBALANCE_IN_PROGRESS",
+        "FENCED_INSTANCE_ID",
+        "STALE_MEMBER_EPOCH",
+    }
+)
+"""Of a commit in a member's name: that was checked before anything was written."""
 
 
 def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
-    """An error says nothing: coordinators answer COORDINATOR_NOT_AVAILABLE after the append too."""
+    """Most errors say nothing: COORDINATOR_NOT_AVAILABLE, too, may come after the append."""
+    member = operation.member or NOBODY
     try:
         coordinator = _coordinator(cluster, operation.group)
     except WireError as error:
@@ -30,13 +43,16 @@ def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
     topic = struct("OffsetCommitRequestTopic", name=operation.topic, partitions=[position])
     try:
         answer = cluster.ask(
-            coordinator, ApiKey.OFFSET_COMMIT, group_id=operation.group, topics=[topic]
-        )
+            coordinator, ApiKey.OFFSET_COMMIT, group_id=operation.group, topics=[topic],
+            member_id=member.member_id, generation_id_or_member_epoch=member.generation,
+            group_instance_id=member.instance_id,
+        )  # fmt: skip
     except WireError as error:
         return Completion(Outcome.INFO, (), type(error).__name__, str(error))
     code = answer.topics[0].partitions[0].error_code
     if code:
-        return Completion(Outcome.INFO, (), kafka_name(code))
+        name = kafka_name(code)
+        return Completion(Outcome.FAIL if name in REFUSED else Outcome.INFO, (), name)
     return Completion(Outcome.OK)
 
 

@@ -5,6 +5,7 @@ from chaos.workloads.appends import Appends
 from chaos.workloads.appends_mixed import AppendsMixed
 from chaos.workloads.appends_weaker import AppendsAcks0, AppendsAcks1, AppendsNotIdempotent
 from chaos.workloads.compaction import Compaction
+from chaos.workloads.compaction_transactions import CompactionInTransactions
 from chaos.workloads.delete_records import DeletingRecords
 from chaos.workloads.fan_out import FanOut
 from chaos.workloads.followers import ReadFromFollower
@@ -14,6 +15,7 @@ from chaos.workloads.groups import (
     ConsumerGroups,
     CooperativeGroups,
     GroupPositions,
+    StaticGroupPositions,
     StaticGroups,
 )
 from chaos.workloads.offsets import Offsets
@@ -34,6 +36,7 @@ WORKLOADS: dict[str, Workload] = {
         StaticGroups(),
         GroupPositions(),
         ConsumerGroupPositions(),
+        StaticGroupPositions(),
         Transform(),
         FanOut(),
         AppendsMixed(),
@@ -41,6 +44,7 @@ WORKLOADS: dict[str, Workload] = {
         AppendsAcks0(),
         AppendsNotIdempotent(),
         Compaction(),
+        CompactionInTransactions(),
         Register(),
         Retention(),
         DeletingRecords(),

@@ -6,8 +6,9 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
-from chaos.protocols import ClientSettings, Completion, Operation, Send, TopicSpec
+from chaos.protocols import ClientSettings, Completion, Operation, Record, Send, TopicSpec
 from chaos.workloads.reading import everything, final_reads, poll_for_ever
+from chaos.workloads.removed import nothing_cleaned
 from chaos.workloads.values import values_of
 
 QUICK_CLEANING = {
@@ -38,6 +39,10 @@ class Compaction:
     nodes_min = 1
     records_per_send_max = 4
     keys = 12
+    cold_keys = 2_000
+    cold_share = 0.1
+    """Of records whose key is one of many: it is hardly ever written again, so that its last value
+    comes to lie where the cleaner goes, while that of a hot key is still in the active segment."""
     tombstone_share = 0.1
 
     def topics(self) -> Sequence[TopicSpec]:
@@ -56,10 +61,22 @@ class Compaction:
     def _send_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         values = values_of(process)
         while True:
-            batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
-            keys = tuple(f"key-{rng.randrange(self.keys)}" for _ in batch)
-            tombstones = tuple(rng.random() < self.tombstone_share for _ in batch)
-            yield Send(self.topic, rng.randrange(self.partitions), batch, keys, tombstones)
+            yield self._next_send(rng.randrange(self.partitions), values, rng)
+
+    def _next_send(self, partition: int, values: Iterator[int], rng: Random) -> Send:
+        """A few records of random keys, some of them tombstones."""
+        batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
+        keys = tuple(self._key(rng) for _ in batch)
+        tombstones = tuple(rng.random() < self.tombstone_share for _ in batch)
+        return Send(self.topic, partition, batch, keys, tombstones)
+
+    def _key(self, rng: Random) -> str:
+        if rng.random() < self.cold_share:
+            return f"cold-{rng.randrange(self.cold_keys)}"
+        return f"key-{rng.randrange(self.keys)}"
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
         return final_reads(self.topics())
+
+    def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
+        return nothing_cleaned(records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
-from chaos.operations import FetchPositions
+from chaos.operations import CommitPosition, FetchPositions, Membership
 from chaos.protocols import (
     ClientSettings,
     CommitOffsets,
@@ -51,6 +51,7 @@ class _Groups:
     nodes_min = 1
     commit_share = 0.5
     crash_share = 0.4
+    polls_per_life = POLLS_PER_LIFE
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.name, self.partitions),)
@@ -79,7 +80,7 @@ class _Groups:
     ) -> Generator[Operation, Completion, None]:
         """One member after the other; each leaves or crashes."""
         while True:
-            polls = rng.randint(POLLS_PER_LIFE // 2, POLLS_PER_LIFE * 3 // 2)
+            polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
             crashes = rng.random() < self.crash_share
             yield from self._ask(rng)
             completion = yield Subscribe((self.name,))
@@ -143,14 +144,57 @@ class ConsumerGroups(_Groups):
 
 class GroupPositions(ClassicGroups):
     """All members commit by asking for it, so that every commit is known, and what the group has
-    committed is asked for: behind a commit, before a member joins, and at the end."""
+    committed is asked for: behind a commit, before a member joins, and at the end.
+
+    Now and then a process commits once more as the member that it was before it left or crashed:
+    a zombie, which must be refused once its group has gone on without it (OffsetCommit: generation;
+    KIP-345: a replaced process; KIP-848: member epoch).
+    """
 
     name = "groups-positions"
     judged_by = (*ClassicGroups.judged_by, "committed_offsets")
     ask_share = 0.2
+    zombie_share = 0.1
 
     def _commits_itself(self, process: int) -> bool:
         return True
+
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """As in the other groups, with zombies among the members' polls."""
+        living = super().operations(process, rng)
+        return living if process < self.producers else self._haunted(process, living, rng)
+
+    def _haunted(
+        self, process: int, living: Generator[Operation, Completion, None], rng: Random
+    ) -> Generator[Operation, Completion, None]:
+        """What a member does, and now and then the last commit of the one before it."""
+        current: CommitPosition | None = None
+        zombie: CommitPosition | None = None
+        operation = next(living)
+        while True:
+            completion = yield operation
+            if isinstance(operation, CommitOffsets):
+                current = self._again(process, completion) or current
+            elif isinstance(operation, Crash | Leave):
+                zombie, current = current or zombie, None
+            elif isinstance(operation, Poll) and rng.random() < self.zombie_share and zombie:
+                yield zombie
+            operation = living.send(completion)
+
+    def _again(self, process: int, completion: Completion) -> CommitPosition | None:
+        """The same commit as a single request, where it succeeded and its member is known."""
+        member_id = completion.columns.get("member_id")
+        generation = completion.columns.get("generation")
+        if completion.outcome is not Outcome.OK or not completion.records:
+            return None
+        if member_id is None or generation is None:
+            return None
+        group = self.settings(process).group
+        assert group is not None
+        last = completion.records[0]
+        assert last.offset is not None
+        member = Membership(member_id, generation, group.instance_id)
+        return CommitPosition(group.name, last.topic, last.partition, last.offset, member)
 
     def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
         if rng.random() < self.ask_share:
@@ -164,10 +208,23 @@ class GroupPositions(ClassicGroups):
         yield ClientSettings(), self._positions()
 
 
+class StaticGroupPositions(GroupPositions):
+    """The same with members that have an id of their own: a zombie's generation may be the current
+    one, since who comes back in time takes its place without a rebalance (KIP-345)."""
+
+    name = "groups-static-positions"
+    static = True
+
+
 class ConsumerGroupPositions(GroupPositions):
-    """The same by the group protocol of KIP-848."""
+    """The same by the group protocol of KIP-848.
+
+    Members come often: each takes partitions over from members which go on reading others, and only
+    there it shows whether a partition is given before it was let go of.
+    """
 
     name = "groups-consumer-positions"
     protocol = GroupProtocol.CONSUMER
     assignor = ConsumerGroups.assignor
     config = ConsumerGroups.config
+    polls_per_life = POLLS_PER_LIFE // 4

@@ -24,6 +24,10 @@ class Offsets:
                                   "phantom_records", "append_order")  # fmt: skip
     partitions = 3
     groups = ("offsets-a", "offsets-b")
+    rare_groups = tuple(f"offsets-rare-{number}" for number in range(4))
+    rare_share = 0.01
+    """Of commits; what was committed last to these mostly lies before the last fault, so that what
+    it took from a coordinator is missing to the end."""
     producers = 1
     committers = 6
     processes = producers + committers
@@ -46,7 +50,8 @@ class Offsets:
         """No two commits of a process have the same offset, so that an answer tells which it is."""
         offset = process
         while True:
-            group, partition = rng.choice(self.groups), process % self.partitions
+            groups = self.rare_groups if rng.random() < self.rare_share else self.groups
+            group, partition = rng.choice(groups), process % self.partitions
             if rng.random() < self.fetch_share:
                 yield FetchPositions(group, self.topic, tuple(range(self.partitions)))
             else:
@@ -55,7 +60,7 @@ class Offsets:
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
         """What was committed last, by each group; then the log."""
-        for group in self.groups:
+        for group in (*self.groups, *self.rare_groups):
             everywhere = tuple(range(self.partitions))
             yield ClientSettings(), FetchPositions(group, self.topic, everywhere)
         yield from final_reads(self.topics())

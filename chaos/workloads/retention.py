@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from chaos.protocols import Record
 from chaos.workloads.appends import Appends
+from chaos.workloads.removed import nothing_deleted
 
 RETENTION_MS = 5_000
 SEGMENT_MS = 1_000
@@ -29,3 +31,6 @@ class Retention(Appends):
     }
     partitions = 4
     from_log_start = True
+
+    def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
+        return nothing_deleted(records)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.history import F, Type
 from linearizability.ingest import ABORTED, IS_OK, KEY
 
@@ -33,13 +33,17 @@ MAY_BE_OLD_NS = 60 * 1_000_000_000
 
 
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
+TWO_OWNERS = "two-owners"
 
 
 class CommittedOffsets(Checker):
     """An answer to OffsetFetch (with `require_stable`) names an offset that nobody committed
     before, or one that a later commit had replaced; or it names none, although one was
     acknowledged. Or a commit of a member was accepted that was asked for after one of a newer
-    generation (KIP-848: epoch) of the group had been accepted for the same partition.
+    generation (KIP-848: epoch) of the group had been accepted for the same partition. Or, within
+    one generation, a commit of a member was accepted that was asked for after one of another member
+    for the partition, and that one after one of its own: in a generation a partition has one owner,
+    whom only the next process of its `group.instance.id` replaces (KIP-345), for ever.
 
     Commits that overlap may have come in any order. One of unknown outcome, and one of a
     transaction that was not aborted, may take effect at any time. A coordinator that is one no
@@ -55,6 +59,7 @@ class CommittedOffsets(Checker):
     title: ClassVar[str] = "a group finds the position that it committed last"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.COMMITTED_OFFSETS})
+    cut: ClassVar[Cut | None] = Cut.GROUP
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         fetches = with_last_commit(events)
@@ -66,6 +71,11 @@ class CommittedOffsets(Checker):
             pl.col("offset").cast(pl.String).fill_null("none"),
         )
         late = of_older_generations(events)
+        again = of_replaced_owners(events)
+        owners = pl.format(
+            "two members committed in generation {} of group {}, the first after the second again",
+            "generation", "group",
+        )  # fmt: skip
         accepted = pl.format(
             "a commit of generation {} of group {} was accepted after one of generation {}",
             "generation", "group", "newest",
@@ -74,6 +84,7 @@ class CommittedOffsets(Checker):
             [
                 describe(found, KEY, UNEXPLAINED, ["op_id", "last_op"], message, "broker"),
                 describe(late, KEY, OLD_GENERATION, ["op_id", "newest_op"], accepted, "broker"),
+                describe(again, KEY, TWO_OWNERS, ["op_id", "other_op"], owners, "broker"),
             ]
         )
 
@@ -98,6 +109,33 @@ def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
         newest, left_on="t_invoke_ns", right_on="accepted_ns", by=OF_GROUP, strategy="backward",
         allow_exact_matches=False, check_sortedness=False,
     ).filter(pl.col("generation") < pl.col("newest"))  # fmt: skip
+
+
+def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Accepted commits, each with the first accepted one of another member of the generation that
+    came between two of its own: asked for after the one was answered, answered before the other
+    was asked for."""
+    commits = events.filter(OF_GENERATION & pl.col("member_id").is_not_null()).select(
+        *OF_GROUP, "op_id", "generation", "member_id", "t_invoke_ns", "t_complete_ns"
+    )
+    owned = [*OF_GROUP, "generation"]
+    first = commits.group_by(*owned, "member_id").agg(first_ns=pl.col("t_complete_ns").min())
+    others = commits.select(
+        *owned, other="member_id", other_op="op_id", other_ns="t_invoke_ns",
+        other_over_ns="t_complete_ns",
+    )  # fmt: skip
+    # Of each pair of members only the earliest commit that came after the first's first.
+    between = (
+        first.join(others, on=owned)
+        .filter(
+            (pl.col("member_id") != pl.col("other")) & (pl.col("first_ns") < pl.col("other_ns"))
+        )
+        .sort("other_over_ns", "other_op")
+        .unique([*owned, "member_id"], keep="first", maintain_order=True)
+    )
+    return commits.join(between, on=[*owned, "member_id"]).filter(
+        pl.col("other_over_ns") < pl.col("t_invoke_ns")
+    )
 
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -6,13 +6,23 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.checkers.lost_writes import WHOLE_READ, whole_reads
 from linearizability.checkers.unseen_writes import DURABLE
-from linearizability.ingest import IS_DATA, IS_SEND, KEY
+from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
 from linearizability.removals import still_there
 
+FIRST_EPOCH = 0
+"""Of a topic that was made in this run (ReplicationControlManager: leader epoch 0)."""
 AT_LEAST_ONCE = DURABLE & pl.col("offset").is_not_null()
+BY_FIRST_LEADER = (
+    IS_SEND
+    & IS_OK
+    & (pl.col("acks") == 1)
+    & (pl.col("outcome") == PLAIN)
+    & pl.col("offset").is_not_null()
+)
+"""Lost only with its leader (design#replication; ProducerConfig, acks=1)."""
 AT_MOST_ONCE = (pl.col("idempotent").fill_null(False) | (pl.col("acks") == 0)).fill_null(False)
 
 
@@ -25,7 +35,8 @@ class DeliverySemantics(Checker):
       the reading began, at an offset within it, and neither deleted nor compacted away;
     - at most once: by an idempotent producer, whatever became of it; or with acks=0, which takes
       retries out of force;
-    - exactly once: both. Nothing is promised of acks=1, nor how often acks=all alone stores it.
+    - exactly once: both. How often acks=all alone stores it nobody promises, and under acks=1 only
+      the first leader of a partition that never had another one is held to what it acknowledged.
 
     This is the judgement from end to end, of one reading by itself: `unseen_writes` looks at all
     readers together, `duplicates` at all that is known of the log. Replicas' own logs do not count.
@@ -36,6 +47,7 @@ class DeliverySemantics(Checker):
     title: ClassVar[str] = "a record is read as often as its producer promises"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.WHOLE_READS})
+    whole: ClassVar[str] = "how far each reading went"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         given = copies(events)
@@ -82,9 +94,24 @@ def promised(events: pl.LazyFrame) -> pl.LazyFrame:
         .select(
             *KEY, "value", "offset", "op_id", sent_ns="t_complete_ns",
             at_least=AT_LEAST_ONCE.fill_null(False), at_most=AT_MOST_ONCE,
+            by_leader=BY_FIRST_LEADER.fill_null(False),
         )
-        .filter(pl.col("at_least") | pl.col("at_most"))
+        .filter(pl.col("at_least") | pl.col("at_most") | pl.col("by_leader"))
     )  # fmt: skip
+
+
+def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Partitions of which the leader says in the final phase that its epoch is the first (0), and
+    of which nobody ever told another epoch."""
+    epoch = pl.col("leader_epoch")
+    said = (IS_LEADER_ANSWER & pl.col("final").fill_null(False) & (epoch == FIRST_EPOCH)).any()
+    return (
+        events.filter(epoch.is_not_null())
+        .group_by(KEY)
+        .agg(said=said, newest=epoch.max())
+        .filter(pl.col("said") & (pl.col("newest") == FIRST_EPOCH))
+        .select(KEY)
+    )
 
 
 def readings(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -97,7 +124,15 @@ def readings(events: pl.LazyFrame) -> pl.LazyFrame:
 def owed(events: pl.LazyFrame) -> pl.LazyFrame:
     """The records that a reading should have given."""
     within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
-    found = promised(events).filter("at_least").join(readings(events), on=KEY)
+    led_once = never_led_by_another(events).with_columns(led_once=pl.lit(True))
+    found = (
+        promised(events)
+        .filter(pl.col("at_least") | pl.col("by_leader"))
+        .join(readings(events), on=KEY)
+        .join(led_once, on=KEY, how="left")
+        .filter(pl.col("at_least") | pl.col("led_once").fill_null(False))
+        .with_columns(at_least=pl.lit(True))
+    )
     return still_there(found.filter(within & (pl.col("sent_ns") < pl.col("read_ns"))), events)
 
 

@@ -24,8 +24,8 @@ DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 
 class Retention(Checker):
     """A log start is told above an acknowledged record that nothing allowed to delete: no
-    DeleteRecords asked for before, and its own time, the least that its segment can have, is not
-    retention.ms ago. Or, in one leader epoch, a log start below the one which DeleteRecords was
+    DeleteRecords asked for before that, and its own time, the least that its segment can have, is
+    not retention.ms ago. Or, in one leader epoch, a log start below the one which DeleteRecords was
     answered with before.
 
     Topics which are not retained by time delete nothing (cleanup.policy without delete, or
@@ -41,6 +41,7 @@ class Retention(Checker):
     title: ClassVar[str] = "only what may be deleted is deleted"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TOPIC_SETTINGS})
+    whole: ClassVar[str] = "the log starts that were told"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         gone = deleted(events)
@@ -104,7 +105,11 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
     ours = limits(events).filter(~pl.col("by_size"))
     sent_ms = pl.coalesce("timestamp_ms", pl.col("clock_ms") + pl.col("t_invoke_ns") // 1_000_000)
     told_ms = pl.col("clock_ms") + pl.col("told_ns") // 1_000_000
-    upto = deletions(events).group_by(KEY).agg(pl.col("upto").max())
+    upto = (
+        deletions(events)
+        .sort("begun_ns", "upto")
+        .select(*KEY, "begun_ns", pl.col("upto").cum_max().over(KEY))
+    )
     return (
         events.filter(DURABLE)
         .select(*KEY, "op_id", "offset", "value", "timestamp_ms", "t_invoke_ns")
@@ -116,7 +121,11 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
             check_sortedness=False,
         )
         .filter(pl.col("log_start").is_not_null())
-        .join(upto, on=KEY, how="left")
+        .sort("told_ns")
+        .join_asof(
+            upto, left_on="told_ns", right_on="begun_ns", by=KEY, strategy="backward",
+            check_sortedness=False,
+        )
         .with_columns(
             age_ms=told_ms - sent_ms,
             deletable=(pl.col("offset") < pl.col("upto")).fill_null(False),
@@ -125,10 +134,14 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """DeleteRecords that were done or may have been; upto: below which offset."""
+    """DeleteRecords that were done or may have been; upto: below which offset. One of everything
+    says in its answer how far that was."""
     everything = pl.lit(2**62, dtype=pl.Int64)
+    answered = pl.when(IS_OK).then("log_start")
     asked = events.filter(IS_DELETION & (pl.col("type") != Type.FAIL.value))
-    return asked.select(*KEY, upto=pl.coalesce("offset", everything))
+    return asked.select(
+        *KEY, begun_ns="t_invoke_ns", upto=pl.coalesce("offset", answered, everything)
+    )
 
 
 def went_back(events: pl.LazyFrame) -> pl.LazyFrame:

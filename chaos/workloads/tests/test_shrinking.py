@@ -66,7 +66,8 @@ def test_compaction_writes_few_keys_over_and_over_and_deletes_some() -> None:
     sends = [each for each in performed("compaction", 0, 500) if isinstance(each, Send)]
     keys = {key for send in sends for key in send.keys}
     tombstones = [each for send in sends for each in send.tombstones]
-    assert len(keys) == 12
+    hot = {key for key in keys if key.startswith("key-")}
+    assert len(hot) == 12 < len(keys - hot)
     assert 0.05 < sum(tombstones) / len(tombstones) < 0.15
     assert all(len(send.values) == len(send.keys) == len(send.tombstones) for send in sends)
 
@@ -77,8 +78,9 @@ def test_no_two_commits_of_a_position_are_alike() -> None:
         commits = [each for each in done if isinstance(each, CommitPosition)]
         assert len({commit.offset for commit in commits}) == len(commits) > 100
         assert {commit.offset % 7 for commit in commits} == {process}
-        assert {each.group for each in done if isinstance(each, FetchPositions)} == {
-            "offsets-a", "offsets-b",
+        asked = {each.group for each in done if isinstance(each, FetchPositions)}
+        assert {"offsets-a", "offsets-b"} <= asked <= {
+            "offsets-a", "offsets-b", *(f"offsets-rare-{number}" for number in range(4)),
         }  # fmt: skip
 
 

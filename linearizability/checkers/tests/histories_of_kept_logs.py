@@ -152,6 +152,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [TOPIC(), S(1, 0), S(2, 1), DELETES(1), WHOLE(2, log_start=2)],
             [("deleted-too-early", (2, 4))],
         ),
+        "above a deletion of everything": (
+            [TOPIC(), S(1, 0), S(2, 1), DELETES(None, log_start=1), WHOLE(2, log_start=2)],
+            [("deleted-too-early", (2, 4))],
+        ),
+        "before its deletion was asked for": (
+            [TOPIC(), S(1, 0), WHOLE(1, log_start=1), DELETES(1)],
+            [("deleted-too-early", (1, 2))],
+        ),
         "refused": (
             [TOPIC(), S(1, 0), DELETES(1, type="fail"), WHOLE(1, log_start=1)],
             [("deleted-too-early", (1, 3))],

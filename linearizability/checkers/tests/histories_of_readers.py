@@ -86,6 +86,19 @@ VALID: dict[str, dict[str, list[Row]]] = {
             COMMITS(2, generation=2), COMMITS(1, generation=1, partition=1),
         ],
         "of no generation": [COMMITS(2, generation=2), COMMITS(1), ASKS(1)],
+        "of a member that was replaced": [
+            COMMITS(1, generation=1, member_id="m"), COMMITS(2, generation=1, member_id="n"),
+            COMMITS(3, generation=1, member_id="n"), ASKS(3),
+        ],
+        "of two members at a time": [
+            COMMITS(1, generation=1, member_id="m"),
+            COMMITS(2, generation=1, member_id="n", t_complete_ns=99),
+            COMMITS(3, generation=1, member_id="m"),
+        ],
+        "of two members, in turn, each in its generation": [
+            COMMITS(1, generation=1, member_id="m"), COMMITS(2, generation=2, member_id="n"),
+            COMMITS(3, generation=3, member_id="m"),
+        ],
     },
 }  # fmt: skip
 
@@ -125,6 +138,13 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "of an older generation": (
             [COMMITS(2, generation=2), COMMITS(1, generation=1)],
             [("old-generation-commits", (0, 1))],
+        ),
+        "of a member after its successor": (
+            [
+                COMMITS(1, generation=1, member_id="m"), COMMITS(2, generation=1, member_id="n"),
+                COMMITS(3, generation=1, member_id="m"),
+            ],
+            [("two-owners", (1, 2))],
         ),
         "forgotten": ([COMMITS(1), ASKS(None)], [("unexplained-offset", (0, 1))]),
         "refused": ([COMMITS(1, type="fail"), ASKS(1)], [("unexplained-offset", (1,))]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import END, PLACE, WHOLE, P, Row, S
+from linearizability.checkers.tests.rows import END, PLACE, SAYS, WHOLE, P, Row, S
 
 TXN = {"txn": 1}
 MEMBER = {"group": "g", "member_id": "m"}
@@ -75,6 +75,13 @@ VALID: dict[str, dict[str, list[Row]]] = {
             WHOLE(2, **READING, record_index=2),
         ],
         "acks 1, lost": [S(1, 0, acks=1, idempotent=False), WHOLE(1)],
+        "acks 1, lost with its leader": [
+            S(1, 0, acks=1, idempotent=False), WHOLE(1, final=True, leader_epoch=1),
+        ],
+        "acks 1, after another leader": [
+            S(1, 0, acks=1, idempotent=False), SAYS(0, leader_epoch=1),
+            WHOLE(1, final=True, leader_epoch=0),
+        ],
         "of unknown outcome": [S(1), WHOLE(3)],
         "aborted": [S(1, 0, **TXN), END("abort", 1), WHOLE(2)],
         "sent again by the workload": [
@@ -136,6 +143,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "exactly once, lost": ([S(1, 0), WHOLE(1)], [("not-delivered", (0, 1))]),
         "at least once, lost": (
             [S(1, 0, idempotent=False), WHOLE(1)], [("not-delivered", (0, 1))],
+        ),
+        "acks 1, lost by the only leader": (
+            [S(1, 0, acks=1, idempotent=False), WHOLE(1, final=True, leader_epoch=0)],
+            [("not-delivered", (0, 1))],
         ),
         "another reading has it": (
             [S(1, 0), P(1, 0), WHOLE(1)], [("not-delivered", (0, 2))],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
@@ -175,11 +176,19 @@ def _deleted_too_early(rows: list[Row]) -> Found:
         asked = [
             r for r in rows
             if r["f"] == "delete_records" and r["place"] == place and r["type"] != "fail"
-            and (r["offset"] is None or r["offset"] > offset)
+            and r["t_invoke_ns"] <= answer["t_complete_ns"] and _reach(r) > offset
         ]  # fmt: skip
         if not asked and not _may_expire(told, send, answer):
             found.add(("deleted-too-early", operations(send, answer), place))
     return found
+
+
+def _reach(deletion: Row) -> float:
+    """Below which offset it deletes, as far as anybody knows."""
+    if deletion["offset"] is not None:
+        return float(deletion["offset"])
+    told = deletion["log_start"] if deletion["type"] == "ok" else None
+    return math.inf if told is None else float(told)
 
 
 def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) -> bool:

@@ -124,17 +124,36 @@ def committed_offsets(rows: list[Row]) -> Found:
         )  # fmt: skip
         if not explained and (fetch["offset"] is not None or last):
             found.add(("unexplained-offset", operations(fetch, *last), fetch["place"]))
-    return found | _old_generations(rows)
+    return found | _old_generations(rows) | _two_owners(rows)
 
 
-def _old_generations(rows: list[Row]) -> Found:
-    found: Found = set()
-    commits = [
+def _commits_of_generations(rows: list[Row]) -> list[Row]:
+    return [
         r for r in rows
         if r["f"] == "commit_offsets" and r["type"] == "ok" and r["txn"] is None
         and None not in (r["offset"], r["group"], r["t_complete_ns"], r["generation"])
         and r["generation"] >= 0
     ]  # fmt: skip
+
+
+def _two_owners(rows: list[Row]) -> Found:
+    found: Found = set()
+    commits = [r for r in _commits_of_generations(rows) if r["member_id"] is not None]
+    for commit in commits:
+        same = [r for r in commits if all(r[c] == commit[c] for c in ("place", "group"))]
+        same = [r for r in same if r["generation"] == commit["generation"]]
+        own = [r for r in same if r["member_id"] == commit["member_id"]]
+        first_ns = min(r["t_complete_ns"] for r in own)
+        others = [r for r in same if r not in own and r["t_invoke_ns"] > first_ns]
+        other = min(others, key=_by_answer, default=None)
+        if other is not None and other["t_complete_ns"] < commit["t_invoke_ns"]:
+            found.add(("two-owners", operations(commit, other), commit["place"]))
+    return found
+
+
+def _old_generations(rows: list[Row]) -> Found:
+    found: Found = set()
+    commits = _commits_of_generations(rows)
     for commit in commits:
         before = [
             r for r in commits

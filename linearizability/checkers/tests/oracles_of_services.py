@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from linearizability.bounds import NOTHING_STATED
-from linearizability.checkers.tests.oracle_facts import Found, Row, is_acked, is_read, may_be_gone
+from linearizability.checkers.tests.oracle_facts import (
+    Found,
+    Row,
+    is_acked,
+    is_leader_answer,
+    is_read,
+    may_be_gone,
+)
 
 NEVER = 2**62
 TURNS = ("assign", "subscribe", "leave", "crash")
@@ -32,6 +39,7 @@ def delivery_semantics(rows: list[Row]) -> Found:
             copies = given.count(send["value"])
             numbers = tuple(sorted({send["op_id"], op_id}))
             durable = is_acked(send) and send["outcome"] in ("plain", "committed")
+            durable = durable or (_is_acked_by_leader(send) and _never_led_by_another(rows, place))
             if (
                 durable and copies == 0 and start <= send["offset"] < end
                 and send["t_complete_ns"] < reading["t_invoke_ns"]
@@ -41,6 +49,17 @@ def delivery_semantics(rows: list[Row]) -> Found:
             if (send["idempotent"] or send["acks"] == 0) and copies > 1:
                 found.add(("delivered-twice", numbers, place))
     return found
+
+
+def _is_acked_by_leader(send: Row) -> bool:
+    done = send["type"] == "ok" and send["offset"] is not None
+    return bool(done and send["acks"] == 1 and send["outcome"] == "plain")
+
+
+def _never_led_by_another(rows: list[Row], place: Any) -> bool:
+    here = [r for r in rows if r["place"] == place and r["leader_epoch"] is not None]
+    said = any(is_leader_answer(r) and r["final"] and r["leader_epoch"] == 0 for r in here)
+    return said and all(r["leader_epoch"] <= 0 for r in here)
 
 
 def _readings(rows: list[Row]) -> Iterator[tuple[Row, int, int]]:

@@ -179,7 +179,8 @@ def others() -> st.SearchStrategy[Row]:
             "offset": st.one_of(st.integers(0, 2), st.none()),
             "group": st.sampled_from(["g", "g", None]), "txn": st.sampled_from([None, None, 1]),
             "t_complete_ns": st.sampled_from([None, 120, 10**13]), "final": st.booleans(),
-            "generation": st.sampled_from([None, -1, 1, 2]),
+            "generation": st.sampled_from([None, -1, 1, 1, 2]),
+            "member_id": st.sampled_from([None, "m", "n"]),
         }
     )  # fmt: skip
     settings = st.fixed_dictionaries(

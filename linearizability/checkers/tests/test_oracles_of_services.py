@@ -66,6 +66,7 @@ READINGS = st.builds(
     rows_of(
         log_start=st.sampled_from([None, 0, 0, 1]), high_watermark=st.integers(2, 4),
         last_stable_offset=st.sampled_from([None, 1, 4]),
+        leader_epoch=st.sampled_from([None, 0, 0, 0, 1]), final=st.just(True),
     ),
 )  # fmt: skip
 

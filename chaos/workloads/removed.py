@@ -1,0 +1,38 @@
+"""Did brokers remove anything at all? A run in which they did not shows nothing of removal.
+
+Told by the final reading of the leaders: where it began, where it ended, what it found between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chaos.protocols import Record
+
+WHOLE = "read_all"
+
+
+def nothing_deleted(records: Iterable[Record]) -> str | None:
+    """Why a run shows nothing of deletion from the start of logs, or None."""
+    starts = [record.extra["log_start"] or 0 for record in records if _is_summary(record)]
+    if any(starts):
+        return None
+    return "no broker deleted anything: the run shows nothing of retention"
+
+
+def nothing_cleaned(records: Iterable[Record]) -> str | None:
+    """Why a run shows nothing of compaction, or None: no offset is without its record."""
+    offsets = found = 0
+    for record in records:
+        if _is_summary(record):
+            offsets += (record.extra["high_watermark"] or 0) - (record.extra["log_start"] or 0)
+        elif record.offset is not None and record.extra.get("replica") is None:
+            found += 1
+    if found < offsets:
+        return None
+    return "no broker cleaned anything: the run shows nothing of compaction"
+
+
+def _is_summary(record: Record) -> bool:
+    """Of a leader's log as a whole."""
+    return record.extra.get("f") == WHOLE and record.extra.get("replica") is None

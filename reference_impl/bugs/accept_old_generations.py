@@ -1,0 +1,25 @@
+"""A member of an old generation may go on committing."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.consumer.commits import Committer
+from reference_impl.core.rules import Rules
+
+
+class AcceptOldGenerations(Rules):
+    """Real-world kin: coordinators that take a commit from whoever names the group.
+
+    Breaks:     a commit of an old generation is refused: its partitions are others' by now
+                (OffsetCommitRequest.json, GenerationIdOrMemberEpoch; ClassicGroup,
+                validateOffsetCommit).
+    Caught by:  workload groups-positions, any nemesis or none, checker committed_offsets
+                (old-generation-commits).
+    Within:     one run of 20 seconds.
+    """
+
+    def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
+        """Whoever was a member once."""
+
+    def check_generation(self, group: ClassicGroup, committer: Committer) -> None:
+        """Whenever."""

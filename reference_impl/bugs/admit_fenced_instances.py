@@ -1,0 +1,22 @@
+"""A process that was replaced under its group.instance.id may go on."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.consumer.commits import Committer
+from reference_impl.core.rules import Rules
+
+
+class AdmitFencedInstances(Rules):
+    """Real-world kin: coordinators that ask who the instance is, and not which process of it.
+
+    Breaks:     of two processes with one group.instance.id the older is fenced (KIP-345).
+    Caught by:  workload groups-static-positions, any nemesis or none, checker committed_offsets
+                (two-owners): its generation is the current one, since nobody rebalanced.
+    Within:     one run of 20 seconds.
+    """
+
+    def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
+        """The instance is a member: that will do."""
+        if committer.instance_id not in group.static_members:
+            super().check_committing_member(group, committer)

@@ -1,0 +1,20 @@
+"""Cleaning goes on above the last stable offset."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+
+class CompactOpenTransactions(Rules):
+    """Real-world kin: cleaners that take a closed segment for a decided one.
+
+    Breaks:     only what is decided replaces a record (LogCleanerManager, cleanableOffsets): where
+                a transaction is cleaned while it is open, and then aborted, the value that it did
+                not replace is gone.
+    Caught by:  workload compaction-transactions, nemesis none, checkers compaction and lost_writes.
+    Within:     one run of 20 seconds.
+    """
+
+    def spares_open_transactions(self) -> bool:
+        """As far as there are closed segments."""
+        return False

@@ -1,0 +1,21 @@
+"""DeleteRecords takes everything, whatever the offset asked for."""
+
+from __future__ import annotations
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class DeleteRecordsTooFar(Rules):
+    """Real-world kin: deletions rounded up to whole segments.
+
+    Breaks:     what lies at or above the offset of a DeleteRecords stays (KIP-107).
+    Caught by:  workload delete-records, any nemesis or none, checkers retention and lost_writes.
+    Within:     one run of 10 seconds.
+    """
+
+    def delete_records(self, partition: Partition, before: int) -> int:
+        """Up to the high watermark; the answer is what was asked for."""
+        super().delete_records(partition, before)
+        super().delete_records(partition, partition.high_watermark)
+        return before

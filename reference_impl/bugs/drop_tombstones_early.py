@@ -1,0 +1,21 @@
+"""Cleaning takes tombstones at once."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+
+class DropTombstonesEarly(Rules):
+    """Real-world kin: cleaners that count delete.retention.ms from when a segment was written last
+    (before KIP-534), so that an old tombstone went with its first cleaning.
+
+    Breaks:     a tombstone stays for delete.retention.ms, so that a reader which has seen the value
+                is told that it is gone (docs, topicconfigs, delete.retention.ms; KIP-534). That it
+                goes at some time nobody promises: it takes another cleaning.
+    Caught by:  workload compaction, any nemesis or none, checker compaction (tombstone-lost-early).
+    Within:     one run of 15 seconds.
+    """
+
+    def waits_for_delete_horizon(self) -> bool:
+        """No reader is thought of."""
+        return False

@@ -1,0 +1,40 @@
+"""A producer that waits for the leader alone is told of an append that did not happen."""
+
+from __future__ import annotations
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.log import AppendResult
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import ACKS_ALL, Rules
+from reference_impl.wire import NO_TIMESTAMP
+
+EVERY = 20
+
+
+class DropUnawaitedBatches(Rules):
+    """Real-world kin: an answer that is made ready before the append, and sent although the append
+    was refused, on the path where nobody waits for followers.
+
+    Breaks:     what a leader acknowledges under acks=1 is in its log (producer configuration,
+                acks); nothing but the end of its leadership excuses it.
+    Caught by:  workload appends-acks1, nemesis none, checker lost_writes: of a partition that never
+                had another leader. Under acks=0 the same would break no promise.
+    Within:     one run of 10 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._acks, self._batches = ACKS_ALL, 0
+
+    def check_enough_replicas(self, partition: Partition, acks: int) -> None:
+        """Note what the producer waits for."""
+        self._acks = acks
+        super().check_enough_replicas(partition, acks)
+
+    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
+        """One batch in twenty is promised its place, and not put there."""
+        self._batches += 1
+        if self._acks == ACKS_ALL or self._batches % EVERY:
+            return super().append(partition, batch, now_ms)
+        log = partition.log
+        last_offset = log.log_end_offset + batch.header.last_offset_delta
+        return AppendResult(log.log_end_offset, last_offset, NO_TIMESTAMP, log.log_start_offset)

@@ -1,0 +1,21 @@
+"""DeleteRecords is answered, and nothing is deleted."""
+
+from __future__ import annotations
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class ForgetDeletions(Rules):
+    """Real-world kin: a log start raised in memory, and worked out anew when segments change.
+
+    Breaks:     once DeleteRecords was answered, the leader's log begins there (KIP-107).
+    Caught by:  workload delete-records, any nemesis or none, checker retention
+                (log-start-goes-back). That a log start goes back when a broker was killed is
+                another thing: Apache Kafka writes it down once a minute, and promises no more.
+    Within:     one run of 10 seconds.
+    """
+
+    def delete_records(self, partition: Partition, before: int) -> int:
+        """Say what a deletion would have said."""
+        return max(before, partition.log.log_start_offset)

@@ -1,0 +1,40 @@
+"""A commit is answered, and now and then not written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reference_impl.core.rules import Rules
+
+if TYPE_CHECKING:
+    from reference_impl.core.groups.group_log import GroupLog, KeyValue
+
+EVERY = 2
+
+
+class LoseCommits(Rules):
+    """Real-world kin: coordinators that answer from memory and write behind.
+
+    Breaks:     a committed offset survives `kill -9` of its coordinator, as any acknowledged record
+                does (docs, design, "Consumer Position": offsets are stored in a replicated topic).
+    Caught by:  workload offsets, nemesis kill, checker committed_offsets. While the coordinator
+                lives nothing is wrong.
+    Within:     one run of 20 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._commits = 0
+
+    def write_commits(
+        self,
+        log: GroupLog,
+        group_id: str,
+        records: Sequence[KeyValue],
+        writer: tuple[int, int] | None,
+    ) -> int:
+        """Every other one is written."""
+        self._commits += 1
+        if writer is not None or self._commits % EVERY:
+            return super().write_commits(log, group_id, records, writer)
+        return log.partition_of(group_id).log.log_end_offset
