@@ -108,6 +108,11 @@ def _event(
     )  # fmt: skip
 
 
+def says(operation: Operation, key: str) -> bool:
+    """Whether its invocation or its completion has something true under this key."""
+    return bool(operation.invoked.raw.get(key) or operation.last.raw.get(key))
+
+
 def is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 

@@ -6,11 +6,13 @@ Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. What their w
   unique per key. An operation is numbered by the index of its completion.
 - `ok` of f=txn is a committed, `fail` an aborted transaction, anything else is unknown; a send
   operation alone likewise. A record's own send is acknowledged where its offset is known.
-- An operation of unknown end of which an ok operation polled a record has committed, so all of it.
+- An operation of unknown end of which an ok operation polled a record has committed, so all of it;
+  what else it sent must have been polled where somebody passed it (`decided.py`).
 - All polls are read_committed, whatever becomes of the polling operation.
 - Positions are kept from one ok operation of a process to its next; for one key they begin anew
   when assign or subscribe drops the key; for all when the process crashes or seeks to the
-  beginning. A failed operation must be rewound: it leaves positions as they were.
+  beginning, or polls and it is not known what. A failed operation must be rewound: it leaves
+  positions as they were.
   Between the operations of a subscriber the group may rebalance at any time; within one, a key of
   its rebalance-log did.
 - All processes that ever subscribed form one group; `member_id` stands on what they read while
@@ -31,6 +33,7 @@ import polars as pl
 
 from linearizability.history import F, HistoryError, Type
 from linearizability.importers import edn, jsonl
+from linearizability.importers.decided import Commit, Decided
 from linearizability.importers.events import (
     INT32_MAX,
     WITH_KEYS,
@@ -39,6 +42,7 @@ from linearizability.importers.events import (
     Operation,
     paired,
     read_events,
+    says,
 )
 from linearizability.importers.micro import (
     Place,
@@ -46,6 +50,7 @@ from linearizability.importers.micro import (
     Send,
     keys_of,
     micro_operations,
+    polls,
     rebalanced_keys,
 )
 from linearizability.importers.rows import Row, Rows, Shared
@@ -105,26 +110,23 @@ class Import:
         self.rows = Rows()
         self.sessions = Sessions()
         self.members = {o.last.process for o in self.operations if o.invoked.f == "subscribe"}
-        self.shown: dict[Place, set[int]] = defaultdict(set)
-        """The values that ok operations polled."""
         self.sent_ns: dict[Place, dict[int, int]] = defaultdict(dict)
         """When the operation that sent a value was invoked."""
 
     def frame(self) -> pl.DataFrame:
         parsed = [(o, self._micro_operations(o)) for o in self.operations]
         for operation, micro in parsed:
-            is_ok = operation.type == Type.OK.value
             for one in micro:
                 if isinstance(one, Send):
                     self._remember(operation, one)
-                elif is_ok:
-                    self.shown[one.place].update(one.values)
-        for found, micro in parsed:
-            operation = self._must_have_committed(found, micro)
-            if found.type == Type.INFO.value and not any(isinstance(m, Poll) for m in micro):
-                self._add_unknown_delivery(found)
+        decided = Decided(parsed, self.sent_ns)
+        for operation, micro in parsed:
+            if operation.type == Type.INFO.value and not any(isinstance(m, Poll) for m in micro):
+                self._add_unknown_delivery(operation)
             if operation.invoked.f in WITH_MICRO_OPERATIONS:
-                self._add_records(operation, micro)
+                self._add_records(operation, micro, decided)
+                if operation.type == Type.INFO.value and polls(operation):
+                    self.sessions.reset(operation.last.process)
             elif operation.invoked.f in WITH_KEYS:
                 self._add_assignment(operation)
             elif operation.invoked.f == "crash":
@@ -135,12 +137,8 @@ class Import:
     def _micro_operations(self, operation: Operation) -> list[Send | Poll]:
         return micro_operations(operation) if operation.invoked.f in WITH_MICRO_OPERATIONS else []
 
-    def _must_have_committed(self, operation: Operation, micro: list[Send | Poll]) -> Operation:
-        """Jepsen's `must-have-committed?`. It ended when its time-out did, or at the end."""
-        if operation.type != Type.INFO.value or not any(
-            isinstance(m, Send) and m.value in self.shown.get(m.place, ()) for m in micro
-        ):
-            return operation
+    def _as_committed(self, operation: Operation) -> Operation:
+        """An unknown operation that has committed: it ended with its time-out, or at the end."""
         end = operation.last if operation.completed else self.events[-1]
         completed = operation.last._replace(type=Type.OK.value, time_ns=end.time_ns)
         return Operation(operation.invoked, completed)
@@ -163,7 +161,7 @@ class Import:
                 op_id=last.number,
                 process=last.process,
                 type=operation.type,
-                final=bool(invoked.raw.get("final") or last.raw.get("final")),
+                final=says(operation, "final"),
                 t_invoke_ns=invoked.time_ns,
                 t_complete_ns=completed.time_ns if completed else None,
                 group=GROUP if last.process in self.members else None,
@@ -171,17 +169,24 @@ class Import:
             )
         )
 
-    def _add_records(self, operation: Operation, micro: list[Send | Poll]) -> None:
+    def _add_records(
+        self, operation: Operation, micro: list[Send | Poll], decided: Decided
+    ) -> None:
         process = operation.last.process
+        commit = decided.commit(operation, micro)
+        positions = self.sessions.of_operation(process, kept=operation.type == "ok")
+        if commit is not None:
+            operation = self._as_committed(operation)
         in_transaction = operation.invoked.f == "txn" or any(isinstance(m, Send) for m in micro)
         number = self._begin(operation, operation.last.number if in_transaction else None)
         rebalanced = rebalanced_keys(operation.last)
-        positions = self.sessions.of_operation(process, kept=operation.type == "ok")
         member = str(process) if self.sessions.is_subscribed(process) else None
         records = 0
         for one in micro:
             if isinstance(one, Send):
-                self._add_sent(number, operation, records, one)
+                is_owed = commit is None or decided.is_owed(one, commit)
+                sender = number if is_owed else self.rows.begin_again(number, None)
+                self._add_sent(sender, operation, records, one)
                 records += 1
                 continue
             for some in one.split() if one.place in rebalanced else (one,):
@@ -191,7 +196,7 @@ class Import:
                 self.rows.add_polled(number, records, session, member, some)
                 records += len(some.offsets)
         if in_transaction:
-            self._add_transaction_end(number, operation, micro, records)
+            self._add_transaction_end(number, operation, micro, records, commit)
         if not micro:
             nothing = Row(number, 0, F.POLL.value, member_id=member, isolation=READ_COMMITTED)
             self.rows.add(nothing)
@@ -220,9 +225,16 @@ class Import:
             )  # fmt: skip
 
     def _add_transaction_end(
-        self, number: int, operation: Operation, micro: list[Send | Poll], records: int
+        self,
+        number: int,
+        operation: Operation,
+        micro: list[Send | Poll],
+        records: int,
+        commit: Commit | None,
     ) -> None:
-        """Its commit was asked for after all its polls, so after what they found was sent."""
+        """Its commit was asked for after all its polls, so after what they found was sent.
+
+        commit: where its end was not answered but is decided; it is done when somebody saw it."""
         failed = operation.type == Type.FAIL.value
         asked_ns = operation.invoked.time_ns
         for one in micro:
@@ -231,6 +243,8 @@ class Import:
                 asked_ns = max(asked_ns, *(sent_ns.get(value, 0) for value in one.values))
         if operation.completed is not None:
             asked_ns = min(asked_ns, operation.completed.time_ns)
+        if commit is not None:
+            number = self.rows.begin_again(number, max(asked_ns, commit.done_ns))
         self.rows.add(
             Row(
                 number, records, (F.ABORT if failed else F.COMMIT).value,
@@ -243,7 +257,7 @@ class Import:
         places = keys_of(event)
         process = operation.last.process
         self.sessions.assign(process, places, subscribed=operation.invoked.f == "subscribe")
-        if operation.last.raw.get("seek-to-beginning?") or operation.type == Type.FAIL.value:
+        if says(operation, "seek-to-beginning?") or operation.type == Type.FAIL.value:
             self.sessions.reset(process)
         number = self._begin(operation)
         member = str(process) if self.sessions.is_subscribed(process) else None
@@ -255,7 +269,7 @@ class Import:
         if not self.events:
             return
         last = self.events[-1]
-        marked = [o for o in self.operations if o.invoked.raw.get("final")]
+        marked = [o for o in self.operations if says(o, "final")]
         began = min((o.invoked.time_ns for o in marked), default=last.time_ns + 1)
         end = Shared(
             last.number + 1, -1, Type.OK.value, final=True, t_invoke_ns=began,
@@ -300,8 +314,10 @@ class Sessions:
 
     def of_operation(self, process: int | None, *, kept: bool) -> Positions:
         """Positions for the records of one operation; kept: the next one goes on from there."""
-        lasting = kept and process not in self._subscribed
-        return Positions(self, self._current[process] if lasting else {})
+        if process in self._subscribed:
+            return Positions(self, {})
+        current = self._current[process]
+        return Positions(self, current if kept else dict(current))
 
 
 class Positions:

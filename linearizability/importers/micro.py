@@ -41,14 +41,15 @@ class Poll(NamedTuple):
 
 
 def place_of(key: Any, event: Event) -> Place:
-    """An integer (JSON's maps have it as a string) is a partition, a name a topic of its own."""
-    if isinstance(key, str) and key.removeprefix("-").isdecimal():
+    """An integer (JSON's maps have it as a string) is a partition; a name is a topic of its own, as
+    is an integer that numbers no partition."""
+    if isinstance(key, str) and key.isdecimal() and key == str(int(key)):
         key = int(key)
     if is_integer(key) and 0 <= key <= INT32_MAX:
         return TOPIC, key
-    if isinstance(key, str) and key:
-        return key, 0
-    raise event.refuse(f"a key must be an integer from 0 up, or a name, not {key!r:.60}")
+    if is_integer(key) or (isinstance(key, str) and key):
+        return str(key), 0
+    raise event.refuse(f"a key must be an integer or a name, not {key!r:.60}")
 
 
 def micro_operations(operation: Operation) -> list[Send | Poll]:
@@ -59,6 +60,11 @@ def micro_operations(operation: Operation) -> list[Send | Poll]:
     named = {(m.place, m.value) for m in found if isinstance(m, Send)}
     asked = _parsed(operation.invoked, invoked=True)
     return found + [m for m in asked if isinstance(m, Send) and (m.place, m.value) not in named]
+
+
+def polls(operation: Operation) -> bool:
+    """Whether it was to poll."""
+    return any(isinstance(m, list) and m[:1] == ["poll"] for m in _listed(operation.invoked))
 
 
 def _parsed(event: Event, *, invoked: bool) -> Iterator[Send | Poll]:

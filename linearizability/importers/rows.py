@@ -84,6 +84,10 @@ class Rows:
         self._shared.append(shared)
         return len(self._shared) - 1
 
+    def begin_again(self, operation: int, t_complete_ns: int | None) -> int:
+        """The number for those rows of an operation that ended at another time, or never."""
+        return self.begin(self._shared[operation]._replace(t_complete_ns=t_complete_ns))
+
     def add(self, row: Row) -> None:
         self._rows.append(row)
 

@@ -135,15 +135,19 @@ def _may_be(sent: tuple[Any, ...], read: tuple[Any, ...]) -> bool:
 
 
 def steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Each read with the one before it, of the same reader."""
+    """Each read with the one before it, of the same reader; failed ones count within themselves."""
     last: dict[Any, Row] = {}
+    within: dict[Any, Row] = {}
     pairs = []
     for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
         if is_read(row):
             reader = tuple(row[c] for c in ("place", "process", "session", "replica", "isolation"))
-            if reader in last:
-                pairs.append((last[reader], row))
-            last[reader] = row
+            before = within.get((*reader, row["op_id"])) or last.get(reader)
+            if before is not None:
+                pairs.append((before, row))
+            within[*reader, row["op_id"]] = row
+            if row["type"] != "fail":
+                last[reader] = row
     return pairs
 
 

@@ -118,9 +118,38 @@ def test_a_key_that_stays_assigned_keeps_its_position(tmp_path: Path) -> None:
     assert first == second
 
 
-def test_a_failed_operation_leaves_positions_as_they_were(tmp_path: Path) -> None:
+def test_a_failed_operation_is_compared_and_leaves_positions_as_they_were(tmp_path: Path) -> None:
+    """For `readers.steps` knows that it does."""
     ok, failed, again = sessions(tmp_path, *poll(1, 0), *poll(3, 1, kind="fail"), *poll(5, 1))
+    assert ok == failed == again
+    log = {"rebalance-log": [{"keys": [1]}]}
+    ok, failed, again = sessions(
+        tmp_path, *poll(1, 0), *poll(3, 1, kind="fail", **log), *poll(5, 1)
+    )
     assert ok == again != failed
+
+
+def test_an_unknown_poll_is_compared_and_nobody_knows_positions_behind_it(tmp_path: Path) -> None:
+    ok, unknown, again = sessions(tmp_path, *poll(1, 0), *poll(3, 1, kind="info"), *poll(5, 1))
+    assert ok == unknown != again
+    sent = operation(3, "send", [["send", 1, 42]], "info")
+    ok, again = sessions(tmp_path, *poll(1, 0), *sent, *poll(5, 1))
+    assert ok == again
+
+
+def test_a_decided_commit_is_done_when_it_is_first_seen(tmp_path: Path) -> None:
+    """Its other records are owed to readers only where somebody passed them."""
+    txn = operation(1, "txn", [["send", 1, [0, 0]], ["send", 2, [None, 7]]], "info")
+    seen = [*txn, *poll(11, 0)]
+    rows = jepsen.read(written(tmp_path, *seen)).filter(txn=1)
+    first, second, commit = rows.rows(named=True)
+    assert [row["type"] for row in (first, second, commit)] == ["ok", "ok", "ok"]
+    assert (first["t_complete_ns"], second["t_complete_ns"]) == (1, None)
+    assert commit["t_complete_ns"] == 11
+    later = operation(13, "send", [["send", 2, 8]])
+    shown = operation(15, "poll", [["poll", {"2": [[4, 8]]}]])
+    passed = jepsen.read(written(tmp_path, *seen, *later, *shown)).filter(txn=1, value=7)
+    assert passed["t_complete_ns"].to_list() == [1]
 
 
 def test_a_rebalance_within_an_operation_ends_its_positions(tmp_path: Path) -> None:
