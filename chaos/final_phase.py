@@ -6,10 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from chaos.protocols import ClientFactory, Outcome, ReadAll, TopicSpec, Workload
+from chaos.protocols import (
+    ClientFactory,
+    Completion,
+    MustShow,
+    Operation,
+    Outcome,
+    ReadAll,
+    TopicSpec,
+    Workload,
+)
 from chaos.workers import Actor, Shared
 
 RECOVERY_TIMEOUT_S = 90.0
+SHOWN_TIMEOUT_S, READ_AGAIN_S = 12.0, 3.0
+"""Brokers look once a second for what to remove; the youngest of it is five seconds old then."""
 LOOK_EVERY_S = 0.2
 
 
@@ -51,13 +62,34 @@ def read_finally(
             shared, workload.processes + number, settings, raw_factory if raw else factory, True
         )
         try:
-            completion = actor.perform(operation)
+            if raw and isinstance(workload, MustShow):
+                completion = _read_what_is_shown(shared, workload, actor, operation)
+            else:
+                completion = actor.perform(operation)
         finally:
             actor.close()
-        if completion.outcome is Outcome.OK and completion.detail:
-            shared.note(completion.detail)
-        elif completion.outcome is not Outcome.OK:
+        if completion.outcome is not Outcome.OK:
             shared.problem(
                 f"the final read by {'raw' if raw else 'consumer'} did not finish: "
                 f"{completion.detail or completion.error}"
             )
+        elif completion.detail:
+            shared.note(completion.detail)
+
+
+def _read_what_is_shown(
+    shared: Shared, workload: MustShow, actor: Actor, operation: Operation
+) -> Completion:
+    """Read, and again within a bound where brokers have not yet done what the run is about; if they
+    never do, that is a problem of the run."""
+    deadline = time.monotonic() + SHOWN_TIMEOUT_S
+    while True:
+        completion = actor.perform(operation)
+        if completion.outcome is not Outcome.OK:
+            return completion
+        reason = workload.why_nothing_shown(completion.records)
+        if reason is None:
+            return completion
+        if time.monotonic() > deadline or shared.abandoned.wait(READ_AGAIN_S):
+            shared.problem(reason)
+            return completion

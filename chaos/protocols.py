@@ -314,6 +314,16 @@ class Target(Protocol):
 
 
 @runtime_checkable
+class MustShow(Protocol):
+    """A workload that is about something which brokers do by themselves, and may not have done."""
+
+    def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
+        """Of the final raw reading: why the run shows nothing of it, or None. A problem of the run
+        then: nothing was found amiss, and there was nothing to judge."""
+        ...
+
+
+@runtime_checkable
 class DiskTarget(Protocol):
     """A target whose nodes can be put on disks of their own, for faults.DISK_FAULTS."""
 
