@@ -11,7 +11,7 @@ from chaos.protocols import TargetError
 from chaos.scenarios.expectation import Part
 from ci.cli import app
 from ci.nightly import plan_text, targets_of
-from ci.nightly.plan import Plan, check_targets
+from ci.nightly.plan import CANARIES_A_NIGHT, Plan, check_targets
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS
 
@@ -25,10 +25,16 @@ def test_45_minutes_reach_40_scenarios_on_both_targets() -> None:
     assert {one.part for one in chosen} == set(Part)
 
 
-def test_every_planted_bug_is_a_canary_that_must_be_invalid() -> None:
-    plan = Plan(("reference",), seed=1)
+def canaries_in(seed: int) -> dict[str | None, Validity]:
+    plan = Plan(("reference",), seed)
     candidates = [*plan.always(), *(one for one, _ in plan.left_out())]
-    found = {one.scenario.bug: one.verdict for one in candidates if one.part is Part.CANARY}
+    return {one.scenario.bug: one.verdict for one in candidates if one.part is Part.CANARY}
+
+
+def test_every_planted_bug_is_a_canary_that_must_be_invalid_within_a_few_nights() -> None:
+    nights = [canaries_in(seed) for seed in range(41, 45)]
+    assert all(len(night) == CANARIES_A_NIGHT for night in nights)
+    found = {bug: verdict for night in nights for bug, verdict in night.items()}
     assert found == dict.fromkeys(BUGS, Validity.INVALID)
 
 
