@@ -1,10 +1,13 @@
-"""What a killed command has left behind, removed by the next: processes, containers, disks."""
+"""What a killed command has left behind, removed by the next: processes, containers, disks.
+
+And what it did to nodes of somebody else's, undone.
+"""
 
 from __future__ import annotations
 
 import sys
 
-from chaos import containers, disks, processes
+from chaos import containers, disks, owed, processes
 from chaos.netns import namespaces
 
 
@@ -15,6 +18,12 @@ def remove() -> None:
     contained = containers.remove_leftovers()  # before the disks, which they hold
     removed = disks.remove_leftovers()
     networks = namespaces.remove_leftovers()
+    if helped := owed.pay_leftovers():
+        print(
+            "put right what an earlier command, which was killed, had left paused or ended:"
+            f" the node(s) at {', '.join(helped)}",
+            file=sys.stderr,
+        )
     if ended or contained or removed or networks:
         print(
             f"removed what an earlier command, which was killed, had left behind:"

@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import guard, processes
+from chaos import guard, owed, processes
 from chaos.links import joined
+from chaos.owed import Debt, plain_environment
 from chaos.protocols import TargetError
 from chaos.targets import probe
 from chaos.targets.cluster import LocalNode
@@ -39,6 +40,9 @@ class ForeignProcess:
         """How the start command ended, if it has."""
         self._started_s = -START_GRACE_S
         self._ended = False
+        self._ours = False
+        self._note: owed.Note | None = None
+        """What the next command is to do for this node, should we be killed before."""
 
     @property
     def pid(self) -> int:
@@ -71,6 +75,7 @@ class ForeignProcess:
         command = self._node.start
         if command is None:
             raise TargetError(f"node {number} is down, and no start command was given for it")
+        self._ours = ours
         self._ended = self.paused = False
         if self._node.pid_file is not None:
             self._node.pid_file.unlink(missing_ok=True)  # of the process that was
@@ -87,6 +92,7 @@ class ForeignProcess:
             raise TargetError(
                 f"node {number}: start = {command[0]!r} cannot be run: {error.strerror}; mend it"
             ) from error
+        self._settle()
 
     def _start_for_its_owner(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         """It goes on when this command has ended: it was found running."""
@@ -107,12 +113,19 @@ class ForeignProcess:
         self._end(self._node.stop, signal.SIGTERM, timeout_s)
 
     def pause(self) -> None:
+        resume = self._node.resume
+        self._owe(
+            Debt.of_paused(self._node.address, self.pid)
+            if resume is None
+            else Debt.of_command(self._node.address, resume, self._folder)
+        )
         self._signal_or(self._node.pause, signal.SIGSTOP)
         self.paused = True
 
     def resume(self) -> None:
         self._signal_or(self._node.resume, signal.SIGCONT)
         self.paused = False
+        self._settle()
 
     def last_words(self, lines: int = LOG_LINES) -> str:
         with suppress(OSError):
@@ -123,6 +136,9 @@ class ForeignProcess:
         self, command: Sequence[str] | None, number: signal.Signals,
         timeout_s: float = GONE_TIMEOUT_S,
     ) -> None:  # fmt: skip
+        start = self._node.start
+        if start is not None and not self._ours:
+            self._owe(Debt.of_start(self._node.address, start, self._folder))
         self._signal_or(command, number)
         self._ended = True
         self.paused = False
@@ -133,6 +149,23 @@ class ForeignProcess:
         else:
             where = joined(self._node.address)
             raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
+
+    def _owe(self, debt: Debt) -> None:
+        """Before it is done. A paused node that is killed is no more paused."""
+        try:
+            owing = owed.Note(debt)
+        except OSError as error:
+            raise TargetError(
+                f"no note can be made of what is done to the node at {joined(self._node.address)}:"
+                f" {error.strerror}; set TMPDIR"
+            ) from error
+        self._settle()
+        self._note = owing
+
+    def _settle(self) -> None:
+        if self._note is not None:
+            self._note.settle()
+        self._note = None
 
     def _signal_or(self, command: Sequence[str] | None, number: signal.Signals) -> None:
         if command is not None:
@@ -205,8 +238,3 @@ def run(command: Sequence[str], folder: Path) -> None:
         raise TargetError(
             f"the command {text!r} ended with status {done.returncode}: {said[-1] if said else ''}"
         )
-
-
-def plain_environment() -> Mapping[str, str]:
-    """Ours without the mark of what we started: their processes are not ours to end."""
-    return {key: value for key, value in os.environ.items() if key != guard.VARIABLE}

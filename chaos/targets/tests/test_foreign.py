@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from chaos import guard, leftovers, owed
 from chaos.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
 from chaos.links import joined
+from chaos.owed import Debt, Note
 from chaos.ports import free_ports
 from chaos.protocols import Cluster, SizedTarget, TargetError
 from chaos.targets import parse_target, probe
@@ -166,27 +169,90 @@ def test_its_own_log_is_kept_and_what_we_started_is_ended(cluster: Cluster, tmp_
     assert not cluster.alive()
 
 
-def test_one_that_ran_before_runs_afterwards(file: Path, tmp_path: Path) -> None:
-    target = parse_target(str(file))
-    owner = subprocess.Popen(["sh", str(tmp_path / "start.sh")], stdout=subprocess.DEVNULL)
+@contextmanager
+def running_before(file: Path) -> Iterator[tuple[subprocess.Popen[bytes], tuple[str, int]]]:
+    """Its owner has started it; whatever runs at the end is ended."""
+    owner = subprocess.Popen(["sh", str(file.parent / "start.sh")], stdout=subprocess.DEVNULL)
     try:
         address = ("127.0.0.1", int(file.read_text().split(":")[1].split('"')[0]))
-        deadline = time.monotonic() + WAIT_S
-        while not probe.answers(address, 1.0) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        cluster = target.start(tmp_path / "run")
+        wait_until(lambda: probe.answers(address, 1.0), "it answers")
+        yield owner, address
+    finally:
+        for pid in {owner.pid, pid_of(file.parent)}:
+            if owner.poll() is None or pid != owner.pid:
+                os.kill(pid, signal.SIGKILL)
+        owner.wait(WAIT_S)
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {WAIT_S:.0f} s: {what}"
+        time.sleep(0.05)
+
+
+def test_one_that_ran_before_runs_afterwards(file: Path, tmp_path: Path) -> None:
+    with running_before(file) as (owner, address):
+        cluster = parse_target(str(file)).start(tmp_path / "run")
         assert pid_of(tmp_path) == owner.pid
         cluster.perform(Kill(1))
         owner.wait(WAIT_S)
         cluster.stop()
-        while not probe.answers(address, 1.0) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert probe.answers(address, 1.0)
-    finally:
-        for pid in {owner.pid, pid_of(tmp_path)}:
-            if owner.poll() is None or pid != owner.pid:
-                os.kill(pid, signal.SIGKILL)
-        owner.wait(WAIT_S)
+        wait_until(lambda: probe.answers(address, 1.0), "it runs again")
+
+
+HARNESS = """
+import signal, sys
+from pathlib import Path
+from chaos import faults
+from chaos.targets import parse_target
+cluster = parse_target(sys.argv[1]).start(Path(sys.argv[2]))
+cluster.perform(getattr(faults, sys.argv[3])(1))
+print("struck", flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("fault", ["Pause", "Kill"])
+def test_the_next_command_puts_right_what_a_killed_one_had_done_to_it(
+    fault: str, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_before(file) as (_, address):
+        harness = subprocess.Popen(
+            [sys.executable, "-c", HARNESS, str(file), str(tmp_path / "run"), fault],
+            stdout=subprocess.PIPE,
+        )
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == b"struck\n"
+        leftovers.remove()
+        assert not probe.answers(address, 0.5)  # its owner lives
+        harness.kill()
+        harness.communicate(timeout=WAIT_S)
+        leftovers.remove()
+        wait_until(lambda: probe.answers(address, 1.0), "it answers again")
+        assert f"paused or ended: the node(s) at {joined(address)}" in capsys.readouterr().err
+        leftovers.remove()
+        assert joined(address) not in capsys.readouterr().err
+
+
+def test_nobody_elses_notes_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory for temporary files is everybody's, and notes name commands."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    Note(Debt.of_command(("127.0.0.1", 9), ["touch", str(tmp_path / "done")], tmp_path))
+    (directory,) = tmp_path.glob("touchstone-owed-*")
+    left = directory.rename(tmp_path / f"touchstone-owed{dead_tag()}")
+    left.chmod(0o777)
+    assert owed.pay_leftovers() == []
+    left.chmod(0o700)
+    assert owed.pay_leftovers() == ["127.0.0.1:9"]
+    assert (tmp_path / "done").exists()
+    assert not left.exists()
+
+
+def dead_tag() -> str:
+    """Of a process with our number that was there before us."""
+    pid, started, namespace = guard.owner_tag(os.getpid()).split("-")
+    return f"-{pid}-{int(started) - 1}-{namespace}"
 
 
 def test_a_command_that_fails_says_which_and_why(tmp_path: Path) -> None:
