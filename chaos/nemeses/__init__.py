@@ -26,6 +26,7 @@ from chaos.nemeses.disk import (
 )
 from chaos.nemeses.kill import KillLeader, KillNode
 from chaos.nemeses.last_replica import LastReplicaStanding
+from chaos.nemeses.lone_tail import LoneTail
 from chaos.nemeses.media import (
     DeadDisk,
     FlipBit,
@@ -111,5 +112,6 @@ NEMESES: dict[str, Nemesis] = {
         JumpClock(),
         SkewClock(),
         LastReplicaStanding(),
+        LoneTail(),
     )
 }
