@@ -19,6 +19,7 @@ CLIENTS: dict[str, Callable[[bytes], ClientFactory]] = {
     "java": with_operator(JavaFactory),
 }
 """Name -> what makes the clients of a run, given its nonce."""
+JOIN_GROUPS = frozenset({CONFLUENT, "java"})
 
 
 def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
@@ -31,10 +32,19 @@ def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
 
 
 def check_groups(client: str, workload: Workload) -> None:
-    """Refuse a workload with members of groups where the client performs none."""
+    """Refuse a workload with members of groups where the client performs none, or none whose
+    positions go into transactions."""
     settings = map(workload.settings, range(workload.processes))
-    if client != CONFLUENT and any(one.group is not None for one in settings):
-        raise TargetError(
-            f"--client {client} joins no groups here, which workload {workload.name} needs;"
-            f" use --client {CONFLUENT}"
-        )
+    members = [one for one in settings if one.group is not None]
+    if not members or client == CONFLUENT:
+        return
+    if client not in JOIN_GROUPS:
+        reason = "joins no groups here"
+    elif any(one.transactional for one in members):
+        reason = "commits no group's positions in transactions here"
+    else:
+        return
+    raise TargetError(
+        f"--client {client} {reason}, which workload {workload.name} needs;"
+        f" use --client {CONFLUENT}"
+    )

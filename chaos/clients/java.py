@@ -15,6 +15,7 @@ from typing import Any
 
 from chaos.clients import payload, whole_partitions
 from chaos.clients.java_host import Answer, HostError, JavaHost, compiled
+from chaos.clients.java_member import JavaMember, member_config
 from chaos.clients.whole_partitions import Readings, together
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
 from chaos.protocols import (
@@ -23,13 +24,17 @@ from chaos.protocols import (
     Begin,
     ClientSettings,
     Commit,
+    CommitOffsets,
     Completion,
+    Crash,
+    Leave,
     Operation,
     Outcome,
     Poll,
     ReadAll,
     Record,
     Send,
+    Subscribe,
 )
 
 GRACE_S = 10.0
@@ -109,6 +114,15 @@ class JavaClient:
             Poll: self._poll,
             ReadAll: self._read_all,
         }
+        if settings.group is not None:
+            member = JavaMember(self._ask, self._open_member, self._record)
+            self._performers |= {
+                Subscribe: member.subscribe,
+                Poll: member.poll,
+                CommitOffsets: member.commit,
+                Leave: member.leave,
+                Crash: member.crash,
+            }
 
     def perform(self, operation: Operation) -> Completion:
         try:
@@ -174,6 +188,13 @@ class JavaClient:
 
     def _open_consumer(self, isolation: str) -> None:
         self._make("consumer", consumer_config(self._bootstrap, isolation, self._settings.rack))
+
+    def _open_member(self) -> None:
+        """A consumer of the group; the last one was closed when its membership ended."""
+        assert self._settings.group is not None
+        config = consumer_config(self._bootstrap, self._settings.isolation.value)
+        self._made.discard("consumer")
+        self._make("consumer", config | member_config(self._settings.group))
 
     def _assign(self, assign: Assign) -> Completion:
         self._open_consumer(self._settings.isolation.value)

@@ -18,10 +18,10 @@ ALWAYS_HOLDS = (
 
 
 class AppendsAcks1(Appends):
-    """Appends acknowledged by the leader alone: they may be lost, but nothing else."""
+    """Appends acknowledged by the leader alone: they may be lost with it, but nothing else."""
 
     name = topic = "appends-acks1"
-    judged_by = ALWAYS_HOLDS
+    judged_by = (*ALWAYS_HOLDS, "delivery_semantics")
 
     def settings(self, process: int) -> ClientSettings:
         return ClientSettings(acks=1, idempotent=False)

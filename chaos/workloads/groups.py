@@ -52,6 +52,7 @@ class _Groups:
     commit_share = 0.5
     crash_share = 0.4
     polls_per_life = POLLS_PER_LIFE
+    records_per_poll_max = 500
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.name, self.partitions),)
@@ -86,7 +87,7 @@ class _Groups:
             completion = yield Subscribe((self.name,))
             while polls > 0 and not completion.broken:
                 polls -= 1
-                completion = yield Poll()
+                completion = yield Poll(max_records=self.records_per_poll_max)
                 has_read = completion.outcome is Outcome.OK and completion.records
                 if commits_itself and has_read and rng.random() < self.commit_share:
                     completion = yield CommitOffsets()
@@ -219,12 +220,18 @@ class StaticGroupPositions(GroupPositions):
 class ConsumerGroupPositions(GroupPositions):
     """The same by the group protocol of KIP-848.
 
-    Members come often: each takes partitions over from members which go on reading others, and only
-    there it shows whether a partition is given before it was let go of.
+    Members come often, commit often, and seldom crash: each takes partitions over from members
+    which live, and only there it shows whether one is given before it was let go of. Heartbeats are
+    slow, so that who must let go is told late.
     """
 
     name = "groups-consumer-positions"
     protocol = GroupProtocol.CONSUMER
     assignor = ConsumerGroups.assignor
-    config = ConsumerGroups.config
-    polls_per_life = POLLS_PER_LIFE // 4
+    config: Mapping[str, str] = {
+        **ConsumerGroups.config,
+        "group.consumer.heartbeat.interval.ms": "2000",
+    }
+    crash_share = 0.1
+    polls_per_life = 60
+    records_per_poll_max = 10

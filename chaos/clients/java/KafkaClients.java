@@ -9,6 +9,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,8 +19,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.CloseOptions.GroupMembershipOperation;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -53,6 +59,7 @@ public final class KafkaClients {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int CLOSE_MS = 100;
     private static final Duration POSITION_TIMEOUT = Duration.ofSeconds(5);
+    private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(5);
 
     private final PrintStream answers;
     private final Map<Integer, OneClient> clients = new HashMap<>();
@@ -122,11 +129,48 @@ public final class KafkaClients {
                 || !(cause instanceof KafkaException);
     }
 
+    /** What the group did to a member's assignment while it was polled. */
+    private static final class Assignment implements ConsumerRebalanceListener {
+        private boolean isOfGroup;
+        private boolean changed;
+        private final List<TopicPartition> revoked = new ArrayList<>();
+
+        /** A new membership begins. */
+        void clear() {
+            isOfGroup = true;
+            changed = false;
+            revoked.clear();
+        }
+
+        @Override
+        public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+            changed = true;
+        }
+
+        @Override
+        public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+            changed = true;
+            revoked.addAll(partitions);
+        }
+
+        /** Once; all of it came before the records that the same poll returned. */
+        void tell(ObjectNode answer) {
+            answer.put("rebalanced", changed);
+            ArrayNode partitions = answer.putArray("revoked");
+            for (TopicPartition partition : revoked) {
+                partitions.addArray().add(partition.topic()).add(partition.partition());
+            }
+            changed = false;
+            revoked.clear();
+        }
+    }
+
     /** The producer or the consumer of one process, and the thread on which it works. */
     private static final class OneClient {
         final ExecutorService thread = Executors.newSingleThreadExecutor();
         private KafkaProducer<byte[], byte[]> producer;
         private KafkaConsumer<byte[], byte[]> consumer;
+        private final Assignment assignment = new Assignment();
 
         void perform(JsonNode request, ObjectNode answer) throws Exception {
             switch (request.get("op").asText()) {
@@ -142,6 +186,10 @@ public final class KafkaClients {
                 case "commit" -> producer.commitTransaction();
                 case "abort" -> producer.abortTransaction();
                 case "assign" -> assign(request);
+                case "subscribe" -> subscribe(request);
+                case "commit_offsets" -> commitOffsets(request, answer);
+                case "leave" -> leave(GroupMembershipOperation.DEFAULT, answer);
+                case "crash" -> leave(GroupMembershipOperation.REMAIN_IN_GROUP, answer);
                 case "poll" -> poll(request, answer);
                 case "positions" -> positions(answer);
                 case "close" -> close();
@@ -220,7 +268,14 @@ public final class KafkaClients {
         private void poll(JsonNode request, ObjectNode answer) {
             Duration timeout = Duration.ofMillis(request.get("timeout_ms").asLong());
             ArrayNode records = answer.putArray("records");
-            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(timeout)) {
+            ConsumerRecords<byte[], byte[]> polled;
+            try {
+                polled = consumer.poll(timeout);
+            } finally {
+                assignment.tell(answer); // also where the poll failed behind it
+                identify(answer);
+            }
+            for (ConsumerRecord<byte[], byte[]> record : polled) {
                 ObjectNode told = records.addObject();
                 told.put("topic", record.topic());
                 told.put("partition", record.partition());
@@ -234,6 +289,45 @@ public final class KafkaClients {
                     headers.addArray().add(header.key()).add(header.value());
                 }
             }
+        }
+
+        private void subscribe(JsonNode request) {
+            List<String> topics = new ArrayList<>();
+            request.get("topics").forEach(topic -> topics.add(topic.asText()));
+            assignment.clear();
+            consumer.subscribe(topics, assignment);
+        }
+
+        /** Waits; names the member before and after, since another generation may have come between. */
+        private void commitOffsets(JsonNode request, ObjectNode answer) {
+            Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+            for (JsonNode each : request.get("offsets")) {
+                offsets.put(
+                        new TopicPartition(each.get(0).asText(), each.get(1).asInt()),
+                        new OffsetAndMetadata(each.get(2).asLong()));
+            }
+            identify(answer.putObject("before"));
+            try {
+                consumer.commitSync(offsets, Duration.ofMillis(request.get("timeout_ms").asLong()));
+            } finally {
+                identify(answer);
+            }
+        }
+
+        /** Closes the consumer: with a good-bye to the group, or as if it had died. */
+        private void leave(GroupMembershipOperation operation, ObjectNode answer) {
+            KafkaConsumer<byte[], byte[]> leaving = consumer;
+            consumer = null;
+            leaving.close(CloseOptions.timeout(LEAVE_TIMEOUT).withGroupMembershipOperation(operation));
+        }
+
+        private void identify(ObjectNode answer) {
+            if (!assignment.isOfGroup) {
+                return;
+            }
+            ConsumerGroupMetadata metadata = consumer.groupMetadata();
+            answer.put("member_id", metadata.memberId());
+            answer.put("generation", metadata.generationId());
         }
 
         private void positions(ObjectNode answer) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -18,12 +18,18 @@ from chaos.protocols import (
     ClientSettings,
     Cluster,
     Commit,
+    CommitOffsets,
     Completion,
+    Crash,
+    GroupProtocol,
+    GroupSettings,
     Isolation,
+    Leave,
     Outcome,
     Poll,
     ReadAll,
     Send,
+    Subscribe,
     TopicSpec,
 )
 from chaos.targets import parse_target
@@ -121,3 +127,49 @@ def test_the_process_ends_with_its_last_client_and_says_so_to_who_asks_still() -
     assert said and not asker.is_alive()
     host.leave(client)
     assert host.process is None
+
+
+def poll_until(member: JavaClient, is_enough: Callable[[Completion], bool]) -> list[Completion]:
+    """The polls of a member, up to the one that is enough."""
+    polls: list[Completion] = []
+    while not polls or not is_enough(polls[-1]):
+        assert len(polls) < 200
+        polls.append(member.perform(Poll(0.1)))
+        assert polls[-1].outcome is Outcome.OK, polls[-1]
+    return polls
+
+
+def has_records(poll: Completion) -> bool:
+    return bool(poll.records)
+
+
+@pytest.mark.parametrize("protocol", list(GroupProtocol))
+def test_a_member_commits_leaves_and_its_successor_goes_on_behind_it(
+    cluster: Cluster, factory: JavaFactory, protocol: GroupProtocol
+) -> None:
+    topic = f"members-{protocol}"
+    admin = Admin(cluster.bootstrap)
+    admin.create_topics([TopicSpec(topic, 1)], 1, timeout_s=30.0)
+    admin.close()
+    producer = factory(cluster.bootstrap, 3, ClientSettings())
+    assert producer.perform(Send(topic, 0, (1, 2))).outcome is Outcome.OK
+    assignor = "range" if protocol is GroupProtocol.CLASSIC else "uniform"
+    group = GroupSettings(f"group-{protocol}", protocol, assignor, auto_commit=False)
+    member = factory(cluster.bootstrap, 4, ClientSettings(group=group))
+    assert member.perform(Subscribe((topic,))).outcome is Outcome.OK
+    polls = poll_until(member, has_records)
+    assert values(polls[-1]) == [1, 2]
+    assert any(poll.rebalanced for poll in polls)
+    committed = member.perform(CommitOffsets())
+    assert [(r.offset, r.outcome) for r in committed.records] == [(2, Outcome.OK)]
+    assert committed.columns == polls[-1].columns
+    assert committed.columns["member_id"] and committed.columns["generation"] > 0
+    assert member.perform(Leave()).outcome is Outcome.OK
+    assert producer.perform(Send(topic, 0, (3,))).outcome is Outcome.OK
+    member.perform(Subscribe((topic,)))
+    again = poll_until(member, has_records)[-1]
+    assert values(again) == [3]
+    assert again.columns["member_id"] != committed.columns["member_id"]
+    assert member.perform(Crash()).outcome is Outcome.OK
+    for each in (member, producer):
+        each.close()
