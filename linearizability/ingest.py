@@ -22,6 +22,7 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.history import PARTITION, F, Type
+from linearizability.plans import collect
 
 PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
 """Values of `outcome`: not transactional; or how the record's transaction ended.
@@ -53,13 +54,12 @@ CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
 def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
     """topic -> topic_id where the history names exactly one; fills rows which do not name it."""
-    return (
+    return collect(
         history.filter(pl.col("topic").is_not_null() & pl.col("topic_id").is_not_null())
         .group_by("topic")
         .agg(ids=pl.col("topic_id").n_unique(), only_id=pl.col("topic_id").first())
         .filter(pl.col("ids") == 1)
         .select("topic", "only_id")
-        .collect()
     )
 
 
@@ -82,7 +82,7 @@ IS_LOST_POLL = (
 
 def groups_with_lost_polls(history: pl.LazyFrame) -> list[str]:
     """The groups of which more may have been delivered, anywhere, than the history shows."""
-    return history.filter(IS_LOST_POLL).select("group").unique().collect()["group"].to_list()
+    return collect(history.filter(IS_LOST_POLL).select("group").unique())["group"].to_list()
 
 
 def with_lost_polls(history: pl.LazyFrame, groups: list[str]) -> pl.LazyFrame:
@@ -93,7 +93,7 @@ def with_lost_polls(history: pl.LazyFrame, groups: list[str]) -> pl.LazyFrame:
 def places(events: pl.LazyFrame) -> pl.DataFrame:
     """place, topic, topic_id, partition of every partition of a piece."""
     named = events.filter(pl.col("topic").is_not_null())
-    return named.select(PARTITION).unique().sort(PARTITION).with_row_index(PLACE).collect()
+    return collect(named.select(PARTITION).unique().sort(PARTITION).with_row_index(PLACE))
 
 
 def in_order(events: pl.DataFrame) -> pl.DataFrame:
@@ -116,7 +116,7 @@ def with_places(events: pl.DataFrame) -> pl.DataFrame:
     found = events.lazy().select(PARTITION).join(
         named, on=PARTITION, how="left", maintain_order="left", nulls_equal=True
     )  # fmt: skip
-    return events.hstack(found.select(PLACE).collect())
+    return events.hstack(collect(found.select(PLACE)))
 
 
 def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -237,8 +237,8 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
         .with_columns(outcome=pl.coalesce("marker", "writer"))
     )
     known = pl.concat([sends.select("row", "outcome"), polls.select("row", "outcome")])
-    outcome = rows.select("row").join(known, on="row", how="left", maintain_order="left").collect()
-    return events.with_columns(outcome["outcome"])
+    outcome = rows.select("row").join(known, on="row", how="left", maintain_order="left")
+    return events.with_columns(collect(outcome)["outcome"])
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
@@ -246,13 +246,13 @@ def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> p
     found = events.lazy().select("txn").join(
         outcomes, on="txn", how="left", maintain_order="left"
     )  # fmt: skip
-    return events.hstack(found.select("txn_outcome", *COMMIT_TIMES).collect())
+    return events.hstack(collect(found.select("txn_outcome", *COMMIT_TIMES)))
 
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     """The three steps in one process, for a history that fits into memory."""
     known = with_lost_polls(history, groups_with_lost_polls(history))
-    events = with_places(with_topic_ids(known, topic_ids(history)).collect())
+    events = with_places(collect(with_topic_ids(known, topic_ids(history))))
     lazy = events.lazy()
     outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))
     return with_record_outcomes(with_transaction_outcomes(events, outcomes))

@@ -31,6 +31,7 @@ from linearizability.ingest import (
     PLACE,
     PLAIN,
 )
+from linearizability.plans import collect
 from linearizability.removals import still_there
 
 NEVER = 2**62
@@ -83,7 +84,7 @@ def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: i
     ends: `ends_of`. end_ns: when the run ended. What is shorter than shortest_ns is left out.
     """
     given = _given(events)
-    there = known(events, ends).collect().lazy()
+    there = collect(known(events, ends)).lazy()
     begun = (
         given.group_by("reader")
         .agg(pl.col(*READER, "since_ns", "since_op", "isolation").first())
@@ -92,12 +93,11 @@ def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: i
     ended = pl.col("until_ns").fill_null(end_ns)
     long = _paused(given).filter(ended - pl.col("since_ns") >= shortest_ns)
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
-    return (
+    return collect(
         pl.concat([_waited_for(rows.select(_PAUSED), there) for rows in (long, begun)])
         .filter(ended - pl.max_horizontal("since_ns", "known_ns") >= shortest_ns)
         .join(names, on=KEY)
         .select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items())
-        .collect()
     )
 
 

@@ -19,6 +19,7 @@ import polars as pl
 from linearizability.history import F
 from linearizability.ingest import IS_OK, IS_POLL
 from linearizability.pauses import IS_LOST, NEVER, PAUSE, SPAN, WHO, ends_of, pauses
+from linearizability.plans import collect, collect_all
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
@@ -49,7 +50,7 @@ def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
         return pl.DataFrame(schema=pl.Schema(COLUMNS))
     rows = events.filter(pl.col("topic").is_not_null())
     found = pauses(rows, ends_of(events), ended, shortest_ns)
-    turns, faults = pl.collect_all([turns_of(events), faults_of(events)])
+    turns, faults = collect_all([turns_of(events), faults_of(events)])
     polls = events.filter(IS_ANSWERED_POLL).select(
         "op_id", "t_invoke_ns", **WHO, nothing=pl.col("offset").is_null()
     )
@@ -59,7 +60,7 @@ def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
 def bounds(events: pl.LazyFrame) -> tuple[int, int]:
     """When the run began and ended."""
     last = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
-    began, ended = events.select(pl.col("t_invoke_ns").min(), ended=last).collect().row(0)
+    began, ended = collect(events.select(pl.col("t_invoke_ns").min(), ended=last)).row(0)
     return began or 0, ended or 0
 
 
@@ -76,12 +77,11 @@ def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
     """`Polls` from one row per record."""
-    return (
+    return collect(
         polls.join(who.lazy(), on=WHOSE, how="semi", nulls_equal=True)
         .group_by(*WHOSE, "op_id")
         .agg(pl.col("t_invoke_ns").min(), pl.col("nothing").all())
         .select(ASKED.keys())
-        .collect()
     )
 
 

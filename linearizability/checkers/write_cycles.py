@@ -12,6 +12,7 @@ import polars as pl
 from linearizability.checkers.base import Checker, Needs, Scope
 from linearizability.cycles.evidence import END, GIVEN, READ
 from linearizability.cycles.graph import NEVER, Graph, shortest_cycles
+from linearizability.plans import collect
 
 PAIR = ["txn", "reader"]
 FOUND: dict[str, Any] = {
@@ -44,16 +45,15 @@ class WriteCycles(Checker):
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS_IN_TRANSACTIONS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        reads = _pairs(events).collect()
+        reads = collect(_pairs(events))
         if reads.is_empty():
             return pl.LazyFrame(schema=FOUND)
         txns = pl.concat([reads["txn"], reads["reader"]]).unique().sort()
-        ends = (
+        ends = collect(
             txns.to_frame("txn")
             .lazy()
             .join(events.filter(kind=END), on="txn", how="left", maintain_order="left")
             .select("op_id", "later_op", pl.col("asked_ns", "done_ns").fill_null(NEVER))
-            .collect()
         )
         graph = Graph(
             np.searchsorted(txns.to_numpy(), reads["txn"].to_numpy()),

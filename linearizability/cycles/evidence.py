@@ -27,6 +27,7 @@ from linearizability.cycles.graph import NEVER
 from linearizability.history import PARTITION, F
 from linearizability.inferred_log import READ_COMMITTED
 from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
+from linearizability.plans import collect
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
@@ -58,9 +59,9 @@ Spans = np.ndarray[Any, np.dtype[np.int64]]
 def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
     """COLUMNS, from a whole resolved history."""
     reads = reads_between(events)
-    instants = reads.select(INSTANTS).collect()
+    instants = collect(reads.select(INSTANTS))
     spans = spans_of(instants.filter(LEADS_BACK))
-    kept = within(reads.collect(), spans) if len(spans) else reads.head(0).collect()
+    kept = within(collect(reads), spans) if len(spans) else collect(reads.head(0))
     return told(kept, ends(events.join(transactions_of(kept).lazy(), on="txn", how="semi")),
                 instants.height)  # fmt: skip
 

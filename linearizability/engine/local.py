@@ -11,6 +11,7 @@ from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine.opinion import frame_of, idle_in, judge, opinions
 from linearizability.ingest import resolved
+from linearizability.plans import for_rows
 from linearizability.verdict import CheckerVerdict
 
 NAME = "local (polars)"
@@ -22,6 +23,11 @@ def run(
     bounds: Bounds = NOTHING_STATED,
 ) -> list[CheckerVerdict]:
     """What each checker says of a history that fits into memory."""
+    with for_rows(history.select(pl.len()).collect().item()):
+        return _run(history, checkers, bounds)
+
+
+def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list[CheckerVerdict]:
     try:
         events = resolved(history.select(COLUMNS_READ))
     except (pl.exceptions.PolarsError, MemoryError) as error:

@@ -17,6 +17,7 @@ from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
 from linearizability.cycles.evidence import run_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
+from linearizability.plans import collect, collect_all
 from linearizability.transaction_evidence import transaction_evidence
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 from linearizability.waiting import waiting
@@ -51,7 +52,7 @@ def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED
     if scope is Scope.READER:
         return waiting(rows, bounds.stale_after_ns).lazy()
     tells = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}.get(scope)
-    return rows if tells is None else tells(rows).collect().lazy()
+    return rows if tells is None else collect(tells(rows)).lazy()
 
 
 def judge(
@@ -87,9 +88,8 @@ def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
     """How many rows of the piece fulfil each need. Counted in partitions only: each row once."""
     if scope is not Scope.PARTITION:
         return []
-    found = events.select(
-        need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs
-    ).collect()
+    sums = (need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs)
+    found = collect(events.select(sums))
     return [{"checker": n.name, "row": NEED, "checked": found[n.name][0]} for n in Needs]
 
 
@@ -98,8 +98,8 @@ def _judge_one(
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
     """The anomalies, if there are any, and the row that counts."""
     if is_idle:
-        return None, _total(checker, checker.checked(events).collect(), 0)
-    found, judged = pl.collect_all([checker.anomalies(events), checker.checked(events)])
+        return None, _total(checker, collect(checker.checked(events)), 0)
+    found, judged = collect_all([checker.anomalies(events), checker.checked(events)])
     total = _total(checker, judged, found.height)
     if found.is_empty():
         return None, total
@@ -127,7 +127,7 @@ def _total(checker: Checker, judged: pl.DataFrame, anomalies: int) -> dict[str, 
 
 def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
     """What one checker finds in a whole resolved history, all of it, with the partitions' names."""
-    found = checker.anomalies(frame_of(events, checker.scope)).collect()
+    found = collect(checker.anomalies(frame_of(events, checker.scope)))
     return named(found, places(events.lazy()))
 
 
