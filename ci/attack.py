@@ -6,7 +6,9 @@ The run directory afterwards: run.json history.parquet verdict.json report.html 
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +27,8 @@ from linearizability.profiles import known_profile, under_profile
 from linearizability.registers import judge_registers
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
+GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
+"""The order of the checkers on a terminal."""
 RATE = 400.0
 """Records a second that all writers together send at most."""
 
@@ -185,19 +189,41 @@ def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
 
 
 def print_verdict(judged: Judged) -> None:
-    """One line per checker, then the anomalies, the verdict and how to see it again."""
+    """What does not apply in one line, then the checkers, the gravest last: there the eye is.
+
+    Then the verdict, and how to see it again and why.
+    """
     verdict = judged.verdict
-    for name, checker in verdict.checkers.items():
-        reason = f"  {checker.reason}" if checker.reason else ""
-        print(f"  {name:<24} {checker.validity.value:<15} {checker.checked:>8} judged{reason}")
-        for anomaly in checker.anomalies[:3]:
-            operations = ", ".join(map(str, anomaly.operations[:8]))
-            print(f"      {anomaly.kind}: {anomaly.message} (operations {operations})")
-        if checker.anomaly_count > 3:
-            print(f"      … and {checker.anomaly_count - 3} more of {checker.anomaly_count}")
+    checkers = verdict.checkers.items()
+    idle = [name for name, checker in checkers if checker.validity is Validity.NOT_APPLICABLE]
+    if idle:
+        text = f"not applicable: {', '.join(idle)}"
+        print(textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="    "))
+    for grave in GRAVEST_LAST:
+        for name, checker in checkers:
+            if checker.validity is grave:
+                _print_checker(name, checker)
     print(f"{verdict.validity.value.upper()} by {verdict.engine}: {judged.path}", end="")
     print(f" ({verdict.reason})" if verdict.reason else "")
     if (judged.path / "report.html").exists():
         print(f"report:    {judged.path / 'report.html'}")
     if command := judged.run.get("reproduce"):
         print(f"reproduce: {command}")
+    is_explained = (judged.path / EXPLAINED).exists()
+    if verdict.validity is Validity.INVALID and judged.path.is_dir() and not is_explained:
+        print(f"explain:   touchstone check {shlex.quote(str(judged.path))} --explain")
+
+
+def _print_checker(name: str, checker: CheckerVerdict) -> None:
+    reason = checker.reason or ""
+    drawings = reason.split(", ")
+    if reason.startswith("drawn: ") and len(drawings) > 1:
+        reason = f"{drawings[0]} and {len(drawings) - 1} more beside it"
+    print(
+        f"  {name:<24} {checker.validity.value:<8} {checker.checked:>9,} judged  {reason}".rstrip()
+    )
+    for anomaly in checker.anomalies[:3]:
+        operations = ", ".join(map(str, anomaly.operations[:8]))
+        print(f"      {anomaly.kind}: {anomaly.message} (operations {operations})")
+    if checker.anomaly_count > 3:
+        print(f"      … and {checker.anomaly_count - 3:,} more of {checker.anomaly_count:,}")

@@ -8,6 +8,7 @@ build(data, out)                # any ReportData
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from ci.doctor import Component
 from ci.report.examinations import examination, target_option
 from ci.report.html import render_html
 from ci.report.markdown import render_markdown
-from ci.report.model import Canary, Examination, Line, ReportData, RunReport, Tone
+from ci.report.model import Canary, Command, Examination, Line, ReportData, RunReport, Tone
 from ci.report.recorded import Recorded, load
 from ci.report.runs import run_report
 from linearizability.verdict import Validity
@@ -88,8 +89,8 @@ def _line(
 ) -> Line:
     what, result, as_expected = line
     tone = {True: Tone.GOOD, False: Tone.BAD, None: Tone.UNKNOWN}[as_expected]
-    link, reproduce = _where(what, examinations, runs, canaries)
-    return Line(what, WORDS[tone], tone, result, reproduce, link)
+    link, commands = _where(what, examinations, runs, canaries)
+    return Line(what, WORDS[tone], tone, result, commands, link)
 
 
 def _where(
@@ -97,22 +98,26 @@ def _where(
     examinations: Sequence[Examination],
     runs: Sequence[RunReport],
     canaries: Sequence[Canary],
-) -> tuple[str, tuple[str, ...]]:
+) -> tuple[str, tuple[Command, ...]]:
     """(anchor, commands) of the part of the page that a line of the demo speaks of."""
     for canary in canaries:
         if what.startswith("canary") and canary.bug in what:
-            return canary.run.anchor, canary.run.line.reproduce[:1]
+            return canary.run.anchor, canary.run.line.commands[:1]
     for each in examinations:
         if what.startswith("conformance") and what.endswith(each.target):
-            return each.anchor, (f"touchstone conform {target_option(each.target)} --priority P0",)
+            words = f"touchstone conform {target_option(each.target)} --priority P0"
+            return each.anchor, (Command("examine again", words),)
     for run in runs:
-        words = dict(run.facts)
-        named = [words.get(key, "") for key in ("target", "workload", "nemesis")]
-        if what.startswith("chaos") and all(name in what for name in named):
-            return run.anchor, run.line.reproduce[:1]
+        facts = dict(run.facts)
+        named = [facts.get(key, "") for key in ("target", "workload", "nemesis")]
+        check = next(each for each in run.line.commands if each.purpose == "judge again")
+        by_polars = replace(check, words=f"{check.words} --engine local")
         if "engines" in what:
-            check = run.line.reproduce[-1]
-            return run.anchor, (f"{check} --engine spark", f"{check} --engine local")
+            return run.anchor, (replace(check, words=f"{check.words} --engine spark"), by_polars)
+        if what.startswith("chaos") and all(name in what for name in named):
+            if what.endswith(("by porcupine", "by local (polars)")):
+                return run.anchor, (by_polars,)  # porcupine confirms what either engine says
+            return run.anchor, run.line.commands[:1]
     return "", ()
 
 

@@ -45,7 +45,7 @@ def _verdicts(data: ReportData) -> Iterator[str]:
     for line in data.lines:
         engine = f" (by {plain(line.engine)})" if line.engine else ""
         result = f"{line.word}{engine}" + (f": {plain(line.why)}" if line.why else "")
-        commands = "<br>".join(code(command) for command in line.reproduce)
+        commands = "<br>".join(code(command.words) for command in line.commands)
         yield f"| {line.tone.symbol} | {plain(line.what)} | {result} | {commands} |"
 
 

@@ -42,14 +42,25 @@ def worst(tones: Sequence[Tone]) -> Tone:
 
 
 @dataclass(frozen=True)
+class Command:
+    """Something to do next: to what end, and the words to type."""
+
+    purpose: str
+    words: str
+
+
+@dataclass(frozen=True)
 class Line:
-    """One verdict: what was judged, the word, one sentence why, and how to have it again."""
+    """One verdict: what was judged, the word, one sentence why, and what to do next.
+
+    link: the part of the page that shows it; of an anomaly, the operations that prove it.
+    """
 
     what: str
     word: str
     tone: Tone
     why: str = ""
-    reproduce: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
     link: str = ""
     engine: str = ""
 
@@ -264,6 +275,11 @@ class ReportData:
         words = list(dict.fromkeys(line.word for line in self.lines))
         counts = [(sum(line.word == word for line in self.lines), word) for word in words]
         return ", ".join(f"{count} {word}" for count, word in counts)
+
+    @property
+    def amiss(self) -> list[Line]:
+        """The lines that are not as expected, or were not judged."""
+        return [line for line in self.lines if line.tone is not Tone.GOOD]
 
     @property
     def areas(self) -> list[str]:

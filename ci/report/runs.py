@@ -17,6 +17,7 @@ from ci.report.model import (
     TONE_OF,
     AnomalyReport,
     CheckerLine,
+    Command,
     Drawing,
     FaultLine,
     Line,
@@ -33,6 +34,8 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
 
 ANOMALIES_MAX = 8
 """Told in full, per checker; all of them are in verdict.json and framed on the timeline."""
+GRAVEST_FIRST = (Validity.INVALID, Validity.UNKNOWN, Validity.VALID, Validity.NOT_APPLICABLE)
+"""The order of the checkers: what a reader must see stands first."""
 DRAWINGS_MAX = 3
 DRAWING_BYTES_MAX = 300_000
 
@@ -79,27 +82,37 @@ def title_of(run: Recorded) -> str:
 def verdict_line(run: Recorded, anchor: str) -> Line:
     """The run's verdict in one line."""
     name = title_of(run)
-    reproduce = tuple(
-        command
-        for command in (
-            run.facts.get("reproduce"), f"touchstone check {shlex.quote(shown(run.directory))}"
-        ) if command
-    )  # fmt: skip
+    commands = tuple(_commands(run))
     verdict = run.verdict
     if verdict is None:
         why = run.problem or "verdict.json is not there: nobody has judged this run"
-        return Line(name, "not judged", Tone.UNKNOWN, why, reproduce, anchor)
+        return Line(name, "not judged", Tone.UNKNOWN, why, commands, anchor)
     judged = sum(checker.checked for checker in verdict.checkers.values())
     count = sum(checker.anomaly_count for checker in verdict.checkers.values())
     why = verdict.reason or f"{judged:,} things judged, no anomaly"
+    link = anchor
     if verdict.validity is Validity.INVALID:
-        first = verdict.anomalies[0][1].message if verdict.anomalies else ""
         checkers = why.removeprefix("invalid: ")
-        why = f"{checkers}; {count:,} anomalies" + (f", the first: {first}" if first else "")
+        why = f"{checkers}; {count:,} anomal{'y' if count == 1 else 'ies'}"
+        if verdict.anomalies:
+            checker, first = verdict.anomalies[0]
+            why += f", the first: {first.message}"
+            link = _anomaly_anchor(anchor, checker)
     return Line(
-        name, verdict.validity.value, TONE_OF[verdict.validity], why, reproduce, anchor,
+        name, verdict.validity.value, TONE_OF[verdict.validity], why, commands, link,
         verdict.engine,
     )  # fmt: skip
+
+
+def _commands(run: Recorded) -> Iterator[Command]:
+    """What a reader of the verdict may want to do next."""
+    check = f"touchstone check {shlex.quote(shown(run.directory))}"
+    if run.facts.get("reproduce"):
+        yield Command("attack again", str(run.facts["reproduce"]))
+    yield Command("judge again", check)
+    is_invalid = run.verdict is not None and run.verdict.validity is Validity.INVALID
+    if is_invalid and not _explained(run.directory):
+        yield Command("see the fewest operations that show it", f"{check} --explain")
 
 
 def shown(path: Path) -> str:
@@ -158,10 +171,12 @@ def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
             checked=checker.checked,
             anomaly_count=checker.anomaly_count,
             reason=_reason(checker),
-            link=f"{anchor}-{_slug(name)}-0" if checker.anomalies else "",
+            link=_anomaly_anchor(anchor, name) if checker.anomalies else "",
             told=min(len(checker.anomalies), ANOMALIES_MAX),
         )
-        for name, checker in verdict.checkers.items()
+        for name, checker in sorted(
+            verdict.checkers.items(), key=lambda item: GRAVEST_FIRST.index(item[1].validity)
+        )
     )
 
 
@@ -182,8 +197,9 @@ def _reason(checker: CheckerVerdict) -> str:
     return "drawn below" if reason.startswith("drawn: ") else reason
 
 
-def _slug(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in name).strip("-")
+def _anomaly_anchor(anchor: str, checker: str, number: int = 0) -> str:
+    slug = "".join(letter if letter.isalnum() else "-" for letter in checker).strip("-")
+    return f"{anchor}-{slug}-{number}"
 
 
 def _second(run: Recorded) -> str:
@@ -248,7 +264,7 @@ def _anomalies(run: Recorded, anchor: str) -> tuple[AnomalyReport, ...]:
     ]
     rows = rows_of(run, [anomaly for _, _, anomaly in chosen])
     return tuple(
-        _anomaly(run, f"{anchor}-{_slug(name)}-{number}", name, anomaly, rows)
+        _anomaly(run, _anomaly_anchor(anchor, name, number), name, anomaly, rows)
         for name, number, anomaly in chosen
     )
 

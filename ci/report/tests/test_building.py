@@ -67,6 +67,28 @@ def test_a_run_that_nobody_judged_is_not_green(tmp_path: Path) -> None:
     assert "Nobody has judged this run." in report_run(run).read_text()
 
 
+def test_the_first_screen_gives_the_verdict_its_proof_and_what_to_do(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", invalid_rows())
+    told = run_report(load(run), "run-1")
+    words = [checker.word for checker in told.checkers]
+    assert words == sorted(words, key=["invalid", "unknown", "valid", "not applicable"].index)
+    assert told.line.link == told.anomalies[0].anchor
+    purposes = [command.purpose for command in told.line.commands]
+    assert purposes == ["attack again", "judge again", "see the fewest operations that show it"]
+    page = report_run(run).read_text()
+    assert f'href="#{told.line.link}"' in page and f'id="{told.line.link}"' in page
+    (run / EXPLAINED).write_text("explained")
+    assert len(run_report(load(run), "run-1").line.commands) == 2
+
+
+def test_a_history_without_its_run_cannot_be_attacked_again(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", valid_rows())
+    (run / "run.json").unlink()
+    assert [command.purpose for command in run_report(load(run), "run-1").line.commands] == [
+        "judge again"
+    ]
+
+
 def test_an_unknown_verdict_says_why(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", valid_rows(), problems=["the final read was cut short"])
     unknown_verdict(run, "the final read was cut short")
