@@ -18,7 +18,9 @@ import polars as pl
 SHORT_ROWS = 100_000
 """So many rows are a short history."""
 
-_engine: ContextVar[Literal["auto", "in-memory"]] = ContextVar("engine", default="auto")
+Engine = Literal["auto", "in-memory"]
+
+_engine: ContextVar[Engine] = ContextVar("engine", default="auto")
 """Of the context, not of the process: another thread may be judging a long history."""
 
 
@@ -32,11 +34,16 @@ def for_rows(rows: int) -> Iterator[None]:
         _engine.reset(before)
 
 
+def engine() -> Engine:
+    """The engine that is chosen here."""
+    return _engine.get()
+
+
 def collect(plan: pl.LazyFrame) -> pl.DataFrame:
     """The rows of a plan."""
-    return plan.collect(engine=_engine.get())
+    return plan.collect(engine=engine())
 
 
 def collect_all(plans: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:
     """The rows of several plans; what they share is worked out once."""
-    return pl.collect_all(plans, engine=_engine.get())
+    return pl.collect_all(plans, engine=engine())
