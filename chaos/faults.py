@@ -19,7 +19,7 @@ ROLES = (
     "random", "next", "minority", "majority", "all",
 )  # fmt: skip
 """next: each node in turn.  minority, majority: so many nodes, chosen by chance.  coordinators: of
-some group, or of some transactional id, that there is."""
+some group, or of some transactional id, that there is. A lone node is leader and follower."""
 
 How = Literal["blackhole", "refuse"]
 """blackhole: bytes vanish, connections hang.  refuse: connections end and new ones are refused."""

@@ -15,6 +15,13 @@ from chaos.targets import TARGETS, parse_target
 from chaos.workloads import WORKLOADS
 
 T = TypeVar("T")
+COORDINATED = {
+    "kill-group-coordinator": "groups",
+    "kill-transaction-coordinator": "transactions",
+}
+"""Nemeses that strike the coordinator of something, and of what."""
+COMMIT_WITHOUT_MEMBERS = frozenset({"offsets"})
+"""Workloads whose groups have offsets and no members; they have a coordinator all the same."""
 
 
 def workload_named(name: str) -> Workload:
@@ -45,6 +52,13 @@ def able(target: Target, nemesis: Nemesis) -> bool:
     return nemesis.faults <= target.faults
 
 
+def check_fit(target: Target, workload: Workload, nemesis: Nemesis, nodes: int) -> None:
+    """Refuse what cannot be performed together, or would show nothing."""
+    check_able(target, nemesis, nodes)
+    check_nodes("workload", workload, nodes)
+    check_somebody_to_strike(workload, nemesis)
+
+
 def check_able(target: Target, nemesis: Nemesis, nodes: int) -> None:
     """Refuse a nemesis whose faults this target cannot perform, or would strike nothing."""
     if missing := sorted(fault.__name__ for fault in nemesis.faults - target.faults):
@@ -63,6 +77,28 @@ def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
             f"{kind} {wanted.name} needs {wanted.nodes_min} nodes at least, not {nodes};"
             f" say --nodes {max(3, wanted.nodes_min)}"
         )
+
+
+def check_somebody_to_strike(workload: Workload, nemesis: Nemesis) -> None:
+    """Refuse to kill the coordinator of what a workload does not have."""
+    has = {"groups": has_groups(workload), "transactions": is_transactional(workload)}
+    what = COORDINATED.get(nemesis.name)
+    if what is not None and not has[what]:
+        raise TargetError(
+            f"workload {workload.name} has no {what}, so that none has a coordinator for nemesis"
+            f" {nemesis.name}; choose another of the two"
+        )
+
+
+def has_groups(workload: Workload) -> bool:
+    """Does anything of it have a group coordinator?"""
+    settings = map(workload.settings, range(workload.processes))
+    return workload.name in COMMIT_WITHOUT_MEMBERS or any(one.group for one in settings)
+
+
+def is_transactional(workload: Workload) -> bool:
+    """Does any process of it have a transaction coordinator?"""
+    return any(workload.settings(process).transactional for process in range(workload.processes))
 
 
 def list_markdown() -> str:

@@ -32,7 +32,7 @@ from chaos.faults import Heal
 from chaos.final_phase import Physician, await_recovery, read_finally
 from chaos.first_phase import REPLICAS_MAX, record_topics, replicated
 from chaos.interrupts import Interrupts
-from chaos.listing import check_able, check_nodes, nemesis_named, workload_named
+from chaos.listing import check_fit, nemesis_named, workload_named
 from chaos.progress import Progress
 from chaos.protocols import (
     ClientFactory,
@@ -126,8 +126,7 @@ def run(
     nodes = target.nodes if isinstance(target, SizedTarget) else nodes
     workload = workload_named(workload) if isinstance(workload, str) else workload
     nemesis = nemesis_named(nemesis) if isinstance(nemesis, str) else nemesis
-    check_able(target, nemesis, nodes)
-    check_nodes("workload", workload, nodes)
+    check_fit(target, workload, nemesis, nodes)
     check_groups(client, workload)
     if seconds <= 0 or rate <= 0 or nodes < 1:
         raise RunError("seconds, rate and nodes must be above zero; choose others")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from chaos.clients.factories import check_groups
 from chaos.faults import POWER_FAULTS, Kill
-from chaos.listing import check_able, check_nodes
+from chaos.listing import check_fit, is_transactional
 from chaos.nemeses import NEMESES
-from chaos.protocols import SizedTarget, TargetError, Workload
+from chaos.protocols import SizedTarget, TargetError
 from chaos.run_directory import Scenario
 from chaos.targets import equipment, parse_target
 from chaos.workloads import WORKLOADS
@@ -18,8 +18,6 @@ SECONDS_ELSEWHERE = 15.0
 IN_MEMORY = ("kfake",)
 """A killed process of these has lost everything, which is known and says nothing new."""
 WITHOUT_TRANSACTIONS = ("kfake",)
-COMMIT_WITHOUT_MEMBERS = frozenset({"offsets"})
-"""Workloads whose groups have offsets and no members; they have a coordinator all the same."""
 BACKENDS = ("docker", "netns")
 """What stands before a target that runs in containers, or in network namespaces of its own."""
 
@@ -55,35 +53,14 @@ def why_not(scenario: Scenario) -> str | None:
             f"{scenario.target} is configured by its owner, and this needs settings of the brokers"
         )
     try:
-        check_able(target, nemesis, scenario.nodes)
-        check_nodes("workload", workload, scenario.nodes)
+        check_fit(target, workload, nemesis, scenario.nodes)
         check_groups(scenario.client, workload)
     except TargetError as error:
         return str(error)
     if reason := equipment.why_not(parse_target(scenario.target, scenario.bug), nemesis.faults):
         return reason
-    if reason := _nobody_to_strike(workload, scenario.nemesis):
-        return reason
     if family in IN_MEMORY and nemesis.faults & {Kill, *POWER_FAULTS}:
         return f"{family} keeps everything in memory: a killed node comes back empty"
-    if family in WITHOUT_TRANSACTIONS and _transactional(workload):
+    if family in WITHOUT_TRANSACTIONS and is_transactional(workload):
         return f"{family} serves no transactions"
     return None
-
-
-def _nobody_to_strike(workload: Workload, nemesis: str) -> str | None:
-    """Where a workload has nothing to coordinate, its coordinator cannot be killed."""
-    if nemesis == "kill-group-coordinator" and not _has_groups(workload):
-        return f"workload {workload.name} has no groups, so that none has a coordinator"
-    if nemesis == "kill-transaction-coordinator" and not _transactional(workload):
-        return f"workload {workload.name} has no transactions, so that none has a coordinator"
-    return None
-
-
-def _has_groups(workload: Workload) -> bool:
-    settings = map(workload.settings, range(workload.processes))
-    return workload.name in COMMIT_WITHOUT_MEMBERS or any(one.group for one in settings)
-
-
-def _transactional(workload: Workload) -> bool:
-    return any(workload.settings(process).transactional for process in range(workload.processes))

@@ -232,3 +232,13 @@ def test_the_fake_cluster_loses_no_acknowledged_value() -> None:
     cluster.down = True
     assert [cluster.append(("t", 0), value) for value in (7, 8)] == [None, None]
     assert cluster.logs["t", 0] == [5, 6, 7]
+
+
+@pytest.mark.parametrize("what", ["group", "transaction"])
+def test_a_coordinator_that_there_is_none_of_is_refused(tmp_path: Path, what: str) -> None:
+    nemesis = f"kill-{what}-coordinator"
+    with pytest.raises(TargetError, match=f"has no {what}s, so that none has a coordinator"):
+        runner.run(
+            "reference", "appends", nemesis, nodes=1, seconds=1, seed=1, runs_directory=tmp_path
+        )
+    assert not list(tmp_path.iterdir())
