@@ -1,4 +1,4 @@
-"""Docker, as far as targets need it: containers as children, and what dead owners have left.
+"""Docker, as far as targets need it: who makes containers, and what dead owners have left.
 
 Everything made here carries its owner's name (chaos.guard) in a label, and a note in the directory
 for temporary files says which daemon was asked: the next command of any kind, or one that asks the
@@ -10,40 +10,38 @@ a socket of this machine is asked for.
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import tarfile
+import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaos import guard
-from chaos.protocols import TargetError, TargetLost
+from chaos.container import (
+    LOOPBACK,
+    TIMEOUT_S,
+    Container,
+    ContainerError,
+    DaemonLost,
+    asking,
+    remove,
+)
+
+__all__ = ["Bridge", "Container", "ContainerError", "DaemonLost", "Engine", "asking", "daemon_url"]
 
 LABEL = "touchstone.owner"
 STAND_IN = "touchstone.stand-in"
 """The label of images that are not the published ones, but made here (ci/airgap)."""
 SOCKET = "unix:///var/run/docker.sock"
-TIMEOUT_S = 30
-END_TIMEOUT_S = 15.0
-LINE_LENGTH_MAX = 300
-LOOPBACK = "127.0.0.1"
 
 _NOTE = re.compile(r"touchstone-docker-(\d+-\d+-\d+)")
 _lock = threading.RLock()
 _engines: list[Engine] = []
-
-
-class ContainerError(TargetError):
-    """Docker refuses, or is not as it must be: one sentence, and what to do."""
-
-
-class DaemonLost(ContainerError, TargetLost):
-    """Docker does not answer."""
 
 
 def daemon_url() -> str:
@@ -57,155 +55,36 @@ def daemon_url() -> str:
     return url
 
 
-@contextmanager
-def asking(what: str) -> Iterator[None]:
-    """What Docker answers to that, as one sentence where it is no."""
-    import docker.errors
-    import requests
-
+def why_none() -> str | None:
+    """Why nodes cannot be in containers here, or None."""
     try:
-        yield
-    except docker.errors.APIError as error:
-        said = error.explanation or str(error)
-        raise ContainerError(f"Docker refuses to {what}: {_sentence(said)}") from error
-    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
-        raise DaemonLost(
-            f"Docker does not answer when asked to {what} ({_reason(error)}); see that its daemon"
-            " runs: what is left there is removed by the next command"
-        ) from error
+        _client(daemon_url()).close()
+    except ContainerError as error:
+        return str(error)
+    return None
 
 
-def _reason(error: BaseException) -> str:
-    """What the system said, below the layers that wrapped it."""
-    inner: BaseException | None = error
-    while inner is not None:
-        if isinstance(inner, OSError) and inner.strerror:
-            return inner.strerror.lower()
-        inner = inner.__cause__ or inner.__context__
-    return _sentence(str(error))
+@dataclass(frozen=True)
+class Bridge:
+    """A network of containers."""
+
+    name: str
+    is_here: bool
+    """Has this machine an address there? Not so where the daemon is in a machine, or a network
+    namespace, of its own (Docker Desktop; a daemon without root)."""
 
 
-def _sentence(said: str) -> str:
-    return " ".join(said.split())[:LINE_LENGTH_MAX].rstrip(".")
-
-
-class Container:
-    """One container; to a cluster it is a child process (chaos.processes.Child)."""
-
-    def __init__(self, name: str, handle: Any) -> None:
-        self.name = name
-        self.paused = False
-        self._handle = handle
-
-    @property
-    def id(self) -> str:
-        return str(self._handle.id)
-
-    @property
-    def pid(self) -> int:
-        """Its first process, as this machine numbers it; 0 if it does not run."""
-        return int(self._state()["Pid"])
-
-    @property
-    def running(self) -> bool:
-        """A paused container runs too: it has not ended."""
-        return self._state()["Status"] in ("running", "paused")
-
-    @property
-    def exit_status(self) -> int | None:
-        state = self._state()
-        return None if state["Status"] in ("running", "paused") else int(state["ExitCode"])
-
-    def _state(self) -> Mapping[str, Any]:
-        with asking(f"look at {self.name}"):
-            self._handle.reload()
-        state: Mapping[str, Any] = self._handle.attrs["State"]
-        return state
-
-    def start(self) -> None:
-        with asking(f"start {self.name}"):
-            self._handle.start()
-
-    def pause(self) -> None:
-        """The freezer: it keeps its sockets and answers nobody."""
-        with asking(f"pause {self.name}"):
-            self._handle.pause()
-        self.paused = True
-
-    def resume(self) -> None:
-        with asking(f"unpause {self.name}"):
-            self._handle.unpause()
-        self.paused = False
-
-    def kill(self) -> None:
-        """SIGKILL, and wait until it is gone. A frozen one takes it once it is thawed."""
-        with asking(f"kill {self.name}"):
-            if self._state()["Status"] in ("running", "paused"):
-                self._handle.kill()
-                self._handle.wait(timeout=TIMEOUT_S)
-        self.paused = False
-
-    def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """SIGTERM, wait, SIGKILL. Safe to call again and after its death."""
-        with asking(f"stop {self.name}"):
-            if self.paused:
-                self.resume()
-            self._handle.stop(timeout=max(1, round(timeout_s)))
-
-    def remove(self) -> None:
-        """Kill it, and remove it with its writable layer."""
-        with asking(f"remove {self.name}"):
-            _remove(self._handle)
-
-    def last_words(self, lines: int = 2) -> str:
-        """The end of what it printed in one line, for an error message; stack traces left out."""
-        with suppress(ContainerError):
-            told = [line for line in self.log(50).splitlines() if line[:1].strip()]
-            return " / ".join(line[:LINE_LENGTH_MAX] for line in told[-lines:])
-        return ""
-
-    def log(self, lines: int | str = "all") -> str:
-        """What it printed."""
-        with asking(f"tell what {self.name} printed"):
-            return str(self._handle.logs(tail=lines).decode("utf-8", "replace"))
-
-    def put(self, files: Mapping[str, str]) -> None:
-        """Write files (absolute path -> text) into it; it need not run."""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            for path, text in files.items():
-                entry = tarfile.TarInfo(path.lstrip("/"))
-                content = text.encode()
-                entry.size, entry.mode = len(content), 0o644
-                archive.addfile(entry, io.BytesIO(content))
-        with asking(f"write into {self.name}"):
-            self._handle.put_archive("/", packed.getvalue())
-
-    def execute(self, *command: str) -> str:
-        """Run a command beside its process; what it printed. Raises ContainerError if it fails."""
-        with asking(f"run {command[0]} in {self.name}"):
-            status, output = self._handle.exec_run(list(command))
-        said = str(output.decode("utf-8", "replace"))
-        if status != 0:
-            raise ContainerError(f"{command[0]} in {self.name} failed: {_sentence(said)}")
-        return said
-
-    def address(self, network: str) -> str:
-        """Its IP address there."""
-        self._state()
-        return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
-
-    def published(self, port: int) -> tuple[str, int]:
-        """Where this machine reaches one of its ports."""
-        self._state()
-        bindings = self._handle.attrs["NetworkSettings"]["Ports"].get(f"{port}/tcp")
-        if not bindings:
-            raise ContainerError(f"Docker has not published port {port} of {self.name}")
-        return LOOPBACK, int(bindings[0]["HostPort"])
+def _is_ours(address: str) -> bool:
+    """Only a machine's own addresses can be bound."""
+    try:
+        with socket.create_server((address, 0)):
+            return True
+    except OSError:
+        return False
 
 
 class Engine:
-    """One owner's containers, networks and volumes at one daemon."""
+    """One owner's containers and networks at one daemon."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -245,19 +124,26 @@ class Engine:
                 " stand-in"
             ) from error
 
-    def network(self) -> str:
-        """A new bridge network; its name."""
+    def network(self) -> Bridge:
+        """A new bridge network."""
         name = self._name("network")
         with asking("make a network"):
-            self._client.networks.create(name, driver="bridge", labels={LABEL: self.owner})
-        return name
+            made = self._client.networks.create(name, driver="bridge", labels={LABEL: self.owner})
+            made.reload()
+        gateways = [part.get("Gateway", "") for part in made.attrs["IPAM"]["Config"]]
+        return Bridge(name, any(_is_ours(address) for address in gateways))
 
-    def volume(self, name: str) -> str:
-        """A new empty volume; its name."""
-        name = self._name(name)
-        with asking("make a volume"):
-            self._client.volumes.create(name, labels={LABEL: self.owner})
-        return name
+    def user(self) -> str:
+        """As whom a node runs, so that what it writes into a directory of ours is ours: ourselves,
+        or whom the daemon of a user without root takes for him. Raises ContainerError."""
+        with asking("tell its settings"):
+            settings = " ".join(self._client.info().get("SecurityOptions") or ())
+        if "name=userns" in settings:
+            raise ContainerError(
+                "this Docker daemon gives containers other users (userns-remap), so that nodes"
+                " could not write into directories of this machine; use a daemon without that"
+            )
+        return "0:0" if "name=rootless" in settings else f"{os.getuid()}:{os.getgid()}"
 
     def create(
         self, image: str, name: str, command: Sequence[str], ports: Sequence[int] = (),
@@ -310,34 +196,22 @@ def sweep(client: Any) -> int:
 
 
 def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
-    """Containers first: they hold the networks and the volumes."""
+    """Containers first: they hold the networks."""
     labelled = {"label": LABEL}
     with asking("remove what was left behind"):
         containers = client.containers.list(all=True, filters=labelled, ignore_removed=True)
         # Those that live in another's network go before it.
         containers = [one for one in sorted(containers, key=_has_own_network) if is_meant(one)]
         networks = [one for one in client.networks.list(filters=labelled) if is_meant(one)]
-        volumes = [one for one in client.volumes.list(filters=labelled) if is_meant(one)]
         for container in containers:
-            _remove(container)
+            remove(container)
         for network in networks:
             network.remove()
-        for volume in volumes:
-            volume.remove(force=True)
-    return len(containers) + len(networks) + len(volumes)
+    return len(containers) + len(networks)
 
 
 def _has_own_network(handle: Any) -> bool:
     return not str(handle.attrs["HostConfig"]["NetworkMode"]).startswith("container:")
-
-
-def _remove(handle: Any) -> None:
-    import docker.errors
-
-    with suppress(docker.errors.NotFound):
-        with suppress(docker.errors.APIError):
-            handle.unpause()  # most are not paused, and one that is takes no SIGKILL
-        handle.remove(force=True, v=True)
 
 
 def _client(url: str) -> Any:

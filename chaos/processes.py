@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from chaos import guard
 
@@ -60,6 +60,15 @@ class Process(Protocol):
     def last_words(self, lines: int = ...) -> str: ...
 
 
+@runtime_checkable
+class Strikable(Protocol):
+    """What can be killed without waiting until it is gone."""
+
+    def strike(self) -> bool: ...
+
+    def stands_still(self) -> bool: ...
+
+
 class Child:
     """One process that we started."""
 
@@ -83,14 +92,15 @@ class Child:
     def exit_status(self) -> int | None:
         return self._process.poll()
 
-    def strike(self) -> None:
+    def strike(self) -> bool:
         """SIGKILL, and no more: see the function of that name."""
         self._signal(signal.SIGKILL)
         self._struck = True
+        return True
 
     def stands_still(self) -> bool:
         """Does no thread of it run its program any more, now that it was struck?"""
-        return self._process.poll() is not None or not any(map(_may_run, _threads(self.pid)))
+        return self._process.poll() is not None or not runs_its_program(self.pid)
 
     def pause(self) -> None:
         """SIGSTOP: it keeps its sockets and answers nobody."""
@@ -142,19 +152,22 @@ def strike(processes: Iterable[Process]) -> None:
     """Kill them all at once. When this returns, nothing of them runs any more.
 
     They are not gone yet: the kernel frees the memory of a process before it closes its ports and
-    files, which takes a JVM ten times as long. `Process.kill` waits for that; what is no child of
-    ours is gone already.
+    files, which takes a JVM ten times as long. `Process.kill` waits for that; what cannot be struck
+    by us is gone already.
     """
-    struck = list(processes)
-    ours = [one for one in struck if isinstance(one, Child)]
-    for child in ours:
-        child.strike()
-    for other in struck:
-        if not isinstance(other, Child):
+    all_of_them = list(processes)
+    struck = [one for one in all_of_them if isinstance(one, Strikable) and one.strike()]
+    for other in all_of_them:
+        if other not in struck:
             other.kill()
     deadline = time.monotonic() + KILL_TIMEOUT_S
-    while not all(child.stands_still() for child in ours) and time.monotonic() < deadline:
+    while not all(one.stands_still() for one in struck) and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY_S)  # nothing tells of it
+
+
+def runs_its_program(pid: int) -> bool:
+    """Does any thread of that process, which was sent SIGKILL, do so yet?"""
+    return any(map(_may_run, _threads(pid)))
 
 
 def _threads(pid: int) -> list[Path]:

@@ -3,6 +3,8 @@
 To add one: a function over a Site (frame.py shows how), and a line here.
 """
 
+from dataclasses import replace
+
 from chaos.faults import (
     AdminStorm,
     BitFlip,
@@ -40,6 +42,7 @@ from chaos.probes import administration, clocks, disks, media, networks, process
 from chaos.probes.frame import Probe
 from chaos.probes.grounds import (
     APACHE,
+    IN_CONTAINERS,
     REFERENCE,
     REFERENCE_ON_DISKS,
     REFERENCE_WITH_SHIM,
@@ -50,7 +53,7 @@ from chaos.probes.grounds import (
 KILL_MS, LINK_MS, STALL_MS, POWER_MS = 10, 50, 50, 1000
 """What applying a fault may cost on a quiet machine; a node's own start comes on top."""
 
-PROBES: tuple[Probe, ...] = (
+OUTSIDE: tuple[Probe, ...] = (
     Probe(Kill, REFERENCE, processes.a_killed_node_answers_nobody, KILL_MS),
     Probe(Pause, REFERENCE, processes.a_paused_node_is_silent, KILL_MS),
     Probe(CutClients, REFERENCE, networks.clients_are_refused, LINK_MS),
@@ -96,3 +99,13 @@ PROBES: tuple[Probe, ...] = (
     Probe(Pause, APACHE, processes.a_paused_node_is_silent, KILL_MS),
     Probe(CutClients, APACHE, networks.clients_are_refused, LINK_MS),
 )
+
+PROBES: tuple[Probe, ...] = (
+    *OUTSIDE,
+    *(
+        replace(probe, ground=IN_CONTAINERS[probe.ground])
+        for probe in OUTSIDE
+        if probe.ground in IN_CONTAINERS
+    ),
+)
+"""Every one of them where it can be performed: nodes in containers suffer the same faults."""

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from chaos import disks, links, shim
+from chaos import containers, disks, links, shim
 from chaos.links import LinkError
 from chaos.netns import namespaces
-from chaos.probes import clocks, small_cluster
+from chaos.probes import clocks, small_cluster, small_containers
 from chaos.probes.frame import Backend, Ground
 from chaos.protocols import Target, TargetError
 from chaos.targets.apache import ApacheKafka
 from chaos.targets.cluster import LocalCluster
+from chaos.targets.dockerized.apache import DockerizedApache
+from chaos.targets.dockerized.reference import DockerizedReference
 from chaos.targets.java import find_java
 from chaos.targets.reference import Reference
 
 CONFIG = {"num.partitions": "2"}
 
 
-def _started(target: Target, directory: Path, nodes: int) -> LocalCluster:
-    return cast(LocalCluster, target.start(directory, nodes, CONFIG, proxied=True))
+WITH_CLOCK = {**CONFIG, "log.message.timestamp.after.max.ms": str(clocks.AFTER_MAX_MS)}
 
 
-def _reference(directory: Path) -> LocalCluster:
-    return _started(Reference(), directory, 1)
+def _starter(
+    target: Target, nodes: int = 1, config: Mapping[str, str] = CONFIG
+) -> Callable[[Path], LocalCluster]:
+    def start(directory: Path) -> LocalCluster:
+        return cast(LocalCluster, target.start(directory, nodes, config, proxied=True))
 
-
-def _reference_on_disks(directory: Path) -> LocalCluster:
-    return _started(Reference().with_disks(), directory, 1)
-
-
-def _reference_with_shim(directory: Path) -> LocalCluster:
-    config = {**CONFIG, "log.message.timestamp.after.max.ms": str(clocks.AFTER_MAX_MS)}
-    target = Reference().with_shim()
-    return cast(LocalCluster, target.start(directory, 1, config, proxied=True))
-
-
-def _apache(directory: Path) -> LocalCluster:
-    return _started(ApacheKafka(), directory, 3)
+    return start
 
 
 def _no_toxiproxy() -> str | None:
@@ -66,12 +59,23 @@ def _no_apache() -> str | None:
     return _no_toxiproxy()
 
 
-REFERENCE = Ground("reference", Backend.PROCESS, _reference, _no_toxiproxy)
+def _no_disks_in_containers() -> str | None:
+    return containers.why_none() or disks.why_none()
+
+
+def _no_shim_in_containers() -> str | None:
+    return containers.why_none() or shim.why_none()
+
+
+REFERENCE = Ground("reference", Backend.PROCESS, _starter(Reference()), _no_toxiproxy)
 REFERENCE_ON_DISKS = Ground(
-    "reference on its own disk", Backend.ROOT, _reference_on_disks, _no_disks
+    "reference on its own disk", Backend.ROOT, _starter(Reference().with_disks()), _no_disks
 )
 REFERENCE_WITH_SHIM = Ground(
-    "reference with the shim", Backend.PROCESS, _reference_with_shim, _no_shim
+    "reference with the shim",
+    Backend.PROCESS,
+    _starter(Reference().with_shim(), config=WITH_CLOCK),
+    _no_shim,
 )
 THREE_NODES = Ground("three small nodes", Backend.PROCESS, small_cluster.start, _no_toxiproxy)
 """For links between nodes: the same layout and proxies as three nodes of Apache Kafka have."""
@@ -81,4 +85,38 @@ THREE_NAMESPACES = Ground(
     small_cluster.start_in_namespaces,
     namespaces.why_none,
 )
-APACHE = Ground("apache:4.3.1, three nodes", Backend.PROCESS, _apache, _no_apache, nightly=True)
+APACHE = Ground(
+    "apache:4.3.1, three nodes", Backend.PROCESS, _starter(ApacheKafka(), 3), _no_apache, True
+)
+
+IN_CONTAINERS: Mapping[Ground, Ground] = {
+    ground: Ground(name, Backend.DOCKER, start, why_not, nightly=True)
+    for ground, name, start, why_not in (
+        (REFERENCE, "docker:reference", _starter(DockerizedReference()), containers.why_none),
+        (
+            REFERENCE_ON_DISKS,
+            "docker:reference on its own disk",
+            _starter(DockerizedReference().with_disks()),
+            _no_disks_in_containers,
+        ),
+        (
+            REFERENCE_WITH_SHIM,
+            "docker:reference with the shim",
+            _starter(DockerizedReference().with_shim(), config=WITH_CLOCK),
+            _no_shim_in_containers,
+        ),
+        (
+            THREE_NODES,
+            "three small nodes in containers",
+            small_containers.start,
+            containers.why_none,
+        ),
+        (
+            APACHE,
+            "docker:apache:4.3.1, three nodes",
+            _starter(DockerizedApache(), 3),
+            containers.why_none,
+        ),
+    )
+}
+"""The same, in containers: what is proved of the one is proved of the other."""

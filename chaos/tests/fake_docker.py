@@ -12,13 +12,14 @@ import docker.errors
 
 
 class FakeHandle:
-    """A container, network or volume."""
+    """A container or network."""
 
     def __init__(self, home: FakeCollection, name: str, labels: Mapping[str, str], **options: Any):
         self.home, self.name, self.labels, self.options = home, name, dict(labels), options
         self.id = f"id-{name}"
         self.state = {"Status": "created", "ExitCode": 0, "Pid": 0}
         self.files: dict[str, str] = {}
+        self.starts = 0
         self.executed: list[list[str]] = []
 
     @property
@@ -29,6 +30,7 @@ class FakeHandle:
         return {
             "Labels": self.labels,
             "State": self.state,
+            "IPAM": {"Config": [{"Gateway": self.home.gateway}]},
             "HostConfig": {"NetworkMode": self.options.get("network_mode", "bridge")},
             "NetworkSettings": {
                 "Ports": {port: [{"HostPort": str(next(ports))}] for port in wanted},
@@ -41,6 +43,7 @@ class FakeHandle:
 
     def start(self) -> None:
         self.state["Status"] = "running"
+        self.starts += 1
 
     def stop(self, timeout: int) -> None:
         self.state["Status"] = "exited"
@@ -80,11 +83,12 @@ class FakeHandle:
 
 
 class FakeCollection:
-    """client.containers, client.networks, client.volumes."""
+    """client.containers, client.networks."""
 
     def __init__(self, client: FakeDocker) -> None:
         self._client = client
         self.handles: list[FakeHandle] = []
+        self.gateway = "127.0.0.1"
         self.removed: list[str] = client.removed
         self._names: list[str] = []
 
@@ -130,7 +134,11 @@ class FakeDocker:
         self.dead = False
         self.removed: list[str] = []
         self.images = FakeImages(*images)
-        self.containers, self.networks, self.volumes = (FakeCollection(self) for _ in range(3))
+        self.containers, self.networks = (FakeCollection(self) for _ in range(2))
+        self.security: list[str] = []
+
+    def info(self) -> Mapping[str, object]:
+        return {"SecurityOptions": self.security}
 
     def close(self) -> None:
         """Its connections; the next question opens new ones."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from chaos import containers, guard, leftovers
-from chaos.containers import LABEL, ContainerError, DaemonLost, Engine
+from chaos.containers import LABEL, Container, ContainerError, DaemonLost, Engine
 from chaos.faults import Heal
 from chaos.nemeses.calm import NoFaults
+from chaos.pidfd import HeldProcess
 from chaos.recorder import HistoryRecorder
 from chaos.targets.cluster import LocalNode
 from chaos.targets.dockerized.cluster import ContainerCluster
@@ -22,6 +26,7 @@ NAMESPACE = guard.owner_name(os.getpid()).split(":", 2)[2]
 DEAD = f"1:999999999999:{NAMESPACE}"
 ELSEWHERE = "1:999999999999:pid:[1]"
 IMAGE = "python:3.11-slim"
+WAIT_S = 60.0
 
 
 @pytest.fixture
@@ -61,6 +66,94 @@ def test_a_container_is_a_child(engine: Engine, client: FakeDocker) -> None:
     assert client.containers.handles == []
 
 
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that somebody else started."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def test_its_process_is_struck_without_asking_docker(
+    engine: Engine,
+    client: FakeDocker,
+    sleeper: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Container, "id", own_group())
+    child = engine.create(IMAGE, "node 1", ["sleep", "60"])
+    handle = client.containers.handles[0]
+    handle.state["Pid"] = sleeper.pid
+    child.start()
+    client.dead = True
+    child.pause()
+    assert (child.running, child.paused) == (True, True)
+    wait_until(lambda: state_of(sleeper.pid) == "T")
+    child.resume()
+    wait_until(lambda: state_of(sleeper.pid) == "S")
+    child.kill()
+    assert not child.running
+    assert sleeper.wait(WAIT_S) == -signal.SIGKILL
+    client.dead = False
+    assert handle.state["Status"] == "running"  # what Docker has not noticed yet
+    handle.state |= {"Status": "exited", "ExitCode": 137}
+    assert child.exit_status == 137
+    child.start()
+    assert handle.starts == 2
+
+
+def own_group() -> str:
+    """The path of the control group that this process and its children are in."""
+    return Path("/proc/self/cgroup").read_text().splitlines()[0].rpartition(":")[2]
+
+
+def state_of(pid: int) -> str:
+    """proc_pid_stat(5): the state of a process, in one letter."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_process_of_another_group_is_not_held(sleeper: subprocess.Popen[bytes]) -> None:
+    assert HeldProcess.in_group(sleeper.pid, "0123456789abcdef" * 4) is None
+    held = HeldProcess.in_group(sleeper.pid, own_group())
+    assert held is not None
+    assert held.running
+    assert held.strike(signal.SIGKILL)
+    assert held.wait(WAIT_S)
+    sleeper.wait(WAIT_S)
+    assert not held.strike(signal.SIGKILL)
+    assert HeldProcess.in_group(sleeper.pid, own_group()) is None
+
+
+@pytest.mark.parametrize(
+    ("security", "user"),
+    [
+        ([], f"{os.getuid()}:{os.getgid()}"),
+        (["name=seccomp,profile=default"], f"{os.getuid()}:{os.getgid()}"),
+        (["name=seccomp,profile=default", "name=rootless"], "0:0"),
+    ],
+)
+def test_nodes_run_as_whom_our_directories_belong_to(
+    engine: Engine, client: FakeDocker, security: list[str], user: str
+) -> None:
+    client.security = security
+    assert engine.user() == user
+
+
+def test_a_daemon_that_gives_others_to_containers_is_refused(
+    engine: Engine, client: FakeDocker
+) -> None:
+    client.security = ["name=userns"]
+    with pytest.raises(ContainerError, match=r"use a daemon without that$"):
+        engine.user()
+
+
 def test_files_are_put_where_they_are_wanted(engine: Engine, client: FakeDocker) -> None:
     engine.create(IMAGE, "node 1", ["x"]).put({"/etc/kafka/a": "1\n", "/b": "ä"})
     assert client.containers.handles[0].files == {"/etc/kafka/a": "1\n", "/b": "ä"}
@@ -73,14 +166,13 @@ def test_a_command_that_fails_says_why(engine: Engine) -> None:
 
 def test_what_was_made_is_removed_and_nothing_else(engine: Engine, client: FakeDocker) -> None:
     client.containers.create(IMAGE, name="somebody's", labels={LABEL: engine.owner})
-    client.volumes.create("a volume without our label")
+    client.networks.create("a network without our label")
     engine.create(IMAGE, "node 1", ["x"])
     engine.network()
-    engine.volume("data")
     engine.remove_all()
     assert [one.name for one in client.containers.handles] == ["somebody's"]
-    assert len(client.removed) == 3
-    assert len(client.volumes.handles) == 1
+    assert len(client.removed) == 2
+    assert len(client.networks.handles) == 1
 
 
 def test_only_dead_owners_of_our_namespace_lose_what_they_have(client: FakeDocker) -> None:
@@ -90,9 +182,8 @@ def test_only_dead_owners_of_our_namespace_lose_what_they_have(client: FakeDocke
         client.containers.create(IMAGE, name=f"{name} sidecar", labels={LABEL: owner})
         joined = {"network_mode": f"container:id-{name} sidecar", "labels": {LABEL: owner}}
         client.containers.create(IMAGE, name=f"{name} node", **joined)
-        client.volumes.create(f"{name} data", labels={LABEL: owner})
-    assert containers.sweep(client) == 4
-    assert client.removed == ["dead node", "dead sidecar", "dead network", "dead data"]
+    assert containers.sweep(client) == 3
+    assert client.removed == ["dead node", "dead sidecar", "dead network"]
 
 
 def test_the_next_command_removes_and_says_so(

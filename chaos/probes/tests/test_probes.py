@@ -10,10 +10,12 @@ from chaos.faults import FAULTS, Fault, Heal, Isolate, Kill
 from chaos.listing import proofs_markdown, targets
 from chaos.probes import PROBES, networks, processes
 from chaos.probes import run as probes
-from chaos.probes.frame import Ground, Outcome, Probe, Proof
+from chaos.probes.frame import Backend, Ground, Outcome, Probe, Proof
 from chaos.probes.grounds import REFERENCE, THREE_NODES
 from chaos.protocols import Performed, TargetError
 from chaos.targets.cluster import LocalCluster
+
+DOCKER = Backend.DOCKER
 
 
 def told(proof: Proof) -> str:
@@ -31,7 +33,17 @@ def test_every_fault_takes_effect_and_heals() -> None:
 @pytest.mark.nightly
 @pytest.mark.needs("toxiproxy", "java", "kafka-jars")
 def test_they_do_on_apache_kafka() -> None:
-    proofs = probes.perform([probe for probe in PROBES if probe.ground.nightly])
+    expect_proved([p for p in PROBES if p.ground.nightly and p.ground.backend is not DOCKER])
+
+
+@pytest.mark.nightly
+@pytest.mark.needs("docker", "loop", "shim")
+def test_they_do_on_nodes_in_containers() -> None:
+    expect_proved([probe for probe in PROBES if probe.ground.backend is DOCKER])
+
+
+def expect_proved(wanted: list[Probe]) -> None:
+    proofs = probes.perform(wanted)
     assert [told(proof) for proof in proofs if proof.outcome is not Outcome.PROVED] == []
 
 

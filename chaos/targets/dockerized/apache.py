@@ -11,6 +11,7 @@ from typing import Any
 from chaos.containers import Container, Engine
 from chaos.protocols import TargetError
 from chaos.targets.apache import (
+    DEFAULT_VERSION,
     FAULTS,
     JVM_OPTIONS,
     LOG4J1,
@@ -20,7 +21,7 @@ from chaos.targets.apache import (
     newest_leader,
     of_version,
 )
-from chaos.targets.dockerized.cluster import ABLE, DATA, ContainerCluster, ContainerTarget, Maker
+from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import PORTS, Network
 from chaos.targets.properties import as_text, properties_of
 
@@ -33,7 +34,7 @@ class ApacheContainers(ContainerCluster):
 
     def controller(self) -> int | None:
         return newest_leader(
-            self.network.sidecars[node].published(PORTS["CONTROLLER"]) for node in self.reachable()
+            self.network.sidecars[node].seen(PORTS["CONTROLLER"]) for node in self.reachable()
         )
 
 
@@ -41,30 +42,42 @@ class DockerizedApache(ContainerTarget):
     """A release of Apache Kafka, 1 or 3 nodes."""
 
     cluster_class = ApacheContainers
-    faults = FAULTS & ABLE
+    faults = FAULTS
 
-    def __init__(self, version: str, on_disks: bool = False) -> None:
+    def __init__(
+        self, version: str = DEFAULT_VERSION, on_disks: bool = False, preloaded: bool = False
+    ) -> None:
         self.version = version
         self.on_disks = on_disks
+        self.preloaded = preloaded
         self.name = f"docker:apache:{version}"
         self.image = f"apache/kafka:{version}"
 
     def with_disks(self) -> DockerizedApache:
         """The same, each node's data on a disk of its own, where this machine lets us mount."""
-        return DockerizedApache(self.version, on_disks=True)
+        return DockerizedApache(self.version, True, self.preloaded)
+
+    def with_shim(self) -> DockerizedApache:
+        """The same, each node preloaded with the shim, if the image's C library takes it."""
+        return DockerizedApache(self.version, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
 
     def makers(
-        self, engine: Engine, network: Network, config: Mapping[str, str]
+        self,
+        engine: Engine,
+        network: Network,
+        config: Mapping[str, str],
+        places: Mapping[int, Path],
     ) -> dict[int, Maker]:
         cluster_id = kafka_uuid()
         found: dict[int, Maker] = {}
-        for number in network.layout.numbers():
-            settings = {**properties_of(network.layout, number, Path(DATA)), **config}
-            found[number] = partial(self._make, engine, number, as_text(settings), cluster_id)
+        for number, place in places.items():
+            settings = {**properties_of(network.layout, number, place), **config}
+            script = self.first_words + _script(cluster_id, place)
+            found[number] = partial(self._make, engine, number, as_text(settings), script)
         return found
 
     def _make(
@@ -72,12 +85,10 @@ class DockerizedApache(ContainerTarget):
         engine: Engine,
         number: int,
         properties: str,
-        cluster_id: str,
+        script: str,
         options: Mapping[str, Any],
     ) -> Container:
-        container = engine.create(
-            self.image, f"node {number}", ["sh", "-c", _script(cluster_id)], **options
-        )
+        container = engine.create(self.image, f"node {number}", ["sh", "-c", script], **options)
         container.put(
             {
                 f"{FILES}/server.properties": properties,
@@ -88,7 +99,7 @@ class DockerizedApache(ContainerTarget):
         return container
 
 
-def _script(cluster_id: str) -> str:
+def _script(cluster_id: str, data: Path) -> str:
     """Format the first time, then become the broker: a signal is for it, not for the shell."""
     java = ("java", "-XX:TieredStopAtLevel=1", "-cp", JARS)
     properties = f"{FILES}/server.properties"
@@ -100,7 +111,8 @@ def _script(cluster_id: str) -> str:
         f"-Dlog4j.configuration=file:{FILES}/log4j.properties",
     )
     run_it = shlex.join([*java, *JVM_OPTIONS, *logging, "kafka.Kafka", properties])
-    return f"test -f {DATA}/meta.properties || {format_it} || exit; exec {run_it}"
+    formatted = shlex.join(["test", "-f", str(data / "meta.properties")])
+    return f"{formatted} || {format_it} || exit; exec {run_it}"
 
 
 def dockerized_version(asked: str) -> DockerizedApache:

@@ -7,36 +7,32 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from chaos import leftovers
 from chaos.containers import Container, Engine
 from chaos.disks import Disk
-from chaos.faults import (
-    ADMIN_FAULTS,
-    LINK_FAULTS,
-    PROCESS_FAULTS,
-    DiskFull,
-    DiskStall,
-    Fault,
-    Heal,
-    PowerLoss,
-)
+from chaos.faults import Fault, Heal
 from chaos.links import LinkError
 from chaos.protocols import Cluster, Performed, TargetError
+from chaos.shim.control import LIBRARY, Shim, library
+from chaos.targets import shim_faults
 from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.disk_faults import disks_for
 from chaos.targets.dockerized import network as networks
-from chaos.targets.dockerized.network import PORTS, Network
+from chaos.targets.dockerized.network import PORTS, Network, Sidecar
+from chaos.targets.layout import Layout
 from chaos.targets.listeners import LISTENERS
 
-ABLE: frozenset[type[Fault]] = (
-    PROCESS_FAULTS | LINK_FAULTS | ADMIN_FAULTS | {DiskStall, DiskFull, PowerLoss, Heal}
+HOME = "/dev/shm"
+"""Of whoever a node runs as: an image does not know him."""
+IS_PRELOADED = (
+    f"grep -q {LIBRARY} /proc/self/maps || {{ echo 'this image cannot load the shim, built with"
+    " the C library of another system; use the target without docker:' >&2; exit 1; }; "
 )
-"""What can be done to containers, if the implementation in them is able."""
-DATA = "/data"
-"""Where a node's data is, in its container."""
+"""What a node's shell does first: a preloaded library that does not fit is passed over quietly."""
 
 
 @dataclass
@@ -66,11 +62,20 @@ class ContainerCluster(LocalCluster):
 
     engine: Engine
     network: Network
+    layout: Layout
 
     def perform(self, fault: Fault) -> Performed:
-        """Raises DaemonLost, which ends a run, where LocalCluster would note that a link is odd."""
-        self.engine.check()
-        return super().perform(fault)
+        """Raises DaemonLost, which ends a run, where LocalCluster would note that a link is odd.
+
+        Docker is asked at a heal, or where a fault fails: most need nothing of it, and do not wait.
+        """
+        if isinstance(fault, Heal):
+            self.engine.check()
+        try:
+            return super().perform(fault)
+        except TargetError:
+            self.engine.check()
+            raise
 
     def collect(self, into: Path) -> None:
         """The logs are Docker's until now."""
@@ -100,6 +105,7 @@ class ContainerTarget(ABC):
     faults: frozenset[type[Fault]]
     cluster_class: type[ContainerCluster] = ContainerCluster
     on_disks = False
+    preloaded = False
 
     def start(
         self,
@@ -130,28 +136,39 @@ class ContainerTarget(ABC):
         proxied: bool, disks: Mapping[int, Disk],
     ) -> Cluster:  # fmt: skip
         network = networks.build(engine, nodes, proxied)
-        makers = self.makers(engine, network, config)
-        members = []
-        for number, sidecar in network.sidecars.items():
-            place = _data_place(engine, number, disks.get(number))
-            options = {
-                "network_mode": f"container:{sidecar.id}",
-                "volumes": {place: {"bind": DATA, "mode": "rw"}},
-                "user": "0:0",  # a new volume belongs to root, whom the published images are not
-            }
-            direct = sidecar.published(PORTS["CLIENT"])
-            home = directory / "nodes" / str(number)
-            member = ContainerNode(number, (), direct, home)
-            member.disk = disks.get(number)
-            member.make = _bound(makers[number], options)
-            members.append(member)
+        members = [
+            self._member(directory, number, sidecar, disks.get(number))
+            for number, sidecar in network.sidecars.items()
+        ]
+        if self.preloaded:
+            shim_faults.preload(members, directory)
+        places = {member.number: _place(member) for member in members}
+        makers = self.makers(engine, network, config, places)
+        user = engine.user()
+        for member in members:
+            options = _options(member, network.sidecars[member.number], user)
+            member.make = partial(makers[member.number], options)
         cluster = self.cluster_class(
             self.name, self.version, network.bootstrap, members, self.faults, network.links
         )
-        cluster.engine, cluster.network = engine, network
+        cluster.engine, cluster.network, cluster.layout = engine, network, network.layout
         atexit.register(cluster._at_exit)
         cluster.start()
         return cluster
+
+    def _member(
+        self, directory: Path, number: int, sidecar: Sidecar, disk: Disk | None
+    ) -> ContainerNode:
+        direct = sidecar.seen(PORTS["CLIENT"])
+        member = ContainerNode(number, (), direct, directory / "nodes" / str(number))
+        member.disk, member.data = disk, directory / "data" / str(number)
+        member.data.mkdir(parents=True, exist_ok=True)  # or a link to a disk; else Docker makes it
+        return member
+
+    @property
+    def first_words(self) -> str:
+        """What a node's shell is to do before anything else."""
+        return IS_PRELOADED if self.preloaded else ""
 
     @abstractmethod
     def check(self, nodes: int) -> None:
@@ -159,18 +176,43 @@ class ContainerTarget(ABC):
 
     @abstractmethod
     def makers(
-        self, engine: Engine, network: Network, config: Mapping[str, str]
+        self,
+        engine: Engine,
+        network: Network,
+        config: Mapping[str, str],
+        places: Mapping[int, Path],
     ) -> dict[int, Maker]:
-        """For each node what makes its container, given the options of every node."""
+        """For each node what makes its container, given the options of every node; `places` are
+        where their data are, in the container as outside."""
 
 
 Maker = Callable[[Mapping[str, Any]], Container]
 
 
-def _bound(maker: Maker, options: Mapping[str, Any]) -> Callable[[], Container]:
-    return lambda: maker(options)
+def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str, Any]:
+    """What every node's container gets. Its data have the same path as outside, so that what the
+    shim writes down of them is true here, too."""
+    place = str(_place(member))
+    volumes = {place: {"bind": place, "mode": "rw"}}
+    environment = {"HOME": HOME}
+    if member.shim is not None:
+        volumes |= _volumes(member.shim)
+        environment |= {**member.shim.environment, "LD_PRELOAD": str(library())}
+    return {
+        "network_mode": f"container:{sidecar.container.id}",
+        "volumes": volumes,
+        "environment": environment,
+        "user": user,
+    }
 
 
-def _data_place(engine: Engine, number: int, disk: Disk | None) -> str:
-    """A volume of Docker's, or the disk of its own, one level below its root (disk_faults)."""
-    return engine.volume(f"data-{number}") if disk is None else str(disk.mount_point / "data")
+def _volumes(shim: Shim) -> dict[str, dict[str, str]]:
+    """The shim's own files."""
+    home, program = str(shim.medium.ledger.parent), str(library())
+    return {home: {"bind": home, "mode": "rw"}, program: {"bind": program, "mode": "ro"}}
+
+
+def _place(member: ContainerNode) -> Path:
+    """Where its data really are: on a disk of its own, one level below its root (disk_faults)."""
+    assert member.data is not None
+    return member.data.resolve()

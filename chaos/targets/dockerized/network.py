@@ -1,12 +1,13 @@
 """The network of a cluster in containers: who has which address, and how links are cut.
 
-A node is two containers. Its *sidecar* has the network: an address and published ports which
-outlive every kill, and the right to set rules (NET_ADMIN), which the broker beside it does not
-have. The broker joins it (`network_mode: container:…`), as containers of one pod do.
+A node is two containers. Its *sidecar* has the network: an address, and ports where they must be
+published, which outlive every kill, and the right to set rules (NET_ADMIN), which the broker beside
+it does not have. The broker joins it (`network_mode: container:…`), as containers of one pod do.
+Toxiproxy has one, too: so one that hangs is replaced under the same address.
 
     clients -> toxiproxy, in a container of its own -> node
     node -> a rule in its sidecar turns it to toxiproxy -> node     a port for each directed link
-    the harness -> published ports of the sidecar -> node           never cut
+    the harness -> the sidecar's address -> node                    never cut
 
 So a broker dials its peers as anywhere, and yet every link can be cut, slowed and narrowed as on
 the process backend, by the same `Links`. A socket of Docker is enough: no root.
@@ -17,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
-from chaos.containers import Container, Engine
+from chaos.containers import Bridge, Container, Engine
 from chaos.links import Address, Link, Links
 from chaos.targets.layout import Layout, client_link, node_links
 
@@ -27,6 +29,7 @@ TOXIPROXY_IMAGE = "ghcr.io/shopify/toxiproxy:2.12.0"
 PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
 """Listener -> its port, the same on every node."""
 PUBLISHED = (PORTS["CLIENT"], PORTS["CONTROLLER"])
+FOR_RULES = ("NET_ADMIN", "NET_RAW")
 EVERYWHERE = "0.0.0.0"
 _API_PORT, _FIRST_PROXY_PORT = 8474, 20_001
 
@@ -48,11 +51,26 @@ class ContainerLayout(Layout):
 
 
 @dataclass(frozen=True)
+class Sidecar:
+    """A container that has nothing but a network, for another that joins it."""
+
+    container: Container
+    address: str
+    is_here: bool
+    """Is the network on this machine, so that its addresses are reached from here?"""
+
+    def seen(self, port: int) -> Address:
+        """Where this machine reaches a port. A published one is Docker's proxy: it accepts whom
+        nobody serves, and tells nobody of a reset."""
+        return (self.address, port) if self.is_here else self.container.published(port)
+
+
+@dataclass(frozen=True)
 class Network:
     """A network with its sidecars running, and its proxies if asked for; no broker yet."""
 
     layout: ContainerLayout
-    sidecars: Mapping[int, Container]
+    sidecars: Mapping[int, Sidecar]
     links: Links | None
 
     @property
@@ -63,17 +81,22 @@ class Network:
 
 def build(engine: Engine, nodes: int, proxied: bool) -> Network:
     """Make it. What was made when it fails is the engine's to remove."""
-    name = engine.network()
-    sidecars = {number: _sidecar(engine, name, number) for number in range(1, nodes + 1)}
-    addresses = {number: sidecar.address(name) for number, sidecar in sidecars.items()}
+    bridge = engine.network()
+    sidecars = {
+        number: _sidecar(
+            engine, bridge, f"node {number}", PUBLISHED, hostname=f"b{number}", cap_add=FOR_RULES
+        )
+        for number in range(1, nodes + 1)
+    }
+    addresses = {number: sidecar.address for number, sidecar in sidecars.items()}
     if not proxied:
-        clients = {number: one.published(PORTS["CLIENT"]) for number, one in sidecars.items()}
+        clients = {number: sidecar.seen(PORTS["CLIENT"]) for number, sidecar in sidecars.items()}
         return Network(_layout(addresses, clients), sidecars, None)
     wanted = list(_links(addresses))
-    toxiproxy, links = _toxiproxy(engine, name, wanted)
-    _turn_links(sidecars, wanted, toxiproxy.address(name))
+    toxiproxy, links = _toxiproxy(engine, bridge, wanted)
+    _turn_links(sidecars, wanted, toxiproxy.address)
     ports = {link.name: link.listen[1] for link in wanted}
-    clients = {number: toxiproxy.published(ports[client_link(number)]) for number in sidecars}
+    clients = {number: toxiproxy.seen(ports[client_link(number)]) for number in sidecars}
     return Network(_layout(addresses, clients), sidecars, links)
 
 
@@ -82,13 +105,15 @@ def _layout(addresses: Mapping[int, str], clients: Mapping[int, Address]) -> Con
     return ContainerLayout(len(addresses), ports, addresses=addresses, clients=clients)
 
 
-def _sidecar(engine: Engine, network: str, number: int) -> Container:
-    sidecar = engine.create(
-        SIDECAR_IMAGE, f"network of node {number}", ["sleep", "infinity"], PUBLISHED,
-        network=network, hostname=f"b{number}", cap_drop=["ALL"], cap_add=["NET_ADMIN", "NET_RAW"],
+def _sidecar(
+    engine: Engine, bridge: Bridge, of: str, ports: Sequence[int], **options: Any
+) -> Sidecar:
+    container = engine.create(
+        SIDECAR_IMAGE, f"network of {of}", ["sleep", "infinity"],
+        () if bridge.is_here else ports, network=bridge.name, cap_drop=["ALL"], **options,
     )  # fmt: skip
-    sidecar.start()
-    return sidecar
+    container.start()
+    return Sidecar(container, container.address(bridge.name), bridge.is_here)
 
 
 def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
@@ -104,18 +129,24 @@ def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
                 yield Link(name, (EVERYWHERE, next(ports)), (address, PORTS[listener]))
 
 
-def _toxiproxy(engine: Engine, network: str, links: Sequence[Link]) -> tuple[Container, Links]:
-    """The server, its API and the links published."""
+def _toxiproxy(engine: Engine, bridge: Bridge, links: Sequence[Link]) -> tuple[Sidecar, Links]:
+    """The server, in a network that outlives it."""
     ports = [_API_PORT, *(link.listen[1] for link in links)]
+    sidecar = _sidecar(engine, bridge, "toxiproxy", ports)
     command = ("/toxiproxy", f"-host={EVERYWHERE}")
-    toxiproxy = engine.create(TOXIPROXY_IMAGE, "toxiproxy", command, ports, network=network)
-    toxiproxy.start()
-    running = Links.attached(toxiproxy.published(_API_PORT), toxiproxy)
+    shared = f"container:{sidecar.container.id}"
+    toxiproxy = engine.create(TOXIPROXY_IMAGE, "toxiproxy", command, network_mode=shared)
+
+    def start() -> Container:
+        toxiproxy.start()
+        return toxiproxy
+
+    running = Links.attached(sidecar.seen(_API_PORT), start(), start)
     running.add(links)
-    return toxiproxy, running
+    return sidecar, running
 
 
-def _turn_links(sidecars: Mapping[int, Container], links: Sequence[Link], toxiproxy: str) -> None:
+def _turn_links(sidecars: Mapping[int, Sidecar], links: Sequence[Link], toxiproxy: str) -> None:
     """What a node dials towards a peer goes to toxiproxy. Docker's own rules, for names, stay."""
     by_name = {link.name: link for link in links}
     for source, sidecar in sidecars.items():
@@ -127,4 +158,6 @@ def _turn_links(sidecars: Mapping[int, Container], links: Sequence[Link], toxipr
             lines.append(f"{match} -j DNAT --to-destination {toxiproxy}:{proxy}")
         text = "\n".join(["*nat", *lines, "COMMIT"])
         if lines:
-            sidecar.execute("sh", "-c", f"iptables-restore --noflush <<END\n{text}\nEND\n")
+            sidecar.container.execute(
+                "sh", "-c", f"iptables-restore --noflush <<END\n{text}\nEND\n"
+            )

@@ -11,7 +11,7 @@ from typing import Any
 from chaos.containers import Container, Engine
 from chaos.links import joined
 from chaos.protocols import TargetError
-from chaos.targets.dockerized.cluster import ABLE, DATA, ContainerTarget, Maker
+from chaos.targets.dockerized.cluster import ContainerTarget, Maker
 from chaos.targets.dockerized.network import Network
 from chaos.targets.reference import FAULTS, own_version
 
@@ -26,20 +26,27 @@ class DockerizedReference(ContainerTarget):
     """The reference broker, with or without a planted bug; 1 node."""
 
     name = "docker:reference"
-    faults = FAULTS & ABLE
+    faults = FAULTS
 
-    def __init__(self, bug: str | None = None, on_disks: bool = False) -> None:
+    def __init__(
+        self, bug: str | None = None, on_disks: bool = False, preloaded: bool = False
+    ) -> None:
         self.bug = bug
         self.on_disks = on_disks
+        self.preloaded = preloaded
         self.version = own_version()
 
     def with_bug(self, bug: str) -> DockerizedReference:
         """The same, with one planted bug (its name in reference_impl.bugs)."""
-        return DockerizedReference(bug, self.on_disks)
+        return DockerizedReference(bug, self.on_disks, self.preloaded)
 
     def with_disks(self) -> DockerizedReference:
         """The same, its data on a disk of its own, where this machine lets us mount."""
-        return DockerizedReference(self.bug, on_disks=True)
+        return DockerizedReference(self.bug, True, self.preloaded)
+
+    def with_shim(self) -> DockerizedReference:
+        """The same, preloaded with the shim, if the image's C library takes it."""
+        return DockerizedReference(self.bug, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:
         if nodes != 1:
@@ -49,7 +56,11 @@ class DockerizedReference(ContainerTarget):
             )
 
     def makers(
-        self, engine: Engine, network: Network, config: Mapping[str, str]
+        self,
+        engine: Engine,
+        network: Network,
+        config: Mapping[str, str],
+        places: Mapping[int, Path],
     ) -> dict[int, Maker]:
         bound, told = network.layout.bound("CLIENT", 1), network.layout.advertised("CLIENT", 1)
         settings = {
@@ -59,23 +70,26 @@ class DockerizedReference(ContainerTarget):
             "group.initial.rebalance.delay.ms": "0",
             **config,
         }
-        return {1: partial(_make, engine, _script(settings, self.bug))}
+        return {
+            1: partial(_make, engine, self.first_words + _script(settings, self.bug, places[1]))
+        }
 
 
 def _make(engine: Engine, script: str, options: Mapping[str, Any]) -> Container:
     mounted = {str(_HERE): {"bind": SOURCES, "mode": "ro"}}
-    environment = {"PYTHONPATH": SOURCES, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    return engine.create(
-        IMAGE, "node 1", ["sh", "-c", script], environment=environment,
-        **{**options, "volumes": {**options["volumes"], **mounted}},
-    )  # fmt: skip
+    python = {"PYTHONPATH": SOURCES, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    more = {
+        "volumes": {**options["volumes"], **mounted},
+        "environment": {**options["environment"], **python},
+    }
+    return engine.create(IMAGE, "node 1", ["sh", "-c", script], **{**options, **more})
 
 
-def _script(settings: Mapping[str, str], bug: str | None) -> str:
+def _script(settings: Mapping[str, str], bug: str | None, data: Path) -> str:
     """Bring the libraries, then become the broker."""
     has_them = shlex.join(["python", "-c", f"import {', '.join(LIBRARIES)}"])
     bring_them = shlex.join(["python", "-m", "pip", "install", "--quiet", *LIBRARIES])
-    command = ["python", "-m", "reference_impl.host", "--nodes", "1", "--data", DATA]
+    command = ["python", "-m", "reference_impl.host", "--nodes", "1", "--data", str(data)]
     for key, value in settings.items():
         command += ["--config", f"{key}={value}"]
     command += ["--bug", bug] if bug else []

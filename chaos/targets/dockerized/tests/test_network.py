@@ -9,7 +9,7 @@ import pytest
 
 from chaos import containers
 from chaos.containers import Engine
-from chaos.links import Link, Links
+from chaos.links import Link, LinkError, Links
 from chaos.protocols import TargetError
 from chaos.targets import parse_target
 from chaos.targets.dockerized import network as networks
@@ -23,12 +23,20 @@ class FakeLinks(Links):
     """A server that takes what it is told."""
 
     added: list[Link]
+    hangs = False
 
     @classmethod
     def attached(cls, api: Any, child: Any, again: Any = None) -> FakeLinks:
-        made = cls(api, child)
+        made = cls(api, child, again)
         made.added = []
         return made
+
+    def _call(self, verb: str, path: str, body: Any = None, timeout_s: float = 0.0) -> Any:
+        if path == "/reset" and self.hangs:
+            raise LinkError("it hangs")
+
+    def _is_up(self) -> bool:
+        return self._child.running
 
     def add(self, links: Any) -> None:
         self.added += links
@@ -57,7 +65,7 @@ def test_every_directed_link_has_a_port_of_its_own_and_a_rule_that_leads_there(
     turned = {
         (rule.split()[3], rule.split()[7], rule.split()[-1]) for rule in rules if "-A" in rule
     }
-    toxiproxy = client.containers.handles[-1].attrs["NetworkSettings"]["Networks"]
+    toxiproxy = client.containers.handles[-2].attrs["NetworkSettings"]["Networks"]
     (address,) = (one["IPAddress"] for one in toxiproxy.values())
     between = [link for link in links if not link.name.startswith("client-")]
     assert len(turned) == len(between)
@@ -68,22 +76,45 @@ def test_every_directed_link_has_a_port_of_its_own_and_a_rule_that_leads_there(
     assert client.containers.handles == client.networks.handles == []
 
 
-def test_nodes_tell_clients_the_proxy_and_each_other_their_own_address(client: FakeDocker) -> None:
+def test_a_toxiproxy_that_hangs_is_replaced_where_it_was(client: FakeDocker) -> None:
+    engine = Engine.connect()
+    network = networks.build(engine, NODES, proxied=True)
+    links = network.links
+    assert isinstance(links, FakeLinks)
+    sidecar, toxiproxy = client.containers.handles[-2:]
+    assert toxiproxy.options["network_mode"] == f"container:{sidecar.id}"
+    wanted = list(links.added)
+    links._links = {link.name: link for link in wanted}
+    links.added.clear()
+    links.hangs = True
+    links.heal()
+    assert links.added == wanted
+    assert client.containers.handles[-2:] == [sidecar, toxiproxy]
+    assert toxiproxy.starts == 2
+    engine.remove_all()
+
+
+@pytest.mark.parametrize(("gateway", "host"), [("127.0.0.1", "10.9.0."), ("192.0.2.1", "127.0.")])
+def test_nodes_tell_clients_the_proxy_and_each_other_their_own_address(
+    client: FakeDocker, gateway: str, host: str
+) -> None:
+    """The proxy's own address where that is reached from here, or where Docker has published it."""
+    client.networks.gateway = gateway
     engine = Engine.connect()
     network = networks.build(engine, NODES, proxied=True)
     told = properties_of(network.layout, 2, Path("/data"))["advertised.listeners"].split(",")
     address = network.layout.advertised("INTERNAL", 2)[0]
     assert told[0] == f"CLIENT://{network.bootstrap.split(',')[1]}"
     assert told[1:] == [f"INTERNAL://{address}:9093", f"CONTROLLER://{address}:9094"]
-    assert told[0].startswith("CLIENT://127.0.0.1:")
+    assert told[0].startswith(f"CLIENT://{host}")
     engine.remove_all()
 
 
-def test_without_proxies_clients_find_the_published_port(client: FakeDocker) -> None:
+def test_without_proxies_clients_find_the_node_itself(client: FakeDocker) -> None:
     engine = Engine.connect()
     network = networks.build(engine, 1, proxied=False)
     assert network.links is None
-    host, port = network.sidecars[1].published(9092)
+    host, port = network.sidecars[1].seen(9092)
     assert network.bootstrap == f"{host}:{port}"
     engine.remove_all()
 

@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.nightly, pytest.mark.needs("docker")]
 
 
 def left_of_ours() -> list[str]:
-    """Containers, networks and volumes of this process."""
+    """Containers and networks of this process."""
     client = containers._client(daemon_url())
     labelled = {"label": f"{LABEL}={guard.owner_name(os.getpid())}"}
     found = client.containers.list(all=True, filters=labelled)
-    found += client.networks.list(filters=labelled) + client.volumes.list(filters=labelled)
+    found += client.networks.list(filters=labelled)
     return [str(one.name) for one in found]
 
 
@@ -47,7 +47,7 @@ def test_a_node_in_a_container_is_killed_paused_cut_off_and_comes_back(tmp_path:
         cluster.perform(DelayAnswers(1, latency_ms=round(2 * ASK_TIMEOUT_S * 1000)))
         assert not answers(cluster)
         cluster.perform(Heal())
-        assert len(left_of_ours()) == 5  # sidecar, toxiproxy, node, network, volume
+        assert len(left_of_ours()) == 5  # sidecar, toxiproxy and its own, node, network
         cluster.collect(tmp_path / "kept")
         assert (tmp_path / "kept" / "1" / "node.log").read_text()
     finally:

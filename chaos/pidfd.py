@@ -1,0 +1,59 @@
+"""A process that somebody else started, held so that no other can be struck by mistake.
+
+A process number may be another's as soon as its process has ended; a descriptor of a process never
+is. So the descriptor comes first, and then the look at whose process it is: in which control group.
+Source: pidfd_open(2), pidfd_send_signal(2), cgroups(7).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+
+class HeldProcess:
+    """One process, as long as somebody refers to this object."""
+
+    def __init__(self, pid: int) -> None:
+        """Raises OSError."""
+        self.pid = pid
+        self._descriptor = os.pidfd_open(pid)
+
+    @classmethod
+    def in_group(cls, pid: int, group: str) -> HeldProcess | None:
+        """That process, if the path of its control group has that name in it; otherwise None."""
+        try:
+            held = cls(pid)
+        except (OSError, AttributeError):  # no such process; a system without such descriptors
+            return None
+        groups = ""
+        with suppress(OSError):
+            groups = Path(f"/proc/{pid}/cgroup").read_text("utf-8", "replace")
+        if group in groups and held.running:  # it lives yet, so what was read is its own
+            return held
+        return None
+
+    @property
+    def running(self) -> bool:
+        return not self.wait(0.0)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Has it ended, all its threads, within that time? Its files and ports are free then."""
+        waiting = select.poll()
+        waiting.register(self._descriptor, select.POLLIN)
+        return bool(waiting.poll(timeout_s * 1000))
+
+    def strike(self, number: signal.Signals) -> bool:
+        """Send it a signal, if this user may."""
+        try:
+            signal.pidfd_send_signal(self._descriptor, number)
+        except OSError:
+            return False
+        return True
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            os.close(self._descriptor)

@@ -1,0 +1,58 @@
+"""The three small nodes in containers, behind the same links as Apache Kafka has there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from chaos.containers import Container, Engine
+from chaos.faults import LINK_FAULTS
+from chaos.links import joined
+from chaos.probes import small_node
+from chaos.probes.small_cluster import COMMON, NODES, SmallCluster
+from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
+from chaos.targets.dockerized.network import Network
+from chaos.targets.dockerized.reference import IMAGE
+from chaos.targets.layout import LISTENERS
+
+PROGRAM = "/small_node.py"
+
+
+class SmallContainers(SmallCluster, ContainerCluster):
+    """Ready when every node says PONG."""
+
+
+class SmallTarget(ContainerTarget):
+    """As a target, for the probes alone."""
+
+    name = "small nodes in containers"
+    version = "1"
+    faults = LINK_FAULTS | COMMON
+    cluster_class = SmallContainers
+
+    def check(self, nodes: int) -> None:
+        """As many as are asked for."""
+
+    def makers(
+        self,
+        engine: Engine,
+        network: Network,
+        config: Mapping[str, str],
+        places: Mapping[int, Path],
+    ) -> dict[int, Maker]:
+        return {number: partial(_make, engine, network, number) for number in places}
+
+
+def _make(engine: Engine, network: Network, number: int, options: Mapping[str, Any]) -> Container:
+    addresses = [joined(network.layout.bound(listener, number)) for listener in LISTENERS]
+    command = ["python", "-I", "-S", PROGRAM, *addresses]
+    container = engine.create(IMAGE, f"node {number}", command, **options)
+    container.put({PROGRAM: Path(small_node.__file__).read_text("utf-8")})
+    return container
+
+
+def start(directory: Path) -> SmallContainers:
+    """Start three of them, every link proxied. Raises TargetError."""
+    return cast(SmallContainers, SmallTarget().start(directory, NODES, proxied=True))
