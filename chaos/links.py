@@ -172,16 +172,20 @@ class Links:
     def settle(self) -> None:
         """All that was asked for takes effect, if it has not yet (toxiproxy's has)."""
 
-    def heal(self) -> None:
-        """Open every link and take away every toxic, or start a server that hangs at it anew."""
+    def heal(self) -> str:
+        """Open every link and take away every toxic; a server that hangs at it, or has died, is
+        started anew. What there is to say of that, or nothing."""
+        note = ""
         try:
             self._call("post", "/reset", timeout_s=HEAL_TIMEOUT_S)
         except LinkError:
-            if self._again is None or not self._child.running:
+            if self._again is None:
                 raise
+            note = f"toxiproxy {'hung' if self._child.running else 'had died'}, and was replaced"
             self._replace_server(self._again)
         self._troubled.clear()
         self._toxics.clear()
+        return note
 
     def _replace_server(self, again: Starter) -> None:
         """Toxiproxy waits for ever where it takes a toxic from a connection whose other end has
@@ -198,6 +202,7 @@ class Links:
         return answer
 
     def stop(self) -> None:
+        self._again = None
         self._child.end()
 
     def _set_toxic(self, link: str, stream: str, toxic: Toxic) -> None:

@@ -304,6 +304,9 @@ class Storm:
         except TargetError as error:
             performed = Performed(fault, (), str(error))
             self._shared.note(f"{fault.name} was not performed: {error}")
+        else:
+            if isinstance(fault, Heal) and performed.note:
+                self._shared.note(performed.note)
         self._shared.recorder.nemesis(performed, began, time.monotonic_ns())
         self.struck += bool(performed.nodes) and not isinstance(fault, Heal)
         struck = ",".join(map(str, performed.nodes))

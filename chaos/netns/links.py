@@ -68,12 +68,13 @@ class NamespaceLinks(Links):
         """Not here."""
         raise LinkError(f"links of namespaces know no {toxic.name}; use --network proxy")
 
-    def heal(self) -> None:
+    def heal(self) -> str:
         """Take away every rule."""
         self._unsettled |= {node for node, rules in self._rules.items() if rules}
         self._rules.clear()
         self._troubled.clear()
         self.settle()
+        return ""
 
     def settle(self) -> None:
         nodes, self._unsettled = sorted(self._unsettled), set()

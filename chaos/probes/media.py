@@ -49,13 +49,13 @@ def _writes_fail(site: Site, fault: Fault) -> str:
 
 def a_sync_takes_longer(site: Site) -> str:
     """A new topic is acknowledged when the metadata log is synced."""
-    address = site.cluster.direct(1)
+    address, name = site.cluster.direct(1), f"slow-{time.monotonic_ns()}"
     with site.struck(SlowDisk(1, DELAY_MS)):
-        slow_ms = _making_a_topic_ms(site, "slow")
+        slow_ms = _making_a_topic_ms(site, name)
         if slow_ms < DELAY_MS:
             raise ProbeFailed(f"a topic was made within {slow_ms:.0f} ms")
     site.expect(lambda: _making_a_topic_ms(site, f"fast-{time.monotonic_ns()}") < slow_ms, "speed")
-    append(address, "slow", PATIENCE_S)
+    append(address, name, PATIENCE_S)
     return f"a topic that must be synced was made after {slow_ms:.0f} ms"
 
 

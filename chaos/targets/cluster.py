@@ -326,11 +326,10 @@ class LocalCluster:
         disk_faults.heal(self.members())
         shim_faults.heal(self.members())
         try:
-            if self.links is not None:
-                self.links.heal()
+            note = self.links.heal() if self.links is not None else ""
         finally:  # a node that stays dead would hide what became of its records
             helped = self._bring_back()
-        return Performed(fault, tuple(helped))
+        return Performed(fault, tuple(helped), note)
 
     def _bring_back(self) -> list[int]:
         """Continue the nodes that are paused, start those that are dead; which ones."""

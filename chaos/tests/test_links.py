@@ -178,19 +178,23 @@ def test_a_second_proxy_at_the_same_address_is_refused_in_a_sentence(
         links.add([Link("b", links.link("a").listen, echo.address)])
 
 
-def test_a_server_that_died_is_named(links: Links) -> None:
+def test_a_server_that_was_stopped_is_named(links: Links) -> None:
     links.stop()
     with pytest.raises(LinkError, match=r"toxiproxy at 127\.0\.0\.1:\d+: post /reset: "):
         links.heal()
 
 
-def test_a_server_that_hangs_is_replaced_with_all_its_links(
-    links: Links, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", ["hung", "had died"])
+def test_a_server_that_hangs_or_died_is_replaced_with_all_its_links(
+    what: str, links: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("chaos.links.HEAL_TIMEOUT_S", 0.3)
     links.cut("a", "refuse")
-    links._child.pause()
-    links.heal()
+    if what == "hung":
+        links._child.pause()
+    else:
+        links._child.kill()
+    assert links.heal() == f"toxiproxy {what}, and was replaced"
     assert not links.is_troubled("a")
     with connect(links) as connection:
         assert exchange(connection) == b"x"
