@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import capabilities, guard, processes
+from chaos import capabilities, guard, mounts, processes
 
 SIZE_BYTES = 1 << 30
 """Sparse: the image takes what was written, not this."""
@@ -255,8 +255,7 @@ def _is_leftover(path: Path) -> bool:
 
 def _mount_points() -> Iterator[Path]:
     """Where disks of ours, or of other owners, are mounted."""
-    for line in Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines():
-        where = line.split(" ")[1]
+    for where in mounts.mount_points():
         if _OWNED.search(where):
             yield Path(where)
 

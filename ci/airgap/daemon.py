@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from chaos import guard
+from chaos import guard, mounts
 from ci import places
 from ci.errors import UsageError
 
@@ -89,7 +89,8 @@ def purge() -> None:
 def _try_to_start(program: str, driver: str) -> str:
     """Start with that storage driver; the last words of the daemon if it does not come up."""
     directory = run_directory()
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o711)  # the socket is for the group docker, if there is one
     DATA.mkdir(parents=True, exist_ok=True)
     command = [
         program, "--host", url(), "--data-root", str(DATA), "--exec-root", str(directory / "exec"),
@@ -161,10 +162,9 @@ def _orphans() -> list[int]:
 
 def _mount_points() -> list[str]:
     """What a daemon that was killed leaves mounted below its directories, innermost first."""
-    lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-    found = [line.split(" ")[1] for line in lines]
     ours = (f"{DATA}/", f"{run_directory()}/")
-    return sorted((where for where in found if f"{where}/".startswith(ours)), reverse=True)
+    found = (where for where in mounts.mount_points() if f"{where}/".startswith(ours))
+    return sorted(found, reverse=True)
 
 
 def _log() -> Path:
