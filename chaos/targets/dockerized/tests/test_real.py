@@ -10,9 +10,11 @@ import pytest
 from chaos import containers, disks, guard
 from chaos.containers import LABEL, daemon_url
 from chaos.faults import CutClients, DelayAnswers, Heal, Kill, Pause, PowerLoss
-from chaos.protocols import Cluster, DiskTarget
+from chaos.protocols import Cluster, DiskTarget, PreloadTarget, TargetError
+from chaos.shim.control import library
 from chaos.targets import parse_target, probe
 from chaos.targets.cluster import LocalCluster
+from chaos.targets.dockerized import cluster as nodes
 
 ASK_TIMEOUT_S = 2.0
 
@@ -52,6 +54,36 @@ def test_a_node_in_a_container_is_killed_paused_cut_off_and_comes_back(tmp_path:
         assert (tmp_path / "kept" / "1" / "node.log").read_text()
     finally:
         cluster.stop()
+    assert left_of_ours() == []
+
+
+def test_a_toxiproxy_that_hangs_is_replaced_under_its_address(tmp_path: Path) -> None:
+    cluster = parse_target("docker:reference").start(tmp_path, proxied=True)
+    assert isinstance(cluster, LocalCluster)
+    try:
+        cluster.perform(CutClients(1))
+        cluster.open_links()._child.pause()
+        assert not answers(cluster)
+        cluster.perform(Heal())
+        assert answers(cluster)
+        cluster.perform(CutClients(1, how="refuse"))
+        assert not answers(cluster)
+    finally:
+        cluster.stop()
+    assert left_of_ours() == []
+
+
+@pytest.mark.needs("shim")
+def test_a_node_whose_image_cannot_load_the_shim_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / library().name
+    other.write_text("of another system")
+    monkeypatch.setattr(nodes, "library", lambda: other)
+    target = parse_target("docker:reference")
+    assert isinstance(target, PreloadTarget)
+    with pytest.raises(TargetError, match="this image cannot load the shim"):
+        target.with_shim().start(tmp_path)
     assert left_of_ours() == []
 
 
