@@ -27,7 +27,7 @@ from ci.nightly.robustness import robustness
 from ci.nightly.trend import write_trend
 from ci.report import report_run
 from linearizability.history import HistoryError
-from linearizability.verdict import Validity
+from linearizability.verdict import Validity, Verdict
 
 LOOK_EVERY_S = 0.5
 END_TIMEOUT_S = 180.0
@@ -167,7 +167,7 @@ class Nightly:
             return Outcome.of(one, before, reason, "", time.monotonic() - began)
         verdict = judged.verdict
         return Outcome.of(
-            one, [*before, verdict.validity], verdict.reason or "", judged.path.name,
+            one, [*before, verdict.validity], explained(verdict), judged.path.name,
             time.monotonic() - began,
         )  # fmt: skip
 
@@ -201,6 +201,18 @@ class Nightly:
             self.night.exit_status = exit_status(self.night.outcomes, good)
             self.night.write()
             write_trend(self.store)
+
+
+def explained(verdict: Verdict) -> str:
+    """Why it is not valid; of what was not finished not only who says so, but why."""
+    unfinished = [
+        checker.reason
+        for checker in verdict.checkers.values()
+        if checker.validity is Validity.UNKNOWN and checker.reason
+    ]
+    if verdict.validity is Validity.UNKNOWN and unfinished:
+        return "; ".join(unfinished)
+    return verdict.reason or ""
 
 
 def _join(threads: list[threading.Thread], deadline: float | None = None) -> None:

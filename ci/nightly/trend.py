@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from chaos.scenarios.expectation import Part
 from ci.nightly.outcome import Ending, Outcome
 from ci.nightly.records import Night, Store, flaky_commands
 from ci.report.html import render
 from ci.report.model import Tone
 
 NIGHTS_MAX = 30
+WORST_FIRST = (Ending.RED, Ending.FLAKY, Ending.NOT_JUDGED, Ending.AS_EXPECTED)
 TONES = {
     Ending.AS_EXPECTED: Tone.GOOD,
     Ending.RED: Tone.BAD,
@@ -56,6 +59,8 @@ class Column:
     scenarios: int
     tone: Tone
     word: str
+    counts: str
+    """How many scenarios ended how."""
 
 
 def write_trend(store: Store) -> Path:
@@ -71,11 +76,25 @@ def write_trend(store: Store) -> Path:
         columns=[_column(night) for night in nights],
         rows=rows,
         night=nights[-1] if nights else None,
+        wrong=_wrong(nights[-1].outcomes) if nights else [],
     )
     out = store.home / "trend.html"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, encoding="utf-8")
     return out
+
+
+def counts(outcomes: Sequence[Outcome]) -> str:
+    """How many ended how, in words; what there is none of is left out, except the good."""
+    numbers = Counter(outcome.ending for outcome in outcomes)
+    shown = [ending for ending in Ending if numbers[ending] or ending is Ending.AS_EXPECTED]
+    return ", ".join(f"{numbers[ending]} {ending.value}" for ending in shown)
+
+
+def _wrong(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """What did not end as expected, the worst first."""
+    found = [outcome for outcome in outcomes if outcome.ending is not Ending.AS_EXPECTED]
+    return sorted(found, key=lambda outcome: WORST_FIRST.index(outcome.ending))
 
 
 def _column(night: Night) -> Column:
@@ -84,7 +103,7 @@ def _column(night: Night) -> Column:
     return Column(
         night.started[:10], night.started[11:16], str(night.settings["commit"])[:8],
         len(night.outcomes), tones.get(night.exit_status, Tone.UNKNOWN),  # type: ignore[arg-type]
-        words.get(night.exit_status, "unknown"),
+        words.get(night.exit_status, "unknown"), counts(night.outcomes),
     )  # fmt: skip
 
 
@@ -97,15 +116,15 @@ def _row(name: str, nights: Sequence[Night], flaky: set[str], store: Store) -> R
     seconds = median(outcome.seconds for outcome in every)
     cost = median(outcome.seconds - outcome.attack_seconds for outcome in every)
     last = every[-1]
-    return Row(name, last.expected, last.why, cells, seconds, cost, last.command, worst)
+    why = "" if last.part == Part.EXPLORATION.value else last.why  # of those it is always the same
+    return Row(name, last.expected, why, cells, seconds, cost, last.command, worst)
 
 
 def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | None:
     """The worst of what one night's runs of a scenario came to."""
     if not outcomes:
         return None
-    order = (Ending.RED, Ending.FLAKY, Ending.NOT_JUDGED, Ending.AS_EXPECTED)
-    worst = min(outcomes, key=lambda outcome: order.index(ending_of(outcome, flaky)))
+    worst = min(outcomes, key=lambda outcome: WORST_FIRST.index(ending_of(outcome, flaky)))
     ending = ending_of(worst, flaky)
     word = Ending.FLAKY.value if ending is Ending.FLAKY else (worst.verdicts or ("not run",))[-1]
     link = f"../{worst.run}/report.html" if worst.run else ""

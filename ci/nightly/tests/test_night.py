@@ -11,10 +11,10 @@ import pytest
 from chaos.protocols import TargetError
 from ci.attack import Judged
 from ci.errors import UsageError
-from ci.nightly.night import Nightly
+from ci.nightly.night import Nightly, explained
 from ci.nightly.plan import Plan
 from linearizability import history
-from linearizability.verdict import Validity, Verdict
+from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 VALID, INVALID = Validity.VALID, Validity.INVALID
 
@@ -46,6 +46,16 @@ def _judged(directory: Path, verdict: Validity | None) -> Judged:
     path.mkdir(parents=True, exist_ok=True)
     history.write(path / "history.parquet", history.frame([]))
     return Judged(path, Verdict(verdict, "local", {}), {"interrupted": False})
+
+
+def test_what_was_not_finished_says_why() -> None:
+    opinions = [
+        CheckerVerdict("lost_writes", VALID, 7),
+        CheckerVerdict("run", Validity.UNKNOWN, 0, reason="no fault struck anything"),
+    ]
+    assert explained(merge(opinions, engine="local")) == "no fault struck anything"
+    lost = CheckerVerdict("lost_writes", INVALID, 7)
+    assert explained(merge([*opinions, lost], engine="local")) == "invalid: lost_writes"
 
 
 def test_a_night_ends_when_its_time_is_up_and_is_on_record(

@@ -92,6 +92,8 @@ def test_the_trend_shows_every_scenario_by_night_what_went_wrong_first(store: St
     )  # fmt: skip
     page = write_trend(store).read_text()
     assert page.index("a bad one") < page.index("a calm one")
+    assert "2 scenarios on reference at commit c0ffee: 1 as expected, 1 not as expected" in page
+    assert page.index("Expected valid; invalid.") < page.index("Scenarios over time</h2>")
     assert '<a href="../kept/report.html">valid</a>' in page
     assert "../deleted/" not in page
     assert page.count('class="cell bad" title="flaky') == 2
