@@ -13,6 +13,7 @@ from ci.commands.options import (
     JsonOption,
     RunsOption,
     SparkMasterOption,
+    check_above_zero,
     pairs,
 )
 from ci.errors import UsageError
@@ -49,6 +50,7 @@ def chaos_run(
 
     if network not in ("proxy", "netns"):
         raise UsageError(f"--network {network}: say proxy or netns")
+    check_above_zero(nodes=nodes, seconds=seconds, rate=rate)
     target = f"netns:{target}" if network == "netns" else target
 
     outcome = attack(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import ConfigOption
+from ci.commands.options import ConfigOption, check_above_zero
 from ci.errors import UsageError
 
 
@@ -41,6 +41,7 @@ def fuzz(
     """Schema-aware fuzz of the reference broker; 1 if it dies, leaks, or disturbs a good client."""
     from reference_impl.tests.fuzz.run import fuzz as run_fuzz
 
+    check_above_zero(seconds=seconds, cases=cases)
     outcome = run_fuzz(seed, seconds, first, cases)
     print(f"{outcome.cases:,} cases, {len(outcome.violations)} violations; {outcome.summary}")
     raise typer.Exit(1 if outcome.violations else 0)
@@ -57,6 +58,7 @@ def kills(
 
     if bug is not None and bug not in BUGS:
         raise UsageError(f"kills: there is no bug {bug!r}; there are {', '.join(sorted(BUGS))}")
+    check_above_zero(kills=kills)
     outcome = run_kills(seed, kills, bug)
     print(outcome.summary())
     raise typer.Exit(1 if outcome.violations else 0)

@@ -7,8 +7,13 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import EngineOption, MoreTargets, RunsOption, TargetsOption
-from ci.errors import UsageError
+from ci.commands.options import (
+    EngineOption,
+    MoreTargets,
+    RunsOption,
+    TargetsOption,
+    check_above_zero,
+)
 
 
 def nightly(
@@ -34,8 +39,7 @@ def nightly(
     from ci.nightly import plan_text, run_nightly, targets_of
 
     named = targets_of([*(targets or ()), *(more or ())])
-    if minutes <= 0 or keep_gib <= 0 or (seconds is not None and seconds <= 0):
-        raise UsageError("nightly: --minutes, --seconds and --keep-gib must be above zero")
+    check_above_zero(minutes=minutes, keep_gib=keep_gib, seconds=seconds)
     if plan:
         print(plan_text(minutes, named, seed, seconds, jobs))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -43,3 +44,10 @@ def pairs(config: list[str] | None) -> dict[str, str]:
             raise UsageError(f"--config {word!r}: write it as key=value, with Kafka's own key")
         result[key] = value
     return result
+
+
+def check_above_zero(**options: float | None) -> None:
+    """UsageError names an option that is not a number above zero; None was not given."""
+    for name, value in options.items():
+        if value is not None and not 0 < value < math.inf:
+            raise UsageError(f"--{name.replace('_', '-')} {value:g}: say a number above zero")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import JsonOption
+from ci.commands.options import JsonOption, check_above_zero
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -27,6 +27,7 @@ def demo(
     """Doctor, conformance, chaos, judges, canaries, report: everything once."""
     from ci.demo import run_demo
 
+    check_above_zero(seconds=seconds)
     raise typer.Exit(run_demo(seconds, out))
 
 
