@@ -89,20 +89,25 @@ def assign(world: World, reader: Consumer) -> None:
 
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
-    """One poll; whether it went well. What a failed one delivered is delivered nevertheless."""
+    """One poll; whether the reader can go on. What a failed one delivered is delivered all the
+    same; then it goes on from where it was before, or nobody knows from where."""
     rng = world.rng
     operation = reader.operation()
+    before = dict(reader.positions)
     yield
     rows = reader.fetch(rng.randint(1, 8))
     yield
-    failed = rng.random() < failures
+    outcome = "ok"
+    if rng.random() < failures:
+        outcome = rng.choice(["info", "fail"])
     for row in rows:
-        row["type"] = "info" if failed else "ok"
-    if rng.random() < 0.5 and not failed:
+        row["type"] = outcome
+    if outcome == "fail":
+        reader.positions = before
+    elif rng.random() < 0.5 and outcome == "ok":
         reader.committed |= reader.positions
-    empty = {"f": F.POLL.value, "type": "info" if failed else "ok"}
-    world.write(operation, rows or [empty])
-    return not failed
+    world.write(operation, rows or [{"f": F.POLL.value, "type": outcome}])
+    return outcome != "info"
 
 
 def read_everything(world: World, *, raw: bool, isolation: str) -> None:

@@ -146,8 +146,11 @@ def stands_before(row: Row, other: Row) -> bool:
 
 
 def sessions(rows: list[Row]) -> list[list[Row]]:
+    """What readers went through; what a failed poll gave they were to be given again."""
     sessions: dict[tuple[object, ...], list[Row]] = {}
     for row in data_rows(rows):
+        if row["type"] == "fail":
+            continue
         key = (row["process"], row["session"], row["partition"])
         sessions.setdefault(key, []).append(row)
     return list(sessions.values())
@@ -160,3 +163,20 @@ def consecutive(rows: list[Row]) -> list[tuple[Row, Row]]:
 def between_others(rows: list[Row]) -> list[Row]:
     """Records that a reader was given between two others."""
     return [row for session in sessions(rows) for row in session[1:-1]]
+
+
+def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
+    """Whether the leader certainly had something of the sender of both records before them."""
+    values = {first["value"], second["value"]}
+    here = [row for row in rows if row.get("partition") == first["partition"]]
+    earlier = [
+        row for row in here
+        if row["f"] == F.SEND.value and row["op_id"] < first["op_id"]
+        and row["process"] == first["process"]
+    ]  # fmt: skip
+    if not any(map(is_acked, earlier)) or any(row["type"] != "ok" for row in earlier):
+        return False
+    raw = [row for row in here if (row.get("producer_id") or -1) >= 0]
+    ids = {row["producer_id"] for row in raw if row["value"] in values}
+    lowest = min(first["offset"], second["offset"])
+    return not ids or any(row["offset"] < lowest and row["producer_id"] in ids for row in raw)

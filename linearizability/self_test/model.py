@@ -21,6 +21,7 @@ from linearizability.self_test.consumers import (
     watcher,
 )
 from linearizability.self_test.deletions import delete_beginnings, tell_settings
+from linearizability.self_test.processing import Inputs
 from linearizability.self_test.producers import plain_producer, transactional_producer
 from linearizability.self_test.watching import watch
 from linearizability.self_test.world import Row, World
@@ -35,7 +36,8 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
     world = World(seed)
     rng = world.rng
     world.actors += [plain_producer(world) for _ in range(rng.randint(0, 2))]
-    world.actors += [transactional_producer(world) for _ in range(rng.randint(0, 2))]
+    inputs = Inputs()
+    world.actors += [transactional_producer(world, inputs) for _ in range(rng.randint(0, 2))]
     world.actors += [consumer(world) for _ in range(rng.randint(1, 3))]
     world.actors += [watcher(world)]
     coordinator = Coordinator()

@@ -37,6 +37,7 @@ from linearizability.self_test.lookup import (
     data_rows,
     if_still_durable,
     is_acked,
+    leader_knew,
     log_end_of,
     log_starts,
     outcome_of,
@@ -281,10 +282,13 @@ def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Two records that one operation of an idempotent producer sent change places."""
+    """Two records change places that one operation of an idempotent producer sent to a leader who
+    knew it."""
     once = sent_once(rows)
     acked = [r for r in rows if is_acked(r) and r["idempotent"] and r["value"] in once]
-    pairs = [(a, b) for a, b in pairwise(acked) if a["op_id"] == b["op_id"]]
+    pairs = [
+        (a, b) for a, b in pairwise(acked) if a["op_id"] == b["op_id"] and leader_knew(rows, a, b)
+    ]
     if not pairs:
         return None
     return with_places_changed(rows, *rng.choice(pairs))

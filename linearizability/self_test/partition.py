@@ -75,6 +75,10 @@ class Partition:
                 return offset
         return None
 
+    def knows(self, producer_id: int) -> bool:
+        """Whether its log has anything of this producer."""
+        return any(entry.producer_id == producer_id for entry in self.log)
+
     def accepts(self, entry: Entry) -> bool:
         """Whether an idempotent record follows what its producer wrote here before (KIP-98:
         else OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_PRODUCER_EPOCH; KIP-360: a new epoch begins

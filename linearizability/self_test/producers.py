@@ -1,7 +1,8 @@
 """Producers of the model: idempotent or not, with any acks, with or without transactions.
 
 Requests and answers get lost, retries are deduplicated by sequence (or not, without idempotence),
-a request may arrive after its client gave up, a client may die in the middle of a transaction.
+a request may arrive after its client gave up, a client may die in the middle of a transaction. Of
+the first batches to a leader that does not know their producer one may overtake another.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from linearizability.history import F
-from linearizability.self_test.consumers import COMMITTED, Consumer, poll
+from linearizability.self_test.consumers import poll
 from linearizability.self_test.partition import Entry, Partition
+from linearizability.self_test.processing import Inputs, reader_in
 from linearizability.self_test.world import Actor, Row, Steps, World
+
+PATIENCE = 60
+"""So many turns a client waits for replicas."""
 
 
 @dataclass
@@ -77,11 +82,16 @@ def send(
     rows = [world.send_row(partition, value) | shared for value in values]
     world.under_way[operation["op_id"]] = operation, rows
     yield
-    outcome, base = yield from _produce(world, producer, partition, values)
+    is_first = producer.idempotent and not partition.knows(producer.producer_id)
+    if is_first and producer.txn is None and len(values) > 1 and rng.random() < 0.5:
+        outcome, offsets = yield from _overtake(producer, partition, values)
+    else:
+        outcome, base = yield from _produce(world, producer, partition, values)
+        offsets = [] if base is None else list(range(base, base + len(values)))
     del world.under_way[operation["op_id"]]
     for n, row in enumerate(rows):
         row["type"] = outcome
-        row["offset"] = base + n if outcome == "ok" and base is not None else None
+        row["offset"] = offsets[n] if outcome == "ok" and offsets else None
     world.write(operation, rows, completed=outcome != "info" or rng.random() < 0.5)
     return outcome, values, partition
 
@@ -103,7 +113,7 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
         last = base + len(entries) - 1
         if producer.acks == 0:
             return "ok", None
-        patience = rng.randint(5, 60)
+        patience = rng.randint(5, PATIENCE)
         while producer.acks == -1 and patience and partition.high_watermark <= last:
             patience -= 1
             yield
@@ -119,6 +129,27 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
     if producer.txn is None and rng.random() < 0.3:
         world.actors.append(_late(world, producer, partition, entries))
     return "info", None
+
+
+def _overtake(producer: Producer, partition: Partition, values: list[int]) -> Steps:
+    """(outcome, offsets) of batches in flight together to a leader that does not know the producer:
+    the first is refused, those behind it are taken, whatever their sequence; so the first is sent
+    again in a new epoch, and comes last (ProducerAppendInfo.checkSequence; KIP-360)."""
+    _, *others = producer.entries(partition, values)
+    placed = [(partition.append([entry]), entry) for entry in others]
+    yield
+    producer.begin_epoch(producer.epoch + 1)
+    again = producer.entries(partition, values[:1])
+    if not partition.accepts(again[0]):
+        return "info", []
+    placed.insert(0, (partition.append(again), again[0]))
+    last = placed[0][0]
+    for _ in range(PATIENCE):
+        if all(partition.holds(*place) for place in placed):
+            if partition.high_watermark > last:
+                return "ok", [offset for offset, _ in placed]
+            yield
+    return "info", []
 
 
 def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> int | None:
@@ -145,7 +176,7 @@ def _late(world: World, producer: Producer, partition: Partition, entries: list[
 # --- transactions ---------------------------------------------------------------------------------
 
 
-def transactional_producer(world: World) -> Actor:
+def transactional_producer(world: World, inputs: Inputs) -> Actor:
     rng = world.rng
     producer = Producer(next(world.processes), -1, True, next(world.producer_ids))
     while True:
@@ -155,7 +186,7 @@ def transactional_producer(world: World) -> Actor:
         world.write(world.invoke(producer.process), [_row(producer, F.BEGIN, "ok")])
         touched: dict[int, Partition] = {}
         good = True
-        reader = _own_reader(world, producer)
+        reader = reader_in(world, inputs, producer.process, producer.txn)
         for _ in range(rng.randint(1, 4)):
             if reader is not None:
                 good = (yield from poll(world, reader)) and good
@@ -164,32 +195,24 @@ def transactional_producer(world: World) -> Actor:
             good = good and outcome == "ok"
             if outcome != "ok":
                 break  # the client is to abort
-        yield from _end(world, producer, list(touched.values()), good)
+        wanted = F.COMMIT if good and rng.random() < 0.75 else F.ABORT
+        end = yield from _end(world, producer, list(touched.values()), wanted)
+        if end is not None:
+            inputs.end(reader, end)
         if rng.random() < 0.1:
             producer.process = next(world.processes)
         yield
 
 
-def _own_reader(world: World, producer: Producer) -> Consumer | None:
-    """The consumer of a client that also reads in this transaction; it begins where it likes."""
-    if world.rng.random() < 0.5:
-        return None
-    reader = Consumer(world, None)
-    reader.process, reader.isolation, reader.txn = producer.process, COMMITTED, producer.txn
-    reader.assign(world.rng)
-    reader.session = producer.txn or 0  # unique in the run: positions are set anew
-    return reader
-
-
-def _end(world: World, producer: Producer, touched: list[Partition], good: bool) -> Steps:
+def _end(world: World, producer: Producer, touched: list[Partition], wanted: F) -> Steps:
+    """commit, or abort, or None: it never ends."""
     rng = world.rng
     if rng.random() < 0.1:  # the client dies; the coordinator aborts by time-out, or not in time
         if rng.random() < 0.9:
             _decide(world, producer, touched, "abort")
-        else:
-            producer.unfinished_markers = 1  # a hanging transaction blocks this producer for good
-        return
-    wanted = F.COMMIT if good and rng.random() < 0.75 else F.ABORT
+            return "abort"
+        producer.unfinished_markers = 1  # a hanging transaction blocks this producer for good
+        return None
     while True:
         operation = world.invoke(producer.process)
         yield
@@ -203,7 +226,7 @@ def _end(world: World, producer: Producer, touched: list[Partition], good: bool)
         outcome = "ok" if answered else rng.choice(["info", "fail"])
         world.write(operation, [_row(producer, wanted, outcome)])
         if takes_effect:
-            return
+            return wanted.value
         wanted = F.ABORT
 
 

@@ -50,7 +50,9 @@ class World:
     # --- time and turns -------------------------------------------------------------------------
 
     def tick(self) -> int:
-        self.now_ns += self.rng.randint(1, 1000)
+        """Now; a coarse clock may say the same twice."""
+        if self.rng.random() < 0.9:
+            self.now_ns += self.rng.randint(1, 1000)
         return self.now_ns
 
     def run(self, turns: int) -> None:

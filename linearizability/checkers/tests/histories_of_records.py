@@ -125,6 +125,21 @@ VALID: dict[str, dict[str, list[Row]]] = {
             RAW(1, 0, sequence=5), RAW(2, 1, sequence=0, producer_epoch=1), S(1), S(2),
         ],
         "sequences wrap": [RAW(1, 0, sequence=2**31 - 1), RAW(2, 1, sequence=0), S(1)],
+        "the first of a producer": [S(1, 1, op_id=0), S(2, 0, op_id=0, record_index=1)],
+        "the first behind a failure": [
+            S(9, 0), S(8, type="fail"), S(1, 3, op_id=2), S(2, 2, op_id=2, record_index=1),
+        ],
+        "the first of a producer that is replaced": [
+            S(9, 0), S(1, 3, op_id=2, session=1), S(2, 2, op_id=2, session=1, record_index=1),
+        ],
+        "the first of a producer id, in two epochs": [
+            S(9, 0), S(1, 3, op_id=2), S(2, 2, op_id=2, record_index=1), RAW(9, 0, producer_id=6),
+            RAW(2, 2, sequence=1), RAW(1, 3, sequence=0, producer_epoch=1),
+        ],
+        "of a topic that was made anew": [
+            S(9, 0, topic_id="old"), S(1, 1, op_id=2, topic_id="new"),
+            S(2, 0, op_id=2, record_index=1, topic_id="new"),
+        ],
     },
     "leader_epochs": {
         "growing": [RAW(n, n, leader_epoch=epoch) for n, epoch in enumerate((0, 0, 4))],
@@ -269,10 +284,21 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     },
     "producer_order": {
         "acknowledged": (
-            [S(1, 1, op_id=0), S(2, 0, op_id=0, record_index=1)], [("sends-reordered", (0,))],
+            [S(9, 0), S(1, 2, op_id=1), S(2, 1, op_id=1, record_index=1)],
+            [("sends-reordered", (1,))],
         ),
         "unknown, then read": (
-            [S(1, op_id=0), S(2, op_id=0, record_index=1), P(2, 0), P(1, 1)],
+            [S(9, 0), S(1, op_id=1), S(2, op_id=1, record_index=1), P(2, 1), P(1, 2)],
+            [("sends-reordered", (1,))],
+        ),
+        "by a producer id that had written": (
+            [S(8), S(1, 3, op_id=2, session=1), S(2, 2, op_id=2, session=1, record_index=1),
+             RAW(8, 0), RAW(2, 2, producer_epoch=1, sequence=0), RAW(1, 3)],
+            [("sends-reordered", (2,))],
+        ),
+        "by one who waits for each answer": (
+            [S(1, 1, op_id=0, client="jepsen"),
+             S(2, 0, op_id=0, record_index=1, client="jepsen")],
             [("sends-reordered", (0,))],
         ),
         "by sequence": (

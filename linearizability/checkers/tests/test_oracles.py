@@ -56,6 +56,7 @@ def sends() -> st.SearchStrategy[Row]:
             "offset": st.one_of(OFFSET, st.none()),
             "acks": st.sampled_from([-1, -1, -1, 1, 0, None]),
             "idempotent": st.sampled_from([True, True, False, None]),
+            "client": st.sampled_from([None, "confluent", "jepsen"]),
             "txn": st.one_of(st.none(), st.integers(1, 2)),
         }
         | KEY
