@@ -28,6 +28,7 @@ from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.factories import CONFLUENT, check_groups, clients_named
 from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
+from chaos.costs import Costs
 from chaos.faults import Heal
 from chaos.final_phase import Physician, await_recovery, read_finally
 from chaos.first_phase import REPLICAS_MAX, record_topics, replicated
@@ -176,6 +177,7 @@ class _Run:
         self.interrupted = False
         self.brokers = scenario.nodes
         self.facts: dict[str, Any] = {}
+        self.costs = Costs()
         self.recorder = HistoryRecorder(directory, directory.name)
         self.shared = Shared(
             directory.name, "", self.recorder, scenario.seed, Throttle(scenario.rate)
@@ -192,11 +194,10 @@ class _Run:
         )
         run_directory.write(self.directory, self.facts)
         try:
-            self.start()
-            self.rage()
-            self.heal()
-            self.recover()
-            self.read()
+            for phase, work in self.phases():
+                with self.costs.phase(phase):
+                    work()
+                self.costs.look(self.scratch)
         except KeyboardInterrupt:
             self.interrupted = True
             self.shared.problem("the run was interrupted")
@@ -205,7 +206,11 @@ class _Run:
             raise
         finally:
             interrupts.shield()
-            self.finish()
+            try:
+                with self.costs.phase("stop"):
+                    self.finish()
+            finally:
+                self._note_the_end()
         return RunResult(
             self.directory,
             self.facts["counts"],
@@ -217,6 +222,16 @@ class _Run:
         )
 
     # --- phases ---------------------------------------------------------------------------------
+
+    def phases(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+        """In their order, as run.json calls them."""
+        return (
+            ("start", self.start),
+            ("attack", self.rage),
+            ("heal", self.heal),
+            ("recover", self.recover),
+            ("read", self.read),
+        )
 
     def start(self) -> None:
         self.progress.phase(f"starting {self.target.name}, {self.scenario.nodes} node(s)")
@@ -325,10 +340,7 @@ class _Run:
             self._attempt("collect logs", lambda: cluster.collect(self.directory / "nodes"))
             self._attempt("stop the cluster", cluster.stop)
         shutil.rmtree(self.scratch, ignore_errors=True)
-        try:
-            self.recorder.close()
-        finally:
-            self._note_the_end()
+        self.recorder.close()
 
     # --- helpers --------------------------------------------------------------------------------
 
@@ -345,6 +357,7 @@ class _Run:
             "interrupted": self.interrupted,
             "recovered": self.recovered,
             "ended": run_directory.utc_now(),
+            "costs": self.costs.as_dict(),
         }
         run_directory.write(self.directory, self.facts)
 

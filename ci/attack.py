@@ -9,11 +9,14 @@ import json
 import shlex
 import sys
 import textwrap
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from chaos import run_directory
+from chaos.costs import sentence
 from chaos.recorder import PARTS, recover
 from chaos.run_directory import Scenario
 from ci.errors import UsageError
@@ -73,9 +76,20 @@ def attack(
     )  # fmt: skip
     if result.interrupted:
         engine = "local"
+    began = time.monotonic()
     judged = judge(result.directory, engine=engine, spark_master=spark_master)
+    judged_s = time.monotonic() - began
     report_run(result.directory)
-    return judged
+    return replace(judged, run=_with_costs(judged, judged_s, time.monotonic() - began - judged_s))
+
+
+def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[str, Any]:
+    """run.json with what the judges and the report took, too."""
+    costs = judged.run["costs"]
+    more = {"judge": round(judged_s, 2), "report": round(reported_s, 2)}
+    facts = {**judged.run, "costs": {**costs, "phases_s": {**costs["phases_s"], **more}}}
+    run_directory.write(judged.path, facts)
+    return facts
 
 
 def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> Judged:
@@ -207,6 +221,8 @@ def print_verdict(judged: Judged) -> None:
     print(f" ({verdict.reason})" if verdict.reason else "")
     if (judged.path / "report.html").exists():
         print(f"report:    {judged.path / 'report.html'}")
+    if costs := judged.run.get("costs"):
+        print(f"cost:      {sentence(costs)}")
     if command := judged.run.get("reproduce"):
         print(f"reproduce: {command}")
     is_explained = (judged.path / EXPLAINED).exists()

@@ -53,6 +53,8 @@ class _Groups:
     crash_share = 0.4
     polls_per_life = POLLS_PER_LIFE
     records_per_poll_max = 500
+    sends_between_lives = 0
+    """What a process does while it is no member."""
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.name, self.partitions),)
@@ -74,26 +76,29 @@ class _Groups:
         """The first processes send, the others are members."""
         if process < self.producers:
             return send_for_ever(self.name, self.partitions, process, rng)
-        return self._be_members(self._commits_itself(process), rng)
+        return self._be_members(process, rng)
 
-    def _be_members(
-        self, commits_itself: bool, rng: Random
-    ) -> Generator[Operation, Completion, None]:
+    def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """One member after the other; each leaves or crashes."""
+        commits_itself = self._commits_itself(process)
+        meanwhile = send_for_ever(self.name, self.partitions, process, rng)
         while True:
             polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
             crashes = rng.random() < self.crash_share
             yield from self._ask(rng)
             completion = yield Subscribe((self.name,))
             while polls > 0 and not completion.broken:
-                polls -= 1
                 completion = yield Poll(max_records=self.records_per_poll_max)
+                # One that is full took no time: where there is a backlog, lives would be short.
+                polls -= len(completion.records) < self.records_per_poll_max
                 has_read = completion.outcome is Outcome.OK and completion.records
                 if commits_itself and has_read and rng.random() < self.commit_share:
                     completion = yield CommitOffsets()
                     yield from self._ask(rng)
             if not completion.broken:
                 yield Crash() if crashes else Leave()
+            for _ in range(self.sends_between_lives):
+                yield next(meanwhile)
 
     def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
         """Ask for the group's positions, in workloads which record every commit."""
@@ -220,9 +225,10 @@ class StaticGroupPositions(GroupPositions):
 class ConsumerGroupPositions(GroupPositions):
     """The same by the group protocol of KIP-848.
 
-    Members come often, commit often, and seldom crash: each takes partitions over from members
-    which live, and only there it shows whether one is given before it was let go of. Heartbeats are
-    slow, so that who must let go is told late.
+    Members commit often, seldom crash, and stay away for some seconds, in which the others take
+    over what they had: so who comes back takes partitions over from members which live, and only
+    there it shows whether one is given before it was let go of. Heartbeats are slow, so that who
+    must let go is told late.
     """
 
     name = "groups-consumer-positions"
@@ -233,5 +239,6 @@ class ConsumerGroupPositions(GroupPositions):
         "group.consumer.heartbeat.interval.ms": "2000",
     }
     crash_share = 0.1
-    polls_per_life = 60
+    polls_per_life = 80
+    sends_between_lives = 100
     records_per_poll_max = 10

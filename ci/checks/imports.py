@@ -98,6 +98,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "reference_impl.wire",
     ),
     "chaos.interrupts": (),
+    "chaos.costs": (),
     "chaos.progress": (),
     "chaos.listing": ("chaos",),
     "chaos.probes": ("chaos", "reference_impl.wire"),

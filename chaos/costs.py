@@ -1,0 +1,101 @@
+"""What a run costs: the time of each phase, and the memory of our own processes.
+
+What is promised: a scenario of a minute on three nodes of Apache Kafka takes two in all, and no
+process of ours more than 1 GiB. Nodes are not ours: they are told by the run's scratch directory,
+which stands in their command lines.
+Source of the numbers: proc(5), /proc/PID/status, VmHWM (the largest resident set so far).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+OURSELVES = "harness"
+PROC = Path("/proc")
+FORGET_PEAK = "5"
+"""Written to clear_refs: VmHWM begins anew, so that the run before does not count."""
+
+
+class Costs:
+    """Phase by phase, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._peaks_mib: dict[str, int] = {}
+        with suppress(OSError):
+            (PROC / "self" / "clear_refs").write_text(FORGET_PEAK)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """What is done meanwhile belongs to this phase, whether it ends well or not."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - began
+
+    def look(self, nodes: Path) -> None:
+        """Note the peaks of ourselves and of what we have started, without nodes in `nodes`."""
+        for pid, name in _own_processes(nodes):
+            peak = _peak_mib(pid)
+            self._peaks_mib[name] = max(self._peaks_mib.get(name, 0), peak)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For run.json: phases_s, peak_mib."""
+        seconds = {name: round(value, 2) for name, value in self._seconds.items()}
+        return {"phases_s": seconds, "peak_mib": dict(self._peaks_mib)}
+
+
+def sentence(costs: Mapping[str, Any]) -> str:
+    """71 s: start 6.0, attack 60.0, …; at most 130 MiB (harness)."""
+    phases: Mapping[str, float] = costs.get("phases_s", {})
+    peaks: Mapping[str, int] = costs.get("peak_mib", {})
+    told = ", ".join(f"{name} {value:.1f}" for name, value in phases.items())
+    text = f"{sum(phases.values()):.0f} s: {told}"
+    if peaks:
+        largest = max(peaks, key=lambda name: peaks[name])
+        text += f"; at most {peaks[largest]} MiB ({largest})"
+    return text
+
+
+def _own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
+    yield os.getpid(), OURSELVES
+    children: dict[int, list[int]] = {}
+    for each in PROC.iterdir():
+        if each.name.isdigit() and (parent := _parent(each)) is not None:
+            children.setdefault(parent, []).append(int(each.name))
+    waiting = list(children.get(os.getpid(), ()))
+    while waiting:
+        pid = waiting.pop()
+        command = _command(pid)
+        if str(nodes) in command:
+            continue  # a node, with whatever it has started
+        waiting += children.get(pid, ())
+        if command:
+            yield pid, Path(command.split("\0", 1)[0]).name
+
+
+def _parent(process: Path) -> int | None:
+    with suppress(OSError, ValueError):
+        # The name, in parentheses, may hold anything.
+        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+    return None
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return (PROC / str(pid) / "cmdline").read_text(errors="replace")
+    return ""
+
+
+def _peak_mib(pid: int) -> int:
+    with suppress(OSError, ValueError):
+        for line in (PROC / str(pid) / "status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) // 1024
+    return 0
