@@ -11,6 +11,7 @@ import polars as pl
 from linearizability.history import F, Type
 from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, at_or_above_log_start
 from linearizability.ingest import ABORTED, COMMITTED, HAS_RECORD, IS_SEND, KEY, PLAIN
+from linearizability.plans import collect
 
 IS_TOPIC = (pl.col("f") == F.TOPIC.value) & pl.col("settings").is_not_null()
 OF_KEY = [*KEY, "key"]
@@ -41,11 +42,13 @@ def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
     """Those rows (place, offset) that stand in no partition which may be compacted, or hold the
     last value of their key: a later record of the key, or one of unknown place, may have taken
     them, and a tombstone takes itself."""
+    compacted = collect(compactable(events))
+    if compacted.is_empty():  # mostly so; finding the last values is dear
+        return rows
     vanishes = pl.col("tombstone") | pl.col("lost") | pl.col("lost_tombstone")
     kept = newest_of_keys(events).filter(~vanishes).select(*KEY, offset="newest", kept=pl.lit(True))
-    compacted = compactable(events).with_columns(compacted=pl.lit(True))
     return (
-        rows.join(compacted, on=KEY, how="left")
+        rows.join(compacted.lazy().with_columns(compacted=pl.lit(True)), on=KEY, how="left")
         .join(kept, on=[*KEY, "offset"], how="left")
         .filter(pl.col("compacted").is_null() | pl.col("kept").fill_null(False))
         .drop("compacted", "kept")

@@ -137,6 +137,8 @@ class Checker(ABC):
     title: ClassVar[str]
     scope: ClassVar[Scope]
     needs: ClassVar[frozenset[Needs]]
+    counted_under: ClassVar[frozenset[Needs]] = frozenset()
+    """Those of its needs without which nothing is counted; `checked` is not even asked then."""
 
     @abstractmethod
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

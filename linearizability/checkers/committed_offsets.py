@@ -59,6 +59,7 @@ class CommittedOffsets(Checker):
     title: ClassVar[str] = "a group finds the position that it committed last"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.COMMITTED_OFFSETS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
     cut: ClassVar[Cut | None] = Cut.GROUP
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

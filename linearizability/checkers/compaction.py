@@ -43,6 +43,7 @@ class Compaction(Checker):
     title: ClassVar[str] = "compaction keeps the last value of every key, in its place"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.KEYS, Needs.WHOLE_READS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         reads = complete_reads(events)

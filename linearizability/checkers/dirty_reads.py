@@ -25,6 +25,7 @@ class DirtyReads(Checker):
     title: ClassVar[str] = "read_committed readers see no record before its commit"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.COMMITTED_READS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = (

@@ -23,6 +23,7 @@ class ExactlyOnce(Checker):
     title: ClassVar[str] = "a group consumes an input in one committed transaction"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS, Needs.READS_IN_TRANSACTIONS})
+    counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = (

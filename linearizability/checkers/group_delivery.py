@@ -43,6 +43,7 @@ class GroupDelivery(Checker):
     title: ClassVar[str] = "a consumer group passes over no visible record"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         reach = (

@@ -31,6 +31,7 @@ class HangingTransactions(Checker):
     title: ClassVar[str] = "a transaction that has ended holds no reader up"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS, Needs.TRANSACTIONS})
+    counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         held_up = answers(events).filter(pl.col("last_stable_offset") < pl.col("high_watermark"))

@@ -38,6 +38,7 @@ class HighWatermark(Checker):
     title: ClassVar[str] = "a leader's high watermark does not go back"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         said = answers(events)

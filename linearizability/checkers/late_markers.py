@@ -26,6 +26,7 @@ class LateMarkers(Checker):
     title: ClassVar[str] = "a marker ends its own transaction only"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.BATCH_HEADERS})
+    counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = transactions(events).filter(pl.col("markers_first") < pl.col("markers_last"))

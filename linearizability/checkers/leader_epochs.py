@@ -25,6 +25,7 @@ class LeaderEpochs(Checker):
     title: ClassVar[str] = "leader epochs do not decrease along a log"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = along_the_log(events).filter(pl.col("leader_epoch") < pl.col("before"))

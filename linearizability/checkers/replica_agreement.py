@@ -38,6 +38,7 @@ class ReplicaAgreement(Checker):
     title: ClassVar[str] = "the replicas of a partition hold the same log"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.REPLICA_READS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         both = compared(events)

@@ -41,6 +41,7 @@ class Retention(Checker):
     title: ClassVar[str] = "only what may be deleted is deleted"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TOPIC_SETTINGS})
+    counted_under: ClassVar[frozenset[Needs]] = needs
     whole: ClassVar[str] = "the log starts that were told"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

@@ -9,7 +9,7 @@ import polars as pl
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.engine.opinion import frame_of, idle_in, judge, opinions
+from linearizability.engine.opinion import absent_from, frame_of, judge, opinions
 from linearizability.ingest import resolved
 from linearizability.plans import for_rows
 from linearizability.verdict import CheckerVerdict
@@ -33,13 +33,13 @@ def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list
     except (pl.exceptions.PolarsError, MemoryError) as error:
         failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
         return opinions(judge(_nothing().lazy(), Scope.PARTITION, ()), checkers, failed)
-    idle = idle_in(events, checkers)
+    absent = absent_from(events)
     pieces = []
     for scope in Scope:
         rows = frame_of(events, scope, bounds)
         if scope is Scope.RUN:  # the last; its frame is its own, and cycles take much memory
             del events
-        pieces.append(judge(rows, scope, checkers, idle))
+        pieces.append(judge(rows, scope, checkers, absent))
     return opinions(pl.concat(pieces), checkers)
 
 

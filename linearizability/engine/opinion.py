@@ -56,12 +56,13 @@ def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED
 
 
 def judge(
-    events: pl.LazyFrame, scope: Scope, checkers: Sequence[str], idle: Collection[str] = ()
+    events: pl.LazyFrame, scope: Scope, checkers: Sequence[str], absent: Collection[Needs] = ()
 ) -> pl.DataFrame:
     """All named checkers of this scope over a piece of resolved events. Never raises: a checker
     that cannot finish says so in a row of its own.
 
-    idle: checkers which the history gives nothing to find; they only count (`idle_in`).
+    absent: needs that do not occur in the whole history (`absent_from`). Who has such a need finds
+    nothing, and only counts.
     """
     counts = _needs(events, scope)
     found = []
@@ -69,7 +70,7 @@ def judge(
     for name in checkers:
         if CHECKERS[name].scope is scope:
             try:
-                anomalies, total = _judge_one(events, CHECKERS[name], names, name in idle)
+                anomalies, total = _judge_one(events, CHECKERS[name], names, absent)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
                 counts.append({"checker": name, "row": ERROR, "message": problem})
@@ -94,13 +95,15 @@ def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
 
 
 def _judge_one(
-    events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, is_idle: bool
+    events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, absent: Collection[Needs]
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
     """The anomalies, if there are any, and the row that counts."""
-    if is_idle:
-        return None, _total(checker, collect(checker.checked(events)), 0)
+    if not checker.counted_under.isdisjoint(absent):
+        return None, _total(checker, 0, 0)
+    if not checker.needs.isdisjoint(absent):
+        return None, _total(checker, _counted(collect(checker.checked(events))), 0)
     found, judged = collect_all([checker.anomalies(events), checker.checked(events)])
-    total = _total(checker, judged, found.height)
+    total = _total(checker, _counted(judged), found.height)
     if found.is_empty():
         return None, total
     found = named(found, names)
@@ -116,11 +119,16 @@ def _judge_one(
     return rows.sort(_ORDER).head(MAX_ANOMALIES), total
 
 
-def _total(checker: Checker, judged: pl.DataFrame, anomalies: int) -> dict[str, Any]:
+def _counted(judged: pl.DataFrame) -> int:
+    checked: int = judged["checked"][0]
+    return checked
+
+
+def _total(checker: Checker, checked: int, anomalies: int) -> dict[str, Any]:
     return {
         "checker": checker.name,
         "row": JUDGED,
-        "checked": judged["checked"][0],
+        "checked": checked,
         "anomalies": anomalies,
     }
 
@@ -138,10 +146,10 @@ def named(found: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     return names.join(found, on=PLACE, how="right").drop(PLACE)
 
 
-def idle_in(events: pl.DataFrame, checkers: Sequence[str]) -> set[str]:
-    """Those checkers one of whose needs does not occur in a whole history."""
+def absent_from(events: pl.DataFrame) -> set[Needs]:
+    """The needs that do not occur in a whole history."""
     found = events.select(need.rows.any().alias(need.name) for need in Needs).row(0, named=True)
-    return {n for n in checkers if not all(found[need.name] for need in CHECKERS[n].needs)}
+    return {need for need in Needs if not found[need.name]}
 
 
 def opinions(
