@@ -15,6 +15,8 @@ from chaos.scenarios.fitting import family_of, nodes_of, seconds_of
 from linearizability.verdict import Validity
 
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
+LONE_TAIL_S = 8.0
+"""Ends while clients are cut off, whatever the seed: the last writes are the dead leader's."""
 TWO_COPIES_ONE_IN_SYNC = {"default.replication.factor": "2", "min.insync.replicas": "1"}
 
 
@@ -29,6 +31,8 @@ class Found:
     verdict: Validity
     why: str
     config: Mapping[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+    """The length of the attack, where it matters when it ends."""
 
 
 BOTH = ("apache", "reference")
@@ -64,6 +68,38 @@ REGRESSION: tuple[Found, ...] = (
         BOTH, "transactions", "kill", 1, Validity.VALID,
         "transactions are all or nothing through kills of their coordinator",
     ),
+    Found(
+        ("apache",), "groups-consumer-positions", "lost-names", 1045496250, Validity.INVALID,
+        "a young partition whose name nobody synced is lost whole, flushed as it is (DUR-4)",
+        FLUSH_EACH,
+    ),
+    Found(
+        ("apache",), "appends-acks1", "lone-tail", 1, Validity.VALID,
+        "a follower that was cut back keeps an old high watermark while nobody writes (REP-3)",
+        seconds=LONE_TAIL_S,
+    ),
+    Found(
+        ("apache",), "appends", "power-loss-majority", 1, Validity.VALID,
+        "what was flushed before it was acknowledged survives a power loss of two nodes of three",
+        FLUSH_EACH,
+    ),
+    Found(
+        BOTH, "appends", "disk-dead", 1, Validity.VALID,
+        "a disk that dies keeps what it had, and nothing is acknowledged without it (KIP-112)",
+    ),
+    Found(
+        BOTH, "appends", "disk-read-only", 1, Validity.VALID,
+        "a disk that turns read-only keeps what it had, and takes no acknowledged record (KIP-112)",
+    ),
+    Found(
+        ("apache",), "appends", "bit-flip-active", 1, Validity.VALID,
+        "recovery cuts the log off at the flipped bit, and the leader's copy is fetched (KIP-966)",
+    ),
+    Found(
+        ("apache",), "appends", "bit-flip-closed", 1, Validity.VALID,
+        "after a kill recovery reads all above the recovery point, closed segments too (LogLoader)",
+        {"log.roll.ms": "1000"},
+    ),
 )  # fmt: skip
 
 
@@ -73,8 +109,8 @@ def regressions(target: str) -> list[Expectation]:
     return [
         Expectation(
             Scenario(
-                target, row.workload, row.nemesis, nodes_of(target), seconds_of(target), row.seed,
-                dict(row.config),
+                target, row.workload, row.nemesis, nodes_of(target),
+                row.seconds or seconds_of(target), row.seed, dict(row.config),
             ),
             row.verdict, Part.REGRESSION, row.why,
         )

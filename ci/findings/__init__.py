@@ -51,11 +51,18 @@ class Finding:
     @property
     def meaning(self) -> str:
         """What the outcome says about the claim."""
-        if self.effects.lost:
+        if self.noted or (self.effects.lost and not self.claim.broken_by):
             return self.claim.lost
         if self.validity == Validity.VALID.value:
             return self.claim.kept
         return "Something else is amiss, or could not be told: see the verdict."
+
+    @property
+    def noted(self) -> tuple[str, ...]:
+        """What the run noted that breaks the claim."""
+        broken_by = self.claim.broken_by
+        notes = map(str, self.facts.get("notes") or ())
+        return tuple(note for note in notes if broken_by and broken_by in note)
 
     @property
     def slug(self) -> str:
@@ -130,7 +137,7 @@ def _sections(findings: Sequence[Finding], folder: str) -> Iterator[str]:
     for f in findings:
         yield f"## {f.claim.title} ({_place(f)})\n"
         yield f"**Claim {f.claim.id}.** {f.claim.claim}\n"
-        yield f"**Seen.** {_seen(f.effects)} {f.meaning}\n"
+        yield f"**Seen.** {_seen(f)} {f.meaning}\n"
         yield f"![Acknowledged records by second]({folder}/{f.slug}.svg)\n"
         yield f"- scenario: workload `{f.facts['workload']}`, nemesis `{f.facts['nemesis']}`"
         yield f"- seed: {f.facts['seed']}; run `{f.run.name}`"
@@ -142,7 +149,10 @@ def _place(finding: Finding) -> str:
     return f"{finding.facts['target']} × {finding.facts['nodes']}"
 
 
-def _seen(effects: Effects) -> str:
+def _seen(finding: Finding) -> str:
+    effects = finding.effects
+    if finding.claim.broken_by:
+        return f"{'; '.join(finding.noted) or 'Nothing of that kind was noted'}."
     if effects.lost:
         return f"{effects.lost:,} of {effects.sent:,} acknowledged records are gone."
     return f"All {effects.sent:,} acknowledged records are there."

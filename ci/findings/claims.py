@@ -24,6 +24,8 @@ class Claim:
     config: Mapping[str, str] = field(default_factory=dict)
     """The settings with which the claim is made: a run has these and no others."""
     workload: str = "appends"
+    broken_by: str = ""
+    """What a run notes where the claim does not hold, if that is not that records are gone."""
 
     def is_of(self, facts: Mapping[str, Any]) -> bool:
         """Does a run (its run.json) speak of this claim?"""
@@ -123,6 +125,19 @@ CLAIMS: tuple[Claim, ...] = (
         "The claim does not hold.",
         "It holds: what the old leader took without its followers was not acknowledged (KIP-497).",
         "partition-leader",
+    ),
+    Claim(
+        "REP-3", "A follower that was cut back, and a partition to which nobody writes",
+        "Followers pull with Fetch; the high watermark travels in the response.",
+        "It does not always. A follower whose log goes beyond where the leader's parts from it is "
+        "told so, and told the high watermark with it, which it leaves aside until it has cut its "
+        "log off (KAFKA-14704). The next response of the same fetch session leaves the partition "
+        "out: nothing is new but what the leader believes to have told (FetchSession."
+        "CachedPartition.maybeUpdateResponseData, AbstractFetcherThread.processFetchRequest). So "
+        "the follower stays behind until somebody writes, and who reads from it (KIP-392) is not "
+        "given what was committed long ago. Nothing is lost: its log has the records.",
+        "Every follower knew of the whole high watermark in this run.",
+        "lone-tail", workload="appends-acks1", broken_by="its high watermark stayed at",
     ),
     Claim(
         "LOG-1", "Wall clocks that jump",

@@ -123,6 +123,17 @@ def test_nothing_lost_means_that_the_claim_holds_only_where_the_judges_agree(
     assert "see the verdict" in open_.meaning
 
 
+@pytest.mark.parametrize("note", ["t-0 on node 1: its high watermark stayed at 1", "it rained"])
+def test_a_claim_can_be_broken_by_what_a_run_notes(tmp_path: Path, note: str) -> None:
+    """Whatever is gone under acks=1 has nothing to do with it."""
+    facts = {"workload": "appends-acks1", "nemesis": "lone-tail", "notes": [note]}
+    make_run(tmp_path / "runs", "1", "valid", **facts)
+    (finding,) = write_findings([tmp_path / "runs"], tmp_path / "f.md")
+    broken = "high watermark" in note
+    assert finding.meaning == (finding.claim.lost if broken else finding.claim.kept)
+    assert (note in (tmp_path / "f.md").read_text()) is broken
+
+
 def test_folders_without_runs_and_runs_without_claims_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds none"):
         write_findings([tmp_path], tmp_path / "f.md")
