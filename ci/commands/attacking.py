@@ -14,6 +14,7 @@ from ci.commands.options import (
     RunsOption,
     SparkMasterOption,
     check_above_zero,
+    check_judges,
     pairs,
 )
 from ci.errors import UsageError
@@ -50,6 +51,7 @@ def chaos_run(
 
     if network not in ("proxy", "netns"):
         raise UsageError(f"--network {network}: say proxy or netns")
+    check_judges(engine, spark_master)
     check_above_zero(nodes=nodes, seconds=seconds, rate=rate)
     target = f"netns:{target}" if network == "netns" else target
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import JsonOption, SparkMasterOption
+from ci.commands.options import JsonOption, SparkMasterOption, check_judges
 from ci.errors import UsageError
 
 LINE_EVERY_S = 60
@@ -53,6 +53,7 @@ def check(
         raise typer.Exit(_self_test(path, range(first_seed, first_seed + seeds)))
     if path is None:
         raise UsageError("check: name a run directory or a history file, or ask for --self-test")
+    check_judges(engine, spark_master)
     from ci.attack import explain_verdict, judge, judge_foreign, print_verdict
     from linearizability.importers.formats import chosen_format
 

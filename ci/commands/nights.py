@@ -13,6 +13,7 @@ from ci.commands.options import (
     RunsOption,
     TargetsOption,
     check_above_zero,
+    check_judges,
 )
 
 
@@ -67,6 +68,7 @@ def scenarios(
     if not table:
         print(list_scenarios(named))
         return
+    check_judges(engine)
     text, status = run_tables(named, runs, seeds, reuse, engine)
     print(f"\n{text}")
     raise typer.Exit(status)

@@ -33,6 +33,7 @@ EngineOption = Annotated[str, typer.Option(help="Who judges: auto, local or spar
 SparkMasterOption = Annotated[
     str | None, typer.Option(help="local[*], spark://host:port or, for Connect, sc://host:port.")
 ]
+SPARK_MASTERS = ("local", "spark://", "sc://")
 
 
 def pairs(config: list[str] | None) -> dict[str, str]:
@@ -51,3 +52,19 @@ def check_above_zero(**options: float | None) -> None:
     for name, value in options.items():
         if value is not None and not 0 < value < math.inf:
             raise UsageError(f"--{name.replace('_', '-')} {value:g}: say a number above zero")
+
+
+def check_judges(engine: str, spark_master: str | None = None) -> None:
+    """UsageError for judges that nobody has: said before an attack is made, not after it."""
+    from linearizability.judging import ENGINES
+
+    if engine not in ENGINES:
+        raise UsageError(f"--engine {engine}: say one of {', '.join(ENGINES)}")
+    if spark_master is None:
+        return
+    if engine == "local":
+        raise UsageError(f"--engine local has no use for --spark-master {spark_master}; leave it")
+    if not spark_master.startswith(SPARK_MASTERS):
+        raise UsageError(
+            f"--spark-master {spark_master}: say local[*], spark://host:port or sc://host:port"
+        )
