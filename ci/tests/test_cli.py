@@ -12,7 +12,7 @@ import pytest
 from ci.bench.table import Ratio, Table
 from ci.bugs import render_bugs
 from ci.commands.judging import _seeds_done
-from ci.commands.options import pairs
+from ci.commands.options import check_above_zero, check_judges, pairs
 from ci.errors import UsageError
 from linearizability import history
 from reference_impl.bugs import BUGS
@@ -155,6 +155,23 @@ def test_pairs_takes_the_value_after_the_first_equals_sign() -> None:
     assert pairs(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
     with pytest.raises(UsageError, match="key=value"):
         pairs(["=b"])
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_a_number_that_is_none_or_not_above_zero_is_refused_by_name(value: float) -> None:
+    with pytest.raises(UsageError, match="--keep-gib .*: say a number above zero"):
+        check_above_zero(minutes=1, seconds=None, keep_gib=value)
+
+
+@pytest.mark.parametrize(
+    ("engine", "master", "names"),
+    [("sprk", None, "auto, local, spark"), ("spark", "yarn", "spark://host:port"),
+     ("local", "local[2]", "no use for --spark-master")],
+)  # fmt: skip
+def test_judges_that_nobody_has_are_refused(engine: str, master: str | None, names: str) -> None:
+    with pytest.raises(UsageError, match=names):
+        check_judges(engine, master)
+    check_judges("auto", "spark://host:7077")
 
 
 def test_bugs_says_what_each_breaks_and_who_catches_it() -> None:
