@@ -129,14 +129,15 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "REP-3", "A follower that was cut back, and a partition to which nobody writes",
         "Followers pull with Fetch; the high watermark travels in the response.",
-        "The claim does not always hold. A follower whose log goes beyond where the leader's parts from it is "
-        "told so, and told the high watermark with it, which it leaves aside until it has cut its "
-        "log off (KAFKA-14704). The next response of the same fetch session leaves the partition "
-        "out: nothing is new but what the leader believes to have told (FetchSession."
+        "The claim does not always hold. A follower whose log goes beyond where the leader's parts "
+        "from it is told so, and told the high watermark with it, which it leaves aside until it "
+        "has cut its log off (KAFKA-14704). The next response of the same fetch session leaves the "
+        "partition out: nothing is new but what the leader believes to have told (FetchSession."
         "CachedPartition.maybeUpdateResponseData, AbstractFetcherThread.processFetchRequest). So "
         "the follower stays behind until somebody writes, and who reads from it (KIP-392) is not "
-        "given what was committed long ago. Nothing is lost by it: the follower's log has the records. "
-        "What is gone from this run was acknowledged under acks=1 by the dead leader alone (DUR-1).",
+        "given what was committed long ago. Nothing is lost by it: the follower's log has the "
+        "records. What is gone from this run was acknowledged under acks=1 by the dead leader "
+        "alone (DUR-1).",
         "Every follower knew of the whole high watermark in this run.",
         "lone-tail", workload="appends-acks1", broken_by="its high watermark stayed at",
     ),
