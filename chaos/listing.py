@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from chaos.faults import FAULTS, Heal
@@ -135,17 +135,27 @@ def proofs_markdown(proofs: Sequence[Proof]) -> str:
 def list_text() -> str:
     """The same, shorter, for a terminal."""
     all_targets = targets()
-    lines = ["workloads"]
-    lines += [f"  {w.name:<26} {_first_line(w)}" for w in WORKLOADS.values()]
-    lines += ["", "nemeses (and the targets that can)"]
+    workloads = {w.name: _first_line(w) for w in WORKLOADS.values()}
+    nemeses = {}
     for n in NEMESES.values():
         names = ", ".join(name for name, target in all_targets.items() if able(target, n))
-        lines.append(f"  {n.name:<18} {_first_line(n)} [{names or 'none'}]")
-    lines += ["", "targets (and their faults)"]
-    for name, target in all_targets.items():
-        faults = ", ".join(f.__name__ for f in FAULTS.values() if f in target.faults)
-        lines.append(f"  {name:<18} {faults or 'none'}")
-    return "\n".join(lines)
+        nemeses[n.name] = f"{_first_line(n)} [{names or 'none'}]"
+    faults = {
+        name: ", ".join(f.__name__ for f in FAULTS.values() if f in target.faults) or "none"
+        for name, target in all_targets.items()
+    }
+    parts = {
+        "workloads": workloads,
+        "nemeses (and the targets that can)": nemeses,
+        "targets (and their faults)": faults,
+    }
+    return "\n\n".join("\n".join((title, *_aligned(rows))) for title, rows in parts.items())
+
+
+def _aligned(rows: Mapping[str, str]) -> Iterator[str]:
+    """Names in a column as wide as the longest of them."""
+    width = max(map(len, rows))
+    return (f"  {name:<{width}}  {text}" for name, text in rows.items())
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
