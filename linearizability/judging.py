@@ -15,6 +15,7 @@ import polars as pl
 from linearizability import history
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
+from linearizability.clocks import excused
 from linearizability.confirm import confirm_with_porcupine
 from linearizability.engine import local
 from linearizability.engine.java import find_java
@@ -71,7 +72,7 @@ def _check(
 
         opinions = spark.run(path, spark_master, bounds=bounds)
         name = spark.name(spark_master)
-    return merge(opinions, engine=name, named_by_workload=named_by_workload)
+    return merge(excused(opinions, events), engine=name, named_by_workload=named_by_workload)
 
 
 def check_frame(
@@ -79,7 +80,7 @@ def check_frame(
     bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:  # fmt: skip
     """The local verdict on a history in memory (the simulator, tests)."""
-    opinions = local.run(events.lazy(), bounds=bounds)
+    opinions = excused(local.run(events.lazy(), bounds=bounds), events.lazy())
     return merge(opinions, engine=local.NAME, named_by_workload=named_by_workload)
 
 

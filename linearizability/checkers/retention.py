@@ -12,7 +12,8 @@ from linearizability.inferred_log import ACKNOWLEDGED
 from linearizability.ingest import COMMITTED, IS_OK, KEY, PLAIN
 from linearizability.removals import IS_TOPIC, setting
 
-TOO_EARLY, GOES_BACK = "deleted-too-early", "log-start-goes-back"
+TOO_EARLY, KEPT = "deleted-too-early", "deleted-though-kept"
+GOES_BACK = "log-start-goes-back"
 RETENTION_MS = 7 * 24 * 60 * 60 * 1000
 """The default of retention.ms (log.retention.hours is 168)."""
 FOR_EVER = -1
@@ -25,16 +26,18 @@ DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 class Retention(Checker):
     """A log start is told above an acknowledged record that nothing allowed to delete: no
     DeleteRecords asked for before that, and its own time, the least that its segment can have, is
-    not retention.ms ago. Or, in one leader epoch, a log start below the one which DeleteRecords was
-    answered with before.
+    not retention.ms ago (`deleted-too-early`), or the topic is not retained by time
+    (`deleted-though-kept`). Or, in one leader epoch, a log start below the one which DeleteRecords
+    was answered with before.
 
     Topics which are not retained by time delete nothing (cleanup.policy without delete, or
     retention.ms -1). Where retention.bytes is set any record may go. Of settings that were changed
     the shortest holds. Records at or above the log start that are absent are `lost_writes`, and
-    holes `offset_gaps`. Brokers are held to our clock: one whose own is put forward deletes too
-    early. That something stays too long is not judged: when a broker looks depends on when it was
-    started. Source: UnifiedLog.deleteOldSegments; KIP-107 (DeleteRecords). Counted: records
-    acknowledged in partitions whose settings and log start are known.
+    holes `offset_gaps`. Brokers are held to our clock; where faults moved theirs, what was deleted
+    too early is no proof (`clocks.py`). That something stays too long is not judged: when a broker
+    looks depends on when it was started. Source: UnifiedLog.deleteOldSegments; KIP-107
+    (DeleteRecords). Counted: records acknowledged in partitions whose settings and log start are
+    known.
     """
 
     name: ClassVar[str] = "retention"
@@ -56,6 +59,8 @@ class Retention(Checker):
             "delete it",
             pl.col("value").cast(pl.String).fill_null("a record"), "offset", "log_start",
         )  # fmt: skip
+        kept = pl.col("retention_ms") == FOR_EVER
+        kind = pl.when(kept).then(pl.lit(KEPT)).otherwise(pl.lit(TOO_EARLY))
         back = went_back(events)
         lower = pl.format(
             "DeleteRecords moved the log start to {}, then the leader of epoch {} says {}",
@@ -63,7 +68,7 @@ class Retention(Checker):
         )  # fmt: skip
         return pl.concat(
             [
-                describe(found, KEY, TOO_EARLY, ["op_id", "told_op"], message, "broker"),
+                describe(found, KEY, kind, ["op_id", "told_op"], message, "broker"),
                 describe(back, KEY, GOES_BACK, ["deletion_op", "op_id"], lower, "broker"),
             ]
         )

@@ -139,14 +139,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "kept for ever": (
             [TOPIC('{"retention.ms": "-1"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
-            [("deleted-too-early", (1, 2))],
+            [("deleted-though-kept", (1, 2))],
         ),
         "compacted only": (
             [
                 TOPIC('{"cleanup.policy": "compact", "retention.ms": "60000"}'), S(1, 0),
                 WHOLE(1, log_start=1, **LATE),
             ],
-            [("deleted-too-early", (1, 2))],
+            [("deleted-though-kept", (1, 2))],
         ),
         "more than DeleteRecords asked for": (
             [TOPIC(), S(1, 0), S(2, 1), DELETES(1), WHOLE(2, log_start=2)],

@@ -179,7 +179,8 @@ def _deleted_too_early(rows: list[Row]) -> Found:
             and r["t_invoke_ns"] <= answer["t_complete_ns"] and _reach(r) > offset
         ]  # fmt: skip
         if not asked and not _may_expire(told, send, answer):
-            found.add(("deleted-too-early", operations(send, answer), place))
+            kind = "deleted-too-early" if _limits(told) else "deleted-though-kept"
+            found.add((kind, operations(send, answer), place))
     return found
 
 
@@ -191,12 +192,19 @@ def _reach(deletion: Row) -> float:
     return math.inf if told is None else float(told)
 
 
+def _deleting(told: list[tuple[dict[str, str], Row]]) -> list[dict[str, str]]:
+    return [s for s, _ in told if "delete" in s.get("cleanup.policy", "delete")]
+
+
+def _limits(told: list[tuple[dict[str, str], Row]]) -> list[int]:
+    limits = [int(s.get("retention.ms", 604_800_000)) for s in _deleting(told)]
+    return [limit for limit in limits if limit >= 0]
+
+
 def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) -> bool:
-    deleting = [s for s, _ in told if "delete" in s.get("cleanup.policy", "delete")]
-    if any(int(s.get("retention.bytes", -1)) >= 0 for s in deleting):
+    if any(int(s.get("retention.bytes", -1)) >= 0 for s in _deleting(told)):
         return True
-    limits = [int(s.get("retention.ms", 604_800_000)) for s in deleting]
-    limits = [limit for limit in limits if limit >= 0]
+    limits = _limits(told)
     if not limits:
         return False
     clocks = [
