@@ -51,7 +51,8 @@ from chaos.probes.grounds import (
 )
 
 KILL_MS, LINK_MS, STALL_MS, POWER_MS = 10, 50, 50, 1000
-"""What applying a fault may cost on a quiet machine; a node's own start comes on top."""
+"""What applying a fault may cost on a quiet machine; a node's own start comes on top. Killed means
+that nothing of a node runs any more; its ports are closed once the kernel has freed its memory."""
 
 OUTSIDE: tuple[Probe, ...] = (
     Probe(Kill, REFERENCE, processes.a_killed_node_answers_nobody, KILL_MS),
@@ -73,17 +74,27 @@ OUTSIDE: tuple[Probe, ...] = (
     Probe(CutLink, THREE_NODES, networks.one_node_cannot_dial_another, LINK_MS),
     Probe(Isolate, THREE_NODES, networks.an_isolated_node_is_alone, LINK_MS),
     Probe(DiskStall, REFERENCE_ON_DISKS, disks.a_write_hangs, STALL_MS),
-    Probe(DiskFull, REFERENCE_ON_DISKS, disks.there_is_no_room),
+    Probe(DiskFull, REFERENCE_ON_DISKS, disks.there_is_no_room, STALL_MS),
     Probe(PowerLoss, REFERENCE_ON_DISKS, disks.what_was_not_synced_is_gone, POWER_MS),
-    Probe(DiskDead, REFERENCE_ON_DISKS, media.writes_fail_with_a_dead_disk),
-    Probe(DiskReadOnly, REFERENCE_ON_DISKS, media.writes_fail_with_a_read_only_disk),
+    Probe(DiskDead, REFERENCE_ON_DISKS, media.writes_fail_with_a_dead_disk, STALL_MS),
+    Probe(DiskReadOnly, REFERENCE_ON_DISKS, media.writes_fail_with_a_read_only_disk, STALL_MS),
     Probe(PowerLoss, REFERENCE_WITH_SHIM, disks.what_was_not_synced_is_gone, POWER_MS),
     Probe(SlowDisk, REFERENCE_WITH_SHIM, media.a_sync_takes_longer, STALL_MS),
-    Probe(ClockJump, REFERENCE_WITH_SHIM, clocks.a_clock_that_was_put_back_refuses_the_present),
-    Probe(ClockSkew, REFERENCE_WITH_SHIM, clocks.a_clock_that_stands_still_refuses_the_present),
-    Probe(TornWrites, REFERENCE_WITH_SHIM, media.some_of_what_was_not_synced_is_gone),
+    Probe(
+        ClockJump,
+        REFERENCE_WITH_SHIM,
+        clocks.a_clock_that_was_put_back_refuses_the_present,
+        KILL_MS,
+    ),
+    Probe(
+        ClockSkew,
+        REFERENCE_WITH_SHIM,
+        clocks.a_clock_that_stands_still_refuses_the_present,
+        KILL_MS,
+    ),
+    Probe(TornWrites, REFERENCE_WITH_SHIM, media.some_of_what_was_not_synced_is_gone, POWER_MS),
     Probe(LostNames, REFERENCE_WITH_SHIM, media.what_has_no_name_is_gone, POWER_MS),
-    Probe(BitFlip, REFERENCE_WITH_SHIM, media.one_bit_is_another),
+    Probe(BitFlip, REFERENCE_WITH_SHIM, media.one_bit_is_another, POWER_MS),
     Probe(CutClients, THREE_NAMESPACES, networks.clients_are_refused, LINK_MS),
     Probe(CutLink, THREE_NAMESPACES, networks.one_node_cannot_dial_another, LINK_MS),
     Probe(Isolate, THREE_NAMESPACES, networks.an_isolated_node_is_alone, LINK_MS),

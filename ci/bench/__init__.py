@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, str] = {
     "recorder": "what recording costs a client's rate; bound 10 %",
     "judges": "all checkers over a large history, polars beside Spark",
     "broker": "the reference beside Apache Kafka; its starts and its memory",
+    "chaos": "each fault's apply and heal beside its bound; what a minute's attack costs",
 }
 
 

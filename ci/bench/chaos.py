@@ -1,0 +1,87 @@
+"""Faults: what striking and healing each takes beside its bound; what a minute's attack costs.
+
+Each fault is struck ROUNDS times and the best counts: whatever else runs on the machine can only
+add to it. The minute is one of `touchstone chaos run` as a user types it, on three nodes of Apache
+Kafka: cluster, attack, recovery, final reads, verdict, report.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import groupby
+
+from chaos.probes import run as probes
+from chaos.probes.frame import Backend, Outcome, Probe, Proof
+from ci import doctor
+from ci.bench.table import Ratio, Table
+from ci.places import KAFKA_VERSION
+
+ROUNDS = 3
+ATTACK_S = 60.0
+COST_MAX = 2.0
+"""A minute's attack is over and judged after two."""
+HARNESS_MIB_MAX = 1024.0
+SCENARIO = ("--nodes", "3", "--workload", "appends", "--nemesis", "kill-leader", "--seed", "1")
+
+
+def run() -> Table:
+    """One row for each probe, then the minute's."""
+    table = Table(("fault", "apply ms", "of its bound", "heal ms", "back after ms"))
+    timed = [probe for probe in probes.chosen(nightly=True) if _is_timed(probe)]
+    proofs = probes.perform([probe for probe in timed for _ in range(ROUNDS)], _tell)
+    for name, mine in groupby(proofs, key=lambda proof: proof.probe.name):
+        _add(table, name, list(mine))
+    if doctor.found("kafka-jars") and doctor.found("toxiproxy"):
+        _add_minute(table)
+    return table
+
+
+def _is_timed(probe: Probe) -> bool:
+    """What Docker's daemon takes is not ours."""
+    return probe.ground.backend is not Backend.DOCKER
+
+
+def _tell(proof: Proof) -> None:
+    print(f"  {probes.line(proof)}", flush=True)
+
+
+def _add(table: Table, name: str, proofs: list[Proof]) -> None:
+    shown = [proof for proof in proofs if proof.outcome is Outcome.PROVED]
+    if all(proof.outcome is Outcome.NOT_HERE for proof in proofs):
+        table.add(name, "not here", "", "", "")
+        return
+    if len(shown) < len(proofs):
+        table.add(name, "FAILED", Ratio(math.inf, at_most=1), "", "")
+        return
+    best = min(shown, key=lambda proof: proof.apply_ms)
+    bound = best.probe.apply_ms_max
+    share: Ratio | str = Ratio(best.apply_ms / bound, at_most=1) if bound is not None else "–"
+    heal_ms, back_ms = min(p.heal_ms for p in shown), min(p.back_ms for p in shown)
+    table.add(name, best.apply_ms, share, heal_ms, back_ms)
+
+
+def _add_minute(table: Table) -> None:
+    """Seconds in all to seconds of attack, and the most that harness or broker held."""
+    target = f"apache:{KAFKA_VERSION}"
+    with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
+        command = [
+            sys.executable, "-m", "ci.cli", "chaos", "run", "--target", target, *SCENARIO,
+            "--seconds", f"{ATTACK_S:g}", "--runs", scratch,
+        ]  # fmt: skip
+        began = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        took_s = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+    told = f"a minute's attack on three nodes of {target}, exit status {process.returncode}"
+    cost = took_s / ATTACK_S if process.returncode == 0 else math.inf
+    table.add(f"{told}: seconds in all", took_s, Ratio(cost, at_most=COST_MAX), "", "")
+    peak_mib = used.ru_maxrss / 1024
+    table.add(
+        "its harness: MiB at most", peak_mib, Ratio(peak_mib, at_most=HARNESS_MIB_MAX), "", ""
+    )
