@@ -15,7 +15,6 @@ from operator import gt
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.segment import Segment
 
-
 HasExpired = Callable[[int, int], bool]
 """Of an age and `retention.ms`: `core/rules.py`, has_expired."""
 
