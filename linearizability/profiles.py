@@ -10,7 +10,8 @@ Jepsen's kinds by evidence that Jepsen leaves out (a record of an unknown transa
 one proves committed, an offset that an aborted record had), it stays an error.
 
 What is compared with is Jepsen's Kafka workload without `ww-deps`, the setting in which its cycles
-of reads are errors.
+of reads are errors. Its cycles of writes (G0), which it always allows, are told besides
+(`cycles/writes.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import polars as pl
 from linearizability import history
 from linearizability.checkers import CHECKERS
 from linearizability.confirm import NAME as PORCUPINE
+from linearizability.cycles.writes import write_cycles
 from linearizability.history import F, HistoryError, Type
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
@@ -117,6 +119,7 @@ def under_profile(
         _by_jepsen(opinion, facts) if name in names else opinion
         for name, opinion in verdict.checkers.items()
     ]
+    opinions.append(write_cycles(history.scan(path)))
     engine = f"{verdict.engine}, profile {profile}"
     return merge(opinions, engine=engine, named_by_workload=named_by_workload)
 

@@ -1,0 +1,82 @@
+"""Cycles of writes alone (Adya's G0): told where Jepsen's rules are asked for, and never an error.
+
+In a partition a transaction stands before the one that wrote the next record. Where two
+transactions stand before each other, in two partitions or by records between each other's, no order
+of commits agrees with all logs. A correct Kafka has such circles, as it does not isolate writes
+(KIP-98, "Transactional Guarantees"), so Jepsen allows them too, and our own rules do not look. Of
+each set of transactions that reach each other the shortest circle is told.
+
+Transactions whose commit was acknowledged, with the records whose offsets are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from linearizability.cycles.graph import NEVER, Graph, components, shortest_cycle
+from linearizability.history import PARTITION, F
+from linearizability.inferred_log import ACKNOWLEDGED
+from linearizability.ingest import IS_OK
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity
+
+NAME = "write_cycles (writes alone)"
+KIND = "write-cycle"
+REASON = "reported only (Jepsen: G0, allowed): Kafka does not isolate writes"
+MAX_TOLD = 100
+
+
+def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
+    """What is told of a whole history. Counted: records that follow one of another transaction."""
+    following = _following(history).collect()
+    if following.is_empty():
+        why = "no partition with records of two transactions"
+        return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason=why)
+    pairs = following.unique(["txn_before", "txn"], keep="first", maintain_order=True)
+    txns = pl.concat([pairs["txn_before"], pairs["txn"].rename("txn_before")]).unique().sort()
+    never = np.full(len(txns), NEVER, np.int64)
+    names = txns.to_numpy()
+    graph = Graph(
+        np.searchsorted(names, pairs["txn_before"].to_numpy()),
+        np.searchsorted(names, pairs["txn"].to_numpy()),
+        never, never,
+    )  # fmt: skip
+    found = [shortest_cycle(graph, c) for c in components(graph, real_time=False)]
+    told = [[txns[number] for number in cycle] for cycle in found[:MAX_TOLD]]
+    members = {txn for cycle in told for txn in cycle}
+    few = pairs.filter(pl.col("txn_before").is_in(members), pl.col("txn").is_in(members))
+    rows = {(row["txn_before"], row["txn"]): row for row in few.iter_rows(named=True)}
+    anomalies = tuple(_anomaly(cycle, rows) for cycle in told)
+    reason = REASON if found else None
+    return CheckerVerdict(NAME, Validity.VALID, len(following), anomalies, len(found), reason)
+
+
+def _following(history: pl.LazyFrame) -> pl.LazyFrame:
+    """Each record behind one of another transaction, with that one (`_before`)."""
+    record = ["txn", "value", "offset", "op_id"]
+    committed = history.filter((pl.col("f") == F.COMMIT.value) & IS_OK).select("txn").unique()
+    return (
+        history.filter(ACKNOWLEDGED & pl.col("txn").is_not_null())
+        .select(*PARTITION, *record)
+        .join(committed, on="txn", how="semi")
+        .sort(*PARTITION, "offset", "op_id")
+        .with_columns(pl.col(record).shift(1).over(PARTITION).name.suffix("_before"))
+        .filter(pl.col("txn") != pl.col("txn_before"))
+    )
+
+
+def _anomaly(cycle: Sequence[int], rows: dict[tuple[int, int], dict[str, Any]]) -> Anomaly:
+    steps = [rows[step] for step in pairwise([*cycle, cycle[0]])]
+    words = [
+        f"{s['value']} of {s['txn']} stands behind {s['value_before']} of {s['txn_before']} "
+        f"({s['topic']}-{s['partition']}, offset {s['offset']})"
+        for s in steps
+    ]
+    operations = sorted({s[column] for s in steps for column in ("op_id_before", "op_id")})
+    scope = {column: steps[0][column] for column in PARTITION if steps[0][column] is not None}
+    message = "transactions stand before each other: " + ", ".join(words)
+    return Anomaly(KIND, tuple(operations), message, scope)
