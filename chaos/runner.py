@@ -281,11 +281,12 @@ class _Run:
             self._start_thread(f"process {process}", act, *arguments)
         self._warm_up()
         self._start_thread("nemesis", self.storm.rage)
-        began = time.monotonic()
-        while (elapsed := time.monotonic() - began) < self.scenario.seconds:
+        began, elapsed = time.monotonic(), 0.0
+        while elapsed < self.scenario.seconds and not self.shared.stop.is_set():
             self._check_recorder()
             self.progress.update(self._line(elapsed))
             self.shared.stop.wait(LOOK_EVERY_S)
+            elapsed = time.monotonic() - began
 
     def _warm_up(self) -> None:
         """Wait for the first acknowledgement: a cold broker needs seconds for it, and faults

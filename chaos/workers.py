@@ -300,7 +300,8 @@ class Storm:
         try:
             performed = self._cluster.perform(fault)
         except TargetLost:
-            raise  # nothing that could be noted here would make this run one to be judged
+            self._shared.stop.set()  # nothing noted here would make this run one to be judged
+            raise
         except TargetError as error:
             performed = Performed(fault, (), str(error))
             self._shared.note(f"{fault.name} was not performed: {error}")

@@ -227,6 +227,7 @@ def test_a_daemon_that_died_is_no_note_but_the_end_of_a_run(
     client.dead = True
     with pytest.raises(DaemonLost, match="Docker does not answer"):
         storm.perform(Heal())
+    assert shared.stop.is_set()
 
 
 def test_an_image_that_cannot_be_had_is_named_with_a_way_out(engine: Engine) -> None:
