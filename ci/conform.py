@@ -14,7 +14,8 @@ import conformance
 from ci.errors import UsageError
 
 CASES = Path(conformance.__file__).parent / "cases"
-PYTEST_DID_NOT_RUN = (2, 3, 4)  # interrupted, internal error, usage error (pytest.ExitCode)
+PYTEST_DID_NOT_RUN = (2, 3)  # interrupted, internal error (pytest.ExitCode)
+PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5
 
 
@@ -35,9 +36,14 @@ def examine(
         ran = subprocess.run(
             command,
             stdout=sys.stderr if quiet else None,
+            stderr=subprocess.PIPE,
+            text=True,
             check=False,
             timeout=timeout_s,
         )
+        if ran.returncode == PYTEST_USAGE_ERROR:
+            raise UsageError(" ".join(ran.stderr.split()).removeprefix("ERROR: "))
+        sys.stderr.write(ran.stderr)
         if ran.returncode == PYTEST_NOTHING_SELECTED:
             raise UsageError("no case matches; `touchstone conform list` shows them")
         if ran.returncode in PYTEST_DID_NOT_RUN or not results.exists():
