@@ -6,6 +6,7 @@ time here, in one session of Spark, whichever attack has just ended.
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 import traceback
@@ -173,7 +174,7 @@ class Nightly:
 
     def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:
         """Make the run in its own process; judge and draw it here, one at a time."""
-        home = self.night.file.parent / "jobs" / str(own_ports.start)
+        home = self._jobs_home / str(own_ports.start)
         job = Job.start(scenario, self.runs, home, own_ports)
         job.wait(self._interrupted, say)
         path = job.result()
@@ -182,6 +183,11 @@ class Nightly:
             report_run(path)
         self.store.keep_history(path, scenario.target, self.night.started)
         return judged
+
+    @property
+    def _jobs_home(self) -> Path:
+        """What attacks are asked, say and answer, while the night goes on."""
+        return self.night.file.parent / "jobs"
 
     # --- records --------------------------------------------------------------------------------
 
@@ -201,6 +207,7 @@ class Nightly:
             self.night.exit_status = exit_status(self.night.outcomes, good)
             self.night.write()
             write_trend(self.store)
+        shutil.rmtree(self._jobs_home, ignore_errors=True)
 
 
 def explained(verdict: Verdict) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import threading
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
@@ -95,6 +97,38 @@ def test_a_defect_of_ours_costs_one_scenario_not_the_night(
     assert nightly.perform() == 3
     assert len(nightly.night.outcomes) > 1
     assert "a judge fell" in nightly.night.outcomes[0].reason
+
+
+def test_jobs_run_at_once_and_each_is_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nightly = Nightly(60, Plan(("kfake",), seed=1), tmp_path / "runs", 1, jobs=2)
+    together = threading.Barrier(2, timeout=60)
+
+    def attack(
+        _: Nightly, _scenario: object, own_ports: range, say: Callable[[str], None]
+    ) -> Judged:
+        together.wait()
+        nightly._agenda.close()
+        return _judged(tmp_path / str(own_ports.start), VALID)
+
+    monkeypatch.setattr(Nightly, "_attack", attack)
+    assert nightly.perform() == 0
+    (recorded,) = nightly.store.nights()
+    assert len(recorded.outcomes) == 2
+
+
+def test_what_no_scenario_is_to_blame_for_ends_the_night(
+    play: Callable[..., Nightly], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nightly = play()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(Nightly, "_record", full)
+    with pytest.raises(OSError, match="no space left"):
+        nightly.perform()
 
 
 def test_a_broken_record_of_an_earlier_night_is_told_before_anything_is_run(
