@@ -15,6 +15,7 @@ from chaos.workloads.groups import (
     ConsumerGroups,
     CooperativeGroups,
     GroupPositions,
+    StaticConsumerGroups,
     StaticGroupPositions,
     StaticGroups,
 )
@@ -34,6 +35,7 @@ WORKLOADS: dict[str, Workload] = {
         CooperativeGroups(),
         ConsumerGroups(),
         StaticGroups(),
+        StaticConsumerGroups(),
         GroupPositions(),
         ConsumerGroupPositions(),
         StaticGroupPositions(),

@@ -148,6 +148,14 @@ class ConsumerGroups(_Groups):
     }
 
 
+class StaticConsumerGroups(ConsumerGroups):
+    """Members with an id of their own in a group of KIP-848: who left for a while (member epoch -2)
+    comes back to what it had; who crashed must wait until its session has ended."""
+
+    name = "groups-consumer-static"
+    static = True
+
+
 class GroupPositions(ClassicGroups):
     """All members commit by asking for it, so that every commit is known, and what the group has
     committed is asked for: behind a commit, before a member joins, and at the end.
