@@ -8,7 +8,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench nightly lock clean
+.PHONY: help setup demo test check bench nightly docker lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ bench: setup ## speed and memory against the recorded figures
 
 nightly: setup ## canaries, regressions, the matrix of scenarios; NIGHTLY_ARGS="--minutes 20"
 	@$(BIN)/touchstone nightly $(NIGHTLY_ARGS)
+
+docker: setup ## nodes in containers, by a private daemon and stand-in images (as root; ci/airgap)
+	@$(BIN)/python -m ci.airgap prove
 
 lock: setup ## pin requirements*.in anew, with hashes (developers)
 	@$(BIN)/python -m ci.tools.lock

@@ -164,9 +164,13 @@ def docker() -> tuple[bool, str]:
 
 def docker_tier() -> str:
     """What nodes in containers can be subjected to here, and why not to more."""
-    if reason := disks.why_none():
-        return f"tier socket only: sidecars with NET_ADMIN, but no faults of disks, since {reason}"
-    return "tier root: sidecars with NET_ADMIN, and disks on loop volumes"
+    if (reason := disks.why_none()) is None:
+        return "tier root: sidecars with NET_ADMIN, and disks on loop volumes"
+    power = "what the shim does (power, clocks, syncs)" if shim()[0] else "no loss of power"
+    return (
+        f"tier socket only: sidecars with NET_ADMIN, and {power}, but no disks that stall, fill"
+        f" up or die, since {reason}"
+    )
 
 
 def root() -> tuple[bool, str]:

@@ -1,7 +1,8 @@
-"""`python -m ci.airgap up | run COMMAND… | down [--purge]`: Docker without a registry.
+"""`python -m ci.airgap up | run COMMAND… | prove | down [--purge]`: Docker without a registry.
 
 up     start the private daemon, make the stand-ins; prints the DOCKER_HOST to export
 run    the same, then COMMAND with that DOCKER_HOST, then down; its exit status
+prove  the same with all that shows the Docker backend at work (prove.py); `make docker`
 down   stop the daemon; --purge: delete its images too
 """
 
@@ -11,9 +12,11 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from chaos.protocols import TargetError
-from ci.airgap import daemon, images
+from ci.airgap import daemon, images, prove
 from ci.errors import UsageError, explain
 
 
@@ -32,13 +35,20 @@ def up() -> str:
 
 
 def run(command: list[str]) -> int:
-    """With the daemon up, and down again unless it was up before."""
+    """With the daemon up; its exit status."""
     if not command:
         raise UsageError("airgap run: name a command")
+    with daemon_up() as address:
+        environment = {**os.environ, "DOCKER_HOST": address}
+        return subprocess.run(command, env=environment, check=False).returncode
+
+
+@contextmanager
+def daemon_up() -> Iterator[str]:
+    """The daemon's address; it is taken down again unless it was up before."""
     was_up = daemon.is_up()
     try:
-        environment = {**os.environ, "DOCKER_HOST": up()}
-        return subprocess.run(command, env=environment, check=False).returncode
+        yield up()
     finally:
         if not was_up:
             daemon.stop()
@@ -51,12 +61,16 @@ def main() -> int:
     )  # fmt: skip
     commands = parser.add_subparsers(dest="action", required=True)
     commands.add_parser("up")
+    commands.add_parser("prove")
     commands.add_parser("run").add_argument("command", nargs=argparse.REMAINDER)
     commands.add_parser("down").add_argument("--purge", action="store_true")
     arguments = parser.parse_args()
     try:
         if arguments.action == "run":
             return run(arguments.command)
+        if arguments.action == "prove":
+            with daemon_up() as address:
+                return prove.perform(prove.shows(), address)
         if arguments.action == "up":
             print(f"export DOCKER_HOST={up()}")
         elif arguments.purge:

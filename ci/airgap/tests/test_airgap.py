@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,14 @@ import docker.errors
 import pytest
 
 from chaos.containers import STAND_IN
+from chaos.listing import check_able, nemesis_named, workload_named
+from chaos.targets import parse_target
 from chaos.targets.dockerized import reference
 from chaos.targets.dockerized.network import SIDECAR_IMAGE, TOXIPROXY_IMAGE
 from ci import places
-from ci.airgap import daemon, images, kafka_run
+from ci.airgap import daemon, images, kafka_run, prove
 from ci.airgap.images import BASE, StandIn
+from ci.airgap.prove import Show
 from ci.cli import main
 from ci.errors import UsageError
 
@@ -141,3 +145,31 @@ def test_without_a_daemon_a_run_ends_in_one_sentence_and_2(
     assert said in told
     assert told.count("touchstone: ") == 1
     assert "Traceback" not in told
+
+
+def test_what_is_to_be_shown_is_shown_to_the_end_and_a_failure_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = "import os, sys; sys.exit(int(os.environ['DOCKER_HOST']))"
+    wanted = [
+        Show("well", [sys.executable, "-c", "pass"]),
+        Show("ill", [sys.executable, "-c", code]),
+        Show("well again", [sys.executable, "-c", "pass"]),
+    ]
+    assert prove.perform(wanted, "3") == 3
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(" after")[0] for line in told] == [
+        "airgap: well: status 0", "airgap: ill: status 3", "airgap: well again: status 0",
+    ]  # fmt: skip
+    assert prove.perform(wanted[::2], "3") == 0
+
+
+def test_what_is_to_be_shown_can_be_asked_for() -> None:
+    for show in prove.shows():
+        if "run" in show.command:
+            options = dict(zip(show.command[5::2], show.command[6::2], strict=True))
+            target = parse_target(options["--target"])
+            nemesis = nemesis_named(options["--nemesis"])
+            workload_named(options["--workload"])
+            check_able(target, nemesis, int(options["--nodes"]))
+    assert len(prove.shows()) == len(prove.SCENARIOS) + 3

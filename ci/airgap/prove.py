@@ -1,0 +1,63 @@
+"""What shows that nodes in containers work: tests, probes, three scenarios, the Compose file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ci import places
+
+PYTHON = sys.executable
+TARGET = "docker:apache:4.3.1"
+SCENARIOS = (("appends", "kill-leader"), ("transactions", "pause"), ("appends", "partition-leader"))
+"""As on the process backend, and with the same verdict: valid."""
+SECONDS = "20"
+
+
+@dataclass(frozen=True)
+class Show:
+    """One command that must end in 0."""
+
+    name: str
+    command: Sequence[str]
+
+
+def shows() -> list[Show]:
+    """All of them, the quick ones first."""
+    scenarios = [
+        Show(
+            f"{workload} under {nemesis}",
+            [
+                PYTHON, "-m", "ci.cli", "chaos", "run", "--target", TARGET, "--nodes", "3",
+                "--workload", workload, "--nemesis", nemesis, "--seconds", SECONDS, "--seed", "1",
+            ],
+        )
+        for workload, nemesis in SCENARIOS
+    ]  # fmt: skip
+    tests = ("-m", "pytest", "--nightly", "-q", "chaos/targets/dockerized")
+    probes = ("-m", "pytest", "--nightly", "-q", "chaos/probes", "-k", "in_containers")
+    return [
+        Show("tests", [PYTHON, *tests]),
+        Show("probes", [PYTHON, *probes]),
+        *scenarios,
+        Show("compose", [PYTHON, "-m", "ci.compose"]),
+    ]
+
+
+def perform(wanted: Sequence[Show], docker_host: str) -> int:
+    """Each of them, whatever became of those before; the first status that is not 0."""
+    environment: Mapping[str, str] = {**os.environ, "DOCKER_HOST": docker_host}
+    statuses = []
+    for show in wanted:
+        began = time.monotonic()
+        done = subprocess.run(show.command, env=environment, cwd=places.ROOT, check=False)
+        statuses.append(done.returncode)
+        print(
+            f"airgap: {show.name}: status {done.returncode} after {time.monotonic() - began:.0f} s",
+            flush=True,
+        )
+    return next((status for status in statuses if status), 0)
