@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from linearizability.checkers.aborted_reads import AbortedReads
 from linearizability.checkers.append_order import AppendOrder
-from linearizability.checkers.base import Checker, Needs, Scope
+from linearizability.checkers.base import Checker, Cut, Needs, Scope
 from linearizability.checkers.committed_offsets import CommittedOffsets
 from linearizability.checkers.compaction import Compaction
 from linearizability.checkers.delivery_semantics import DeliverySemantics
@@ -35,7 +35,7 @@ from linearizability.checkers.torn_transactions import TornTransactions
 from linearizability.checkers.unseen_writes import UnseenWrites
 from linearizability.checkers.write_cycles import WriteCycles
 
-__all__ = ["CHECKERS", "Checker", "Needs", "Scope", "markdown_table"]
+__all__ = ["CHECKERS", "Checker", "Cut", "Needs", "Scope", "markdown_table"]
 
 CHECKERS: Mapping[str, Checker] = {
     checker.name: checker
@@ -74,10 +74,16 @@ CHECKERS: Mapping[str, Checker] = {
 
 
 def markdown_table() -> str:
-    """The table of the README: name, what must hold, scope, what a history must hold for it."""
-    lines = ["| checker | must hold | scope | applies to histories with |", "|---|---|---|---|"]
+    """The table of the README: name, what must hold, scope, what a history must hold for it, and
+    how a partition too large for one executor is judged."""
+    lines = [
+        "| checker | must hold | scope | applies to histories with | a large partition is |",
+        "|---|---|---|---|---|",
+    ]
     for checker in CHECKERS.values():
         needs = "; ".join(need.value for need in Needs if need in checker.needs)
         scope = checker.scope.name.lower()
-        lines.append(f"| `{checker.name}` | {checker.title} | {scope} | {needs} |")
+        cut = f"cut by {checker.cut.name.lower()}" if checker.cut else ""
+        large = cut or (f"whole, for {checker.whole}" if checker.whole else "")
+        lines.append(f"| `{checker.name}` | {checker.title} | {scope} | {needs} | {large} |")
     return "\n".join(lines)

@@ -25,6 +25,7 @@ class AbortedReads(Checker):
     title: ClassVar[str] = "read_committed readers see no aborted record"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.COMMITTED_READS})
+    whole: ClassVar[str] = "the marker behind each record"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         writers = (

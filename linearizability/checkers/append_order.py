@@ -24,6 +24,7 @@ class AppendOrder(Checker):
     title: ClassVar[str] = "the log grows in real time"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS})
+    whole: ClassVar[str] = "the latest invocation below each offset"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = kernel.append_order_anomalies(events)

@@ -61,6 +61,31 @@ class Scope(Enum):
         return pl.col("topic").is_not_null()
 
 
+class Cut(Enum):
+    """By what the rows of one partition may be told apart, where a rule never compares rows that
+    differ in it: a partition too large for one executor is judged in pieces (`engine/cuts.py`)."""
+
+    VALUE = "value"
+    OFFSET = "offset"
+    PROCESS = "process"
+    GROUP = "group"
+    OPERATION = "op_id"
+
+    @property
+    def rows(self) -> pl.Expr:
+        """The rows that a rule which is cut so may look at."""
+        return _ROWS_CUT[self]
+
+
+_ROWS_CUT: Mapping[Cut, pl.Expr] = {
+    Cut.VALUE: IS_SEND | HAS_RECORD,
+    Cut.OFFSET: (IS_SEND | HAS_RECORD) & pl.col("offset").is_not_null(),
+    Cut.PROCESS: HAS_RECORD,
+    Cut.GROUP: pl.col("group").is_not_null(),
+    Cut.OPERATION: HAS_RECORD & pl.col("producer_id").is_not_null(),
+}
+
+
 class Needs(Enum):
     """What must occur in a history for a checker to be applicable."""
 
@@ -139,6 +164,10 @@ class Checker(ABC):
     needs: ClassVar[frozenset[Needs]]
     counted_under: ClassVar[frozenset[Needs]] = frozenset()
     """Those of its needs without which nothing is counted; `checked` is not even asked then."""
+    cut: ClassVar[Cut | None] = None
+    """Of Scope.PARTITION. Such a rule must not read `outcome`, which no piece tells."""
+    whole: ClassVar[str] = ""
+    """What only a whole partition tells, where a rule cannot be cut: a few words."""
 
     @abstractmethod
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:

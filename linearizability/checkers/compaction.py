@@ -44,6 +44,7 @@ class Compaction(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.KEYS, Needs.WHOLE_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
+    whole: ClassVar[str] = "the last record of each key"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         reads = complete_reads(events)

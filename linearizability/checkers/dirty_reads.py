@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import IS_DATA, IS_SEND, KEY
 
 COMMITTED_READ = IS_DATA & Needs.COMMITTED_READS.rows
@@ -26,6 +26,7 @@ class DirtyReads(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.COMMITTED_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
+    cut: ClassVar[Cut | None] = Cut.VALUE
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = (

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.history import Type
 from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 from linearizability.ingest import IS_SEND, KEY
@@ -28,6 +28,7 @@ class Duplicates(Checker):
     title: ClassVar[str] = "what an idempotent producer sends once is stored once"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.IDEMPOTENT_SENDS, Needs.READS})
+    cut: ClassVar[Cut | None] = Cut.VALUE
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         copies = (

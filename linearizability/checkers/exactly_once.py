@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.checkers.group_delivery import GROUP, judged
 from linearizability.ingest import COMMITTED, KEY
 
@@ -24,6 +24,7 @@ class ExactlyOnce(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS, Needs.READS_IN_TRANSACTIONS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
+    cut: ClassVar[Cut | None] = Cut.GROUP
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = (

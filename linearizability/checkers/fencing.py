@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import KEY
 from linearizability.raw_reads import OF_PRODUCER, raw_records
 
@@ -27,6 +27,7 @@ class Fencing(Checker):
     title: ClassVar[str] = "a producer's older epoch writes nothing after a newer one"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
+    cut: ClassVar[Cut | None] = Cut.OPERATION
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = after_another(events).filter(pl.col("producer_epoch") < pl.col("newest"))

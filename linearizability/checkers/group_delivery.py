@@ -44,6 +44,7 @@ class GroupDelivery(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
+    whole: ClassVar[str] = "how far a group went, and the log below"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         reach = (

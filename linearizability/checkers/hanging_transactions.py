@@ -32,6 +32,7 @@ class HangingTransactions(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS, Needs.TRANSACTIONS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS})
+    whole: ClassVar[str] = "the marker behind each record"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         held_up = answers(events).filter(pl.col("last_stable_offset") < pl.col("high_watermark"))

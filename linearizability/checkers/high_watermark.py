@@ -39,6 +39,7 @@ class HighWatermark(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS})
     counted_under: ClassVar[frozenset[Needs]] = needs
+    whole: ClassVar[str] = "the highest so far"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         said = answers(events)

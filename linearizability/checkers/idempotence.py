@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import KEY
 from linearizability.raw_reads import OF_PRODUCER, READ, raw_records
 
@@ -31,6 +31,7 @@ class Idempotence(Checker):
     title: ClassVar[str] = "a producer's sequences follow each other in the log"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
+    cut: ClassVar[Cut | None] = Cut.OPERATION
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = successors(events).filter(

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 from linearizability.ingest import KEY
 
@@ -25,6 +25,7 @@ class InconsistentOffsets(Checker):
     title: ClassVar[str] = "an offset holds one record, for ever and for everybody"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
+    cut: ClassVar[Cut | None] = Cut.OFFSET
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         proofs = events.filter(PROOF)

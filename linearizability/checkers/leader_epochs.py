@@ -26,6 +26,7 @@ class LeaderEpochs(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
     counted_under: ClassVar[frozenset[Needs]] = needs
+    whole: ClassVar[str] = "the record before each"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = along_the_log(events).filter(pl.col("leader_epoch") < pl.col("before"))

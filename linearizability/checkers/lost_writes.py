@@ -35,6 +35,7 @@ class LostWrites(Checker):
     title: ClassVar[str] = "what was acknowledged is there"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS, Needs.READS})
+    whole: ClassVar[str] = "how far anybody read"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         acked = still_there(acknowledged(events), events)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import IS_SEND, KEY
 
 IN_TRANSACTION = Needs.READS_IN_TRANSACTIONS.rows
@@ -23,6 +23,7 @@ class OwnUncommittedReads(Checker):
     title: ClassVar[str] = "a transaction does not read what it sends"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS_IN_TRANSACTIONS})
+    cut: ClassVar[Cut | None] = Cut.VALUE
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         sent = (

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import KEY
 from linearizability.readers import steps
 
@@ -22,6 +22,7 @@ class PollOrder(Checker):
     title: ClassVar[str] = "a consumer does not go back or repeat"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
+    cut: ClassVar[Cut | None] = Cut.PROCESS
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = steps(events).filter(pl.col("offset") <= pl.col("before"))

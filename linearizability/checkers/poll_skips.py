@@ -30,6 +30,7 @@ class PollSkips(Checker):
     title: ClassVar[str] = "a consumer passes over no visible record"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
+    whole: ClassVar[str] = "the log between two polls"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         log = still_there(inferred_log(events), events).filter(

@@ -39,6 +39,7 @@ class ReplicaAgreement(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.REPLICA_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
+    whole: ClassVar[str] = "the last record of each key"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         both = compared(events)

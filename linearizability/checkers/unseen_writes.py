@@ -34,6 +34,7 @@ class UnseenWrites(Checker):
     title: ClassVar[str] = "what was acknowledged is delivered by the end of the final read"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.WHOLE_READS})
+    whole: ClassVar[str] = "how far the final reads went"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         given = events.filter(IS_DATA & IS_OK).group_by(*KEY, "value").agg(

@@ -29,6 +29,8 @@ CHUNK_ARROW = pa.schema(
 CHUNK_ROWS = 100_000
 """A value of Spark's has its limits (2 GiB for all values of one Arrow batch)."""
 ROWS_PER_TASK = 500_000
+WHALE_ROWS = 1_000_000
+"""A partition with more takes half a GiB of an executor's memory for each kernel."""
 
 Chunk = tuple[int, str, int, bytes]
 """bucket, kind, position, data."""
@@ -127,14 +129,16 @@ class Whereabouts:
     topic_ids: pl.DataFrame
     lost_groups: list[str]
     buckets: pl.DataFrame
-    """PARTITION, bucket."""
+    """PARTITION, bucket, is_whale."""
     count: int
     """Buckets of partitions are numbered from 0, others from here."""
+    has_whales: bool
+    """Partitions of more than WHALE_ROWS are cut (`cuts.py`)."""
     began_ns: int
     ended_ns: int
 
     def with_buckets(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows with their topic ids, and `bucket`; null where there is no partition."""
+        """Rows with their topic ids, `bucket` and `is_whale`; null where there is no partition."""
         named = ingest.with_topic_ids(rows.lazy(), self.topic_ids)
         return named.join(
             self.buckets.lazy(), on=PARTITION, how="left", maintain_order="left"
@@ -186,10 +190,15 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
         bucket = held.index(min(held))
         held[bucket] += rows
         numbers.append(bucket)
-    buckets = sizes.select(PARTITION).with_columns(bucket=pl.Series(numbers, dtype=pl.Int32))
+    is_whale = pl.col("rows") > WHALE_ROWS
+    buckets = sizes.select(
+        *PARTITION, is_whale.alias("is_whale"), bucket=pl.Series(numbers, dtype=pl.Int32)
+    )
     groups = survey["lost"]["group"].unique().to_list()
     began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
-    return Whereabouts(known, groups, buckets, count, began or 0, ended or 0)
+    return Whereabouts(
+        known, groups, buckets, count, bool(buckets["is_whale"].any()), began or 0, ended or 0
+    )
 
 
 def on_runs(

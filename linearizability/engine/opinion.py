@@ -56,22 +56,27 @@ def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED
 
 
 def judge(
-    events: pl.LazyFrame, scope: Scope, checkers: Sequence[str], absent: Collection[Needs] = ()
+    events: pl.LazyFrame,
+    scope: Scope,
+    checkers: Sequence[str],
+    absent: Collection[Needs] = (),
+    is_cut: bool = False,
 ) -> pl.DataFrame:
     """All named checkers of this scope over a piece of resolved events. Never raises: a checker
     that cannot finish says so in a row of its own.
 
     absent: needs that do not occur in the whole history (`absent_from`). Who has such a need finds
     nothing, and only counts.
+    is_cut: these are rows of partitions that are judged whole elsewhere, by other checkers.
     """
-    counts = _needs(events, scope)
+    counts = [] if is_cut else _needs(events, scope)
     found = []
     names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
     for name in checkers:
         if CHECKERS[name].scope is scope:
             try:
                 anomalies, total = _judge_one(events, CHECKERS[name], names, absent)
-            except Exception as error:
+            except (Exception, pl.exceptions.PanicException) as error:
                 problem = f"{type(error).__name__}: {error}".splitlines()[0]
                 counts.append({"checker": name, "row": ERROR, "message": problem})
             else:

@@ -141,7 +141,8 @@ def _pieces(
 
 def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: bool) -> DataFrame:
     """How each transaction ended, for each bucket with rows of it (`ingest`, steps 1 and 2)."""
-    known = history.mapped(stages.TRANSACTION_COLUMNS, partial(stages.scatter_transactions, where))
+    columns = stages.transaction_columns(where)
+    known = history.mapped(columns, partial(stages.scatter_transactions, where))
     if has_markers:
         marked = history.mapped(stages.MARKED_COLUMNS, partial(stages.scatter_marked, where))
         schemas = {stages.MARKED: stages.MARKED_ROWS}

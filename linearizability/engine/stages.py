@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from linearizability import ingest, waiting
-from linearizability.checkers import Scope
+from linearizability.checkers import Cut, Scope
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.cycles import evidence as cycles
+from linearizability.engine.cuts import COLUMNS as CUT_COLUMNS
+from linearizability.engine.cuts import cut_by, pieces
 from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, remainder, scattered
 from linearizability.engine.opinion import judge
 from linearizability.history import PARTITION, SCHEMA
@@ -28,9 +30,10 @@ MARKED_COLUMNS = (
 """What `ingest.markers_of_transactions` reads."""
 VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value")
 """What the checkers of Scope.VALUE read."""
-TRANSACTION_COLUMNS = (*ingest.END_COLUMNS, *PARTITION)
 
 EVENT, VALUE, MARKED = "event", "value", "marked"
+WHALE = "whale"
+"""Rows like EVENT, of partitions that some checkers are given in pieces: `Cut.name` of each."""
 END, ASKER, MARKER, OUTCOME = "end", "asker", "marker", "outcome"
 OPINION, EVIDENCE, READ, BACK, COUNT = "opinion", "evidence", "read", "back", "count"
 PAUSE, OTHER, POLL = "pause", "other", "poll"
@@ -75,14 +78,20 @@ COUNTS = pl.Schema({"reads": pl.Int64})
 TO_OUTCOMES: Mapping[str, pl.Schema] = {
     END: _schema(*ingest.END_COLUMNS), ASKER: ASKERS, MARKER: MARKERS,
 }  # fmt: skip
-TO_JUDGE: Mapping[str, pl.Schema] = {EVENT: EVENTS, VALUE: VALUES, OUTCOME: OUTCOMES}
+TO_JUDGE: Mapping[str, pl.Schema] = {
+    EVENT: EVENTS, WHALE: EVENTS, **{cut.name: EVENTS for cut in Cut}, VALUE: VALUES,
+    OUTCOME: OUTCOMES,
+}  # fmt: skip
 
 
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """Each row to the bucket of its partition, and what is judged by value to that of its value."""
     rows = where.with_buckets(rows)
     events = ingest.with_lost_polls(rows.lazy(), where.lost_groups).collect()
-    yield from scattered(events, EVENT, position)
+    for cut, piece in pieces(where, events):
+        yield from scattered(piece, cut.name, position)
+    yield from scattered(events.filter("is_whale").drop("is_whale"), WHALE, position)
+    yield from scattered(events.filter(~pl.col("is_whale")).drop("is_whale"), EVENT, position)
     values = rows.filter(Scope.VALUE.rows).select(
         *VALUE_COLUMNS, bucket=remainder("value", where.count) + where.count
     )
@@ -95,15 +104,23 @@ def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) 
     number = remainder("txn", where.count)
     ended = ingest.ends_of_transactions(rows.lazy()).with_columns(bucket=number).collect()
     yield from scattered(ended, END, position)
-    asking = where.with_buckets(rows).select("txn", asker="bucket").drop_nulls().unique()
-    yield from scattered(asking.with_columns(bucket=number), ASKER, position)
+    placed = where.with_buckets(rows)
+    for part in (placed, *(piece for _, piece in pieces(where, placed))):
+        asking = part.select("txn", asker="bucket").drop_nulls().unique()
+        yield from scattered(asking.with_columns(bucket=number), ASKER, position)
+
+
+def transaction_columns(where: Whereabouts) -> tuple[str, ...]:
+    """What `scatter_transactions` reads of this history."""
+    cut = CUT_COLUMNS if where.has_whales else ()
+    return tuple(dict.fromkeys([*ingest.END_COLUMNS, *PARTITION, *cut]))
 
 
 def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """What tells of markers, partition by partition."""
     in_transactions = ingest.IS_SEND & pl.col("txn").is_not_null()
     rows = rows.filter(in_transactions | pl.col("producer_id").is_not_null())
-    yield from scattered(where.with_buckets(rows), MARKED, position)
+    yield from scattered(where.with_buckets(rows).drop("is_whale"), MARKED, position)
 
 
 def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
@@ -126,17 +143,34 @@ def find_outcomes(tables: Tables) -> Iterator[Chunk]:
 def judge_bucket(
     checkers: Sequence[str], where: Whereabouts, stale_after_ns: int, tables: Tables
 ) -> Iterator[Chunk]:
-    """What is judged by partition or by value; and the evidence that other scopes need."""
+    """What is judged by partition, by value, or by pieces of large partitions; and the evidence
+    that other scopes need."""
     if tables[VALUE].height:
         values = tables[VALUE].lazy().with_columns(outcome=pl.lit(None, dtype=pl.String))
         yield from packed(judge(values, Scope.VALUE, checkers), OPINION)
-    if not tables[EVENT].height:
-        return
-    placed = ingest.with_places(tables[EVENT])
     outcomes = tables[OUTCOME].lazy()
-    decided = ingest.with_transaction_outcomes(placed, outcomes.drop("ended_ns"))
-    events = ingest.with_record_outcomes(decided).lazy()
-    yield from packed(judge(events, Scope.PARTITION, checkers), OPINION)
+    for cut in Cut:
+        if tables[cut.name].height:
+            piece = with_transactions(tables[cut.name], outcomes).lazy()
+            rules = cut_by(checkers, cut)
+            yield from packed(judge(piece, Scope.PARTITION, rules, is_cut=True), OPINION)
+    for kind, rules in ((EVENT, list(checkers)), (WHALE, cut_by(checkers, None))):
+        if tables[kind].height:
+            placed = with_transactions(tables[kind], outcomes)
+            events = ingest.with_record_outcomes(placed).lazy()
+            yield from packed(judge(events, Scope.PARTITION, rules), OPINION)
+            yield from told_by_partitions(where, stale_after_ns, events, outcomes)
+
+
+def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
+    """`ingest`: places, and what became of the transactions that the rows belong to."""
+    return ingest.with_transaction_outcomes(ingest.with_places(rows), outcomes.drop("ended_ns"))
+
+
+def told_by_partitions(
+    where: Whereabouts, stale_after_ns: int, events: pl.LazyFrame, outcomes: pl.LazyFrame
+) -> Iterator[Chunk]:
+    """The evidence that other scopes need of whole partitions."""
     told = transaction_evidence(events).with_columns(bucket=remainder("txn", where.count)).collect()
     yield from scattered(told, EVIDENCE)
     reads = cycles.reads_between(events).select(pl.col(c).cast(t) for c, t in READS.items())

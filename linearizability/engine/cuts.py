@@ -1,0 +1,49 @@
+"""A partition too large for one executor is judged in pieces, by the rules that can be cut.
+
+Each rule says by what (`Checker.cut`): rows that differ in it never meet in that rule, so a piece
+holds all that it needs of its rows. The same row goes to a piece for each kind of cut. What a rule
+counts adds up; what occurs in the history (`Needs`) is counted with the whole partition, which goes
+on to the rules that cannot be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from zlib import crc32
+
+import polars as pl
+
+from linearizability.checkers import CHECKERS, Cut
+from linearizability.engine.exchange import Whereabouts, remainder
+
+COLUMNS = ("f", "op_id", "process", "group", "offset", "value", "producer_id")
+"""What decides of a row to which pieces it goes."""
+
+_FIRST = 2
+"""Buckets 0 to `count` are of partitions, as many from there on of values: see `Whereabouts`."""
+
+
+def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
+    """Those checkers whose partitions are cut so; None: not at all."""
+    return [name for name in checkers if CHECKERS[name].cut is cut]
+
+
+def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.DataFrame]]:
+    """What each kind of cut looks at of large partitions, `bucket` being that of the piece.
+
+    rows: as `Whereabouts.with_buckets` gives them."""
+    whales = rows.filter("is_whale").drop("is_whale")
+    if whales.is_empty():
+        return
+    for number, cut in enumerate(Cut, _FIRST):
+        found = whales.filter(cut.rows)
+        yield cut, found.with_columns(bucket=_piece(found, cut, where.count) + number * where.count)
+
+
+def _piece(rows: pl.DataFrame, cut: Cut, count: int) -> pl.Expr:
+    """Which piece each row belongs to; the same on every machine."""
+    if cut is not Cut.GROUP:
+        return remainder(cut.value, count)
+    groups = rows["group"].unique().to_list()
+    numbers = {group: crc32(group.encode()) % count for group in groups}
+    return pl.col("group").replace_strict(numbers, default=0, return_dtype=pl.Int32)

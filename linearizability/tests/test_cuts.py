@@ -1,0 +1,87 @@
+"""A partition judged in pieces is judged as it is whole: the stages of Spark's, without Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from linearizability.checkers import CHECKERS, Cut, Scope
+from linearizability.checkers.base import COLUMNS_READ
+from linearizability.engine import exchange, local, stages
+from linearizability.engine.exchange import Chunk, Tables, as_arrow, unpacked, whereabouts
+from linearizability.engine.opinion import ROWS, opinions
+from linearizability.self_test.model import joined, valid_rows
+from linearizability.tests.huge import one_partition
+from linearizability.tests.planted import write_planted
+from linearizability.verdict import CheckerVerdict
+
+BUCKETS = 3
+STALE_AFTER_NS = 60_000_000_000
+OF_PARTITIONS = [name for name, c in CHECKERS.items() if c.scope is Scope.PARTITION]
+CUT = {name for name, checker in CHECKERS.items() if checker.cut is not None}
+
+
+@pytest.fixture(autouse=True)
+def _all_are_whales(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "WHALE_ROWS", 0)
+
+
+def in_pieces(rows: pl.DataFrame) -> list[CheckerVerdict]:
+    """What `engine/spark.py` has its executors do."""
+    survey = unpacked(as_arrow(exchange.surveyed(rows.select(exchange.SURVEYED))), exchange.SURVEY)
+    where = whereabouts(survey, BUCKETS)
+    assert where.has_whales
+    of_transactions = rows.select(stages.transaction_columns(where))
+    known = [*stages.scatter_transactions(where, 0, of_transactions)]
+    marked = stages.scatter_marked(where, 0, rows.select(stages.MARKED_COLUMNS))
+    known += _each(marked, {stages.MARKED: stages.MARKED_ROWS},
+                   partial(stages.find_markers, BUCKETS))  # fmt: skip
+    outcomes = _each(known, stages.TO_OUTCOMES, stages.find_outcomes)
+    events = [*stages.scatter_events(where, 0, rows.select(COLUMNS_READ)), *outcomes]
+    judging = partial(stages.judge_bucket, OF_PARTITIONS, where, STALE_AFTER_NS)
+    answers = as_arrow(_each(events, stages.TO_JUDGE, judging))
+    return opinions(unpacked(answers, {stages.OPINION: ROWS})[stages.OPINION], OF_PARTITIONS)
+
+
+def _each(
+    chunks: Iterable[Chunk], schemas: Mapping[str, pl.Schema],
+    work: Callable[[Tables], Iterable[Chunk]],
+) -> list[Chunk]:  # fmt: skip
+    """The shuffle: each bucket's tables through the work."""
+    buckets: dict[int, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        buckets[chunk[0]].append(chunk)
+    return [c for some in buckets.values() for c in work(unpacked(as_arrow(some), schemas))]
+
+
+def test_valid_histories_stay_valid_in_pieces() -> None:
+    rows = joined(valid_rows(seed) for seed in range(40, 52))
+    assert in_pieces(rows) == local.run(rows.lazy(), OF_PARTITIONS)
+
+
+def test_each_anomaly_is_found_in_pieces(tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    write_planted(file)
+    rows = pl.read_parquet(file)
+    found = in_pieces(rows)
+    assert found == local.run(rows.lazy(), OF_PARTITIONS)
+    assert {opinion.name for opinion in found if opinion.anomalies} == {*OF_PARTITIONS}
+
+
+def test_what_lies_far_apart_is_found_in_pieces() -> None:
+    rows = one_partition(500)
+    found = in_pieces(rows)
+    assert found == local.run(rows.lazy(), OF_PARTITIONS)
+    assert {opinion.name for opinion in found if opinion.anomalies} >= CUT
+
+
+def test_every_rule_of_partitions_says_how_it_is_cut_or_what_needs_the_whole() -> None:
+    for checker in CHECKERS.values():
+        is_of_partitions = checker.scope is Scope.PARTITION
+        assert (checker.cut is not None) + bool(checker.whole) == is_of_partitions, checker.name
+    assert {checker.cut for checker in CHECKERS.values()} == {None, *Cut}
