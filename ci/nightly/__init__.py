@@ -1,6 +1,6 @@
 """`touchstone nightly`: canaries, regressions and the matrix, until the time is up.
 
-Every run is made by a process of its own (ci.nightly.job), several at once where --jobs says so,
+Every run is made by a process of its own (ci.attacker), several at once where --jobs says so,
 and judged by Spark (where Java is found) in one process with one session. Its history is kept by
 date and target; nightly.json says how each scenario ended, and the trend report shows every
 scenario over the nights. Red where a verdict differs from the scenario's expected one.

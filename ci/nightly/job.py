@@ -1,9 +1,8 @@
-"""One attack in a process of its own, so that nothing which happens in it ends another, or the
-night: `python -m ci.nightly.job SCENARIO.json RESULT.json`, started by `Job`.
+"""One attack in a process of its own (ci.attacker), so that nothing which happens in it ends
+another, or the night.
 
-It ends in good order (nodes stopped, links and disks removed) as soon as its standard input does:
-that is how it is interrupted, and what happens when the night itself is killed. What it says goes
-to a file, which outlives whoever reads it.
+Its standard input is ours: it ends in good order when that does, because it is interrupted, or
+because the night itself was killed. What it says goes to a file, which outlives whoever reads it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -52,7 +50,7 @@ class Job:
         asked, result, log = (home / name for name in ("scenario.json", "result.json", "job.log"))
         asked.write_text(json.dumps(asdict(scenario) | {"config": dict(scenario.config)}))
         result.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "ci.nightly.job", str(asked), str(runs), str(result)]
+        command = [sys.executable, "-m", "ci.attacker", str(asked), str(runs), str(result)]
         environment = {**os.environ, ports.VARIABLE: f"{own_ports.start}-{own_ports.stop - 1}"}
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -117,49 +115,3 @@ def lanes(jobs: int) -> list[range]:
     every = ports.allowed()
     share = len(every) // jobs
     return [every[share * lane : share * (lane + 1)] for lane in range(jobs)]
-
-
-def main(asked: str, runs: str, result: str) -> None:
-    """The process: make the run, tell where it is."""
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    told = attacked(Scenario(**json.loads(Path(asked).read_text())), Path(runs))
-    unfinished = Path(f"{result}.unfinished")
-    unfinished.write_text(json.dumps(told))
-    unfinished.replace(result)
-
-
-def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
-    """directory: of the run. error: why there is none to be judged, or "".
-
-    A defect of ours costs one scenario, not the night.
-    """
-    from chaos.runner import run
-
-    try:
-        made = run(
-            scenario.target, scenario.workload, scenario.nemesis, nodes=scenario.nodes,
-            seconds=scenario.seconds, seed=scenario.seed, bug=scenario.bug,
-            config=scenario.config, runs_directory=runs, argv=sys.argv[1:], rate=scenario.rate,
-            client=scenario.client,
-        )  # fmt: skip
-    except TargetError as error:
-        return {"directory": "", "error": str(error)}
-    except Exception as error:
-        traceback.print_exception(error)
-        return {
-            "directory": "",
-            "error": f"a defect of touchstone: {type(error).__name__}: {error}",
-        }
-    interrupted = "it was interrupted" if made.interrupted else ""
-    return {"directory": str(made.directory), "error": interrupted}
-
-
-def _end_with_input() -> None:
-    """Whoever started us wants an end, or has died."""
-    while os.read(sys.stdin.fileno(), 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

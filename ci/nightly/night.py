@@ -1,6 +1,6 @@
 """Runs one night: scenario after scenario until the time is up, each on record as it ends.
 
-Each attack is a process of its own (ci.nightly.job), `jobs` of them at once; judges work one at a
+Each attack is a process of its own (ci.attacker), `jobs` of them at once; judges work one at a
 time here, in one session of Spark, whichever attack has just ended.
 """
 
@@ -23,7 +23,7 @@ from ci.nightly.agenda import Agenda
 from ci.nightly.job import Job, lanes
 from ci.nightly.outcome import Ending, Outcome, exit_status
 from ci.nightly.plan import Plan, check_targets
-from ci.nightly.records import Night, Store
+from ci.nightly.records import UNCOMMITTED, Night, Store
 from ci.nightly.robustness import robustness
 from ci.nightly.trend import write_trend
 from ci.report import report_run
@@ -53,7 +53,7 @@ class Nightly:
         self.store.nights()  # a record that cannot be read is told before a night, not after it
         commit, changed = commit_of(REPOSITORY)
         settings = {
-            "commit": f"{commit} and uncommitted changes" if changed else commit,
+            "commit": f"{commit}{UNCOMMITTED}" if changed else commit,
             "seed": self.plan.seed,
             "minutes": self.minutes,
             "targets": list(self.plan.targets),

@@ -23,6 +23,8 @@ from ci.nightly.outcome import Ending, Outcome
 from linearizability.history import history_file
 
 FILE = "nightly.json"
+UNCOMMITTED = " and uncommitted changes"
+"""Stands behind the commit of a night in which there were some."""
 GIB = 1 << 30
 
 
@@ -142,10 +144,12 @@ def _plain(target: str) -> str:
 
 
 def flaky_commands(nights: Sequence[Night]) -> set[str]:
-    """Commands, seed and all, whose verdicts differ although the project's commit is the same."""
+    """Commands, seed and all, whose verdicts differ although the project is the same: in one night,
+    or in several of one commit, if nothing was changed that is not in it."""
     seen: dict[tuple[str, str], set[str]] = {}
     for night in nights:
+        commit = str(night.settings.get("commit"))
+        project = night.started if commit.endswith(UNCOMMITTED) else commit
         for outcome in night.outcomes:
-            key = (str(night.settings.get("commit")), outcome.command)
-            seen.setdefault(key, set()).update(outcome.verdicts)
+            seen.setdefault((project, outcome.command), set()).update(outcome.verdicts)
     return {command for (_, command), verdicts in seen.items() if len(verdicts) > 1}

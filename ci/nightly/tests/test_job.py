@@ -13,7 +13,8 @@ import pytest
 
 from chaos import ports
 from chaos.run_directory import Scenario
-from ci.nightly.job import Job, JobError, attacked, lanes
+from ci.attacker import attacked
+from ci.nightly.job import Job, JobError, lanes
 
 
 def started(tmp_path: Path, program: str) -> Job:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ci.errors import UsageError
-from ci.nightly.records import Night, Store, flaky_commands
+from ci.nightly.records import UNCOMMITTED, Night, Store, flaky_commands
 from ci.nightly.tests.made import night, outcome, run_directory
 from ci.nightly.trend import write_trend
 from linearizability import history
@@ -81,6 +81,15 @@ def test_flaky_is_the_same_seed_and_commit_with_different_verdicts(store: Store)
     other = night(store, 3, [outcome(seed=2, verdicts=["invalid"])], "b")
     assert flaky_commands([first, other]) == set()
     assert flaky_commands([first, same, other]) == {outcome(seed=1).command}
+
+
+def test_nights_with_uncommitted_changes_may_have_had_different_ones(store: Store) -> None:
+    commit = f"a{UNCOMMITTED}"
+    first = night(store, 1, [outcome()], commit)
+    second = night(store, 2, [outcome(verdicts=["invalid"])], commit)
+    assert flaky_commands([first, second]) == set()
+    both = night(store, 3, [outcome(verdicts=["invalid", "valid"])], commit)
+    assert flaky_commands([first, second, both]) == {outcome().command}
 
 
 def test_the_trend_shows_every_scenario_by_night_what_went_wrong_first(store: Store) -> None:

@@ -1,0 +1,63 @@
+"""One attack, and nothing else: `python -m ci.attacker SCENARIO.json RUNS RESULT.json`.
+
+What `touchstone nightly` starts for each scenario (ci.nightly.job). It judges nothing, and ends in
+good order (nodes stopped, links and disks removed) as soon as its standard input does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+from chaos.protocols import TargetError
+from chaos.run_directory import Scenario
+from chaos.runner import run
+
+
+def main(asked: str, runs: str, result: str) -> None:
+    """The process: make the run, tell where it is."""
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    told = attacked(Scenario(**json.loads(Path(asked).read_text())), Path(runs))
+    unfinished = Path(f"{result}.unfinished")
+    unfinished.write_text(json.dumps(told))
+    unfinished.replace(result)
+
+
+def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
+    """directory: of the run. error: why there is none to be judged, or "".
+
+    A defect of ours costs one scenario, not the night.
+    """
+    try:
+        made = run(
+            scenario.target, scenario.workload, scenario.nemesis, nodes=scenario.nodes,
+            seconds=scenario.seconds, seed=scenario.seed, bug=scenario.bug,
+            config=scenario.config, runs_directory=runs, argv=sys.argv[1:], rate=scenario.rate,
+            client=scenario.client,
+        )  # fmt: skip
+    except TargetError as error:
+        return {"directory": "", "error": str(error)}
+    except Exception as error:
+        traceback.print_exception(error)
+        return {
+            "directory": "",
+            "error": f"a defect of touchstone: {type(error).__name__}: {error}",
+        }
+    interrupted = "it was interrupted" if made.interrupted else ""
+    return {"directory": str(made.directory), "error": interrupted}
+
+
+def _end_with_input() -> None:
+    """Whoever started us wants an end, or has died."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
