@@ -2,8 +2,8 @@
 
 The names are those of proxied links, so the same faults mean the same links. What differs is how:
 `blackhole` drops the packets of the link's connections, both ways, and those come to life again
-after a heal, when TCP tries again; `refuse` answers them by a reset. Nothing can be made slow here:
-toxiproxy does that.
+after a heal, when TCP tries again; `refuse` answers them by a reset. Slow links hold their packets
+back (delays.py); what else proxies do to bytes, packets cannot be asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from chaos.faults import How
 from chaos.links import LinkError, Links, Toxic
+from chaos.netns.delays import Delays
 from chaos.netns.namespaces import Namespaces
 
 _BETWEEN = re.compile(r"(internal|controller)-(\d+)-(\d+)")
@@ -22,9 +23,12 @@ _CLIENT = re.compile(r"client-(\d+)")
 class NamespaceLinks(Links):
     """The links of nodes that have namespaces. Rules take effect in `settle`."""
 
-    def __init__(self, namespaces: Namespaces, ports: Mapping[str, int]) -> None:
+    def __init__(
+        self, namespaces: Namespaces, ports: Mapping[str, int], delays: Delays | None = None
+    ) -> None:
         """ports: listener -> port, the same on every node."""
         self.namespaces = namespaces
+        self._delays = delays
         self._ports = ports
         self._rules: dict[int, list[str]] = {}
         self._unsettled: set[int] = set()
@@ -61,12 +65,19 @@ class NamespaceLinks(Links):
         self._add(node, f"-A INPUT -i eth0 {chance} -j DROP")
 
     def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
-        """Not here."""
-        raise LinkError("links of namespaces cannot be slow; use --network proxy")
+        """Not here: a packet that is held back arrives, though its sender has been killed."""
+        raise LinkError("answers cannot be held back by packets; use --network proxy")
 
     def poison(self, name: str, toxic: Toxic) -> None:
-        """Not here."""
-        raise LinkError(f"links of namespaces know no {toxic.name}; use --network proxy")
+        """Make one link slow, at the end that is dialled, packet by packet and each way."""
+        if toxic.kind != "latency" or self._delays is None:
+            raise LinkError(f"links of namespaces know no {toxic.name}; use --network proxy")
+        self._troubled.add(name)
+        latency = toxic.attributes["latency"], toxic.attributes["jitter"]
+        queue = f"-j NFQUEUE --queue-num {self._delays.number_of(*latency)} --queue-bypass"
+        source, node, port = self._ends(name)
+        self._add(node, f"-A INPUT -s {source} -p tcp --dport {port} {queue}")
+        self._add(node, f"-A OUTPUT -d {source} -p tcp --sport {port} {queue}")
 
     def heal(self) -> str:
         """Take away every rule."""
@@ -74,14 +85,22 @@ class NamespaceLinks(Links):
         self._rules.clear()
         self._troubled.clear()
         self.settle()
+        if self._delays is not None:
+            self._delays.heal()
         return ""
 
     def settle(self) -> None:
+        """Who is held back passes when he is let go, whatever rules follow: so those come first."""
         nodes, self._unsettled = sorted(self._unsettled), set()
-        self.namespaces.set_rules((node, self._rules.get(node, [])) for node in nodes)
+        self.namespaces.set_rules(
+            (node, sorted(self._rules.get(node, []), key=lambda rule: "NFQUEUE" in rule))
+            for node in nodes
+        )
 
     def stop(self) -> None:
         """Remove the namespaces."""
+        if self._delays is not None:
+            self._delays.stop()
         self.namespaces.remove()
 
     def _add(self, node: int, rule: str) -> None:

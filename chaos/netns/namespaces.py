@@ -83,9 +83,13 @@ class Namespaces:
         """Where everybody outside of the namespaces comes from, clients too."""
         return f"198.18.{self.network}.{HARNESS_HOST}"
 
+    def path(self, node: int) -> Path:
+        """The name by which the kernel finds a node's."""
+        return NAMES / self._name(str(node))
+
     def enter(self, node: int) -> list[str]:
         """What a command is put behind to run where a node is, as the same process."""
-        return [_program("nsenter"), f"--net={NAMES / self._name(str(node))}"]
+        return [_program("nsenter"), f"--net={self.path(node)}"]
 
     def set_rules(self, rules: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Give nodes these rules of packets, and no others; all of one node's at once."""
@@ -112,16 +116,17 @@ class Namespaces:
     def remove(self) -> None:
         """Remove them; the nodes' processes must have ended. Safe to call twice."""
         if self._owner == os.getpid():
-            _delete(name for name in _names() if name.startswith(self._prefix))
+            _delete(name for name in _names() if name.startswith(self.prefix))
         with _lock:
             _living.pop(self.network, None)
 
     @property
-    def _prefix(self) -> str:
+    def prefix(self) -> str:
+        """Of all names of this cluster's namespaces."""
         return f"touchstone-net-{guard.owner_tag(self._owner)}-{self.network}-"
 
     def _name(self, who: str) -> str:
-        return self._prefix + who
+        return self.prefix + who
 
     def _connect(self) -> None:
         hub, ours = self._name(HUB), _device(self.network)

@@ -100,6 +100,7 @@ OUTSIDE: tuple[Probe, ...] = (
     Probe(Isolate, THREE_NAMESPACES, networks.an_isolated_node_is_alone, LINK_MS),
     Probe(CutControllers, THREE_NAMESPACES, networks.only_controllers_are_cut, LINK_MS),
     Probe(Split, THREE_NAMESPACES, networks.a_ring_of_majorities, LINK_MS),
+    Probe(SlowLinks, THREE_NAMESPACES, networks.a_node_is_far_away, LINK_MS),
     Probe(DropPackets, THREE_NAMESPACES, networks.packets_are_dropped_one_way, LINK_MS),
     Probe(LosePackets, THREE_NAMESPACES, networks.some_packets_are_lost, LINK_MS),
     Probe(AdminStorm, REFERENCE, administration.topics_come_and_go),

@@ -31,6 +31,7 @@ from chaos.probes.frame import PATIENCE_S, QUIET_S, ProbeFailed, Site
 from chaos.probes.small_cluster import SmallCluster
 
 DELAY_MS = 300
+JITTER_MS = 20
 NARROW_KB, NARROW_LEAST_MS = 256, 300
 LIMIT_BYTES = 100  # more than the question has, and less than the answer
 STALL_MS = 100
@@ -123,6 +124,18 @@ def _late_under(site: Site, fault: Fault) -> str:
             raise ProbeFailed(f"an answer came after {late_ms:.0f} ms instead of {DELAY_MS}")
     site.expect(lambda: _answered_after_ms(site) < DELAY_MS, "answers are in time again")
     return f"an answer came after {late_ms:.0f} ms"
+
+
+def a_node_is_far_away(site: Site) -> str:
+    """A dial and an answer go there and back twice; others are as near as they were."""
+    cluster = cast(SmallCluster, site.cluster)
+    with site.struck(SlowLinks(2, latency_ms=DELAY_MS // 2, jitter_ms=JITTER_MS, where="nodes")):
+        far_ms, back_ms, near_ms = (cluster.dial_ms(*pair) for pair in ((1, 2), (2, 1), (1, 3)))
+        least_ms = 2 * DELAY_MS - 4 * JITTER_MS
+        if min(far_ms, back_ms) < least_ms or near_ms >= least_ms:
+            raise ProbeFailed(f"dials took {far_ms} ms there, {back_ms} ms back, {near_ms} ms else")
+    site.expect(lambda: cluster.dial_ms(1, 2) < least_ms, "it is near again")
+    return f"a dial and its answer took {far_ms} ms there, {back_ms} ms back, {near_ms} ms else"
 
 
 def many_bytes_take_long(site: Site) -> str:

@@ -93,7 +93,7 @@ def start_in_namespaces(directory: Path) -> SmallCluster:
     """Start three of them in network namespaces. Raises TargetError."""
     leftovers.remove()
     try:
-        layout, links = namespaced.build(NODES)
+        layout, links = namespaced.build(NODES, directory)
     except LinkError as error:
         raise TargetError(str(error)) from error
     members = _nodes(layout, directory)

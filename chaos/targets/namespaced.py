@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.faults import CUT_FAULTS, PACKET_FAULTS, Fault
+from chaos.faults import CUT_FAULTS, PACKET_FAULTS, Fault, SlowLinks
 from chaos.links import Address
+from chaos.netns.delays import Delays
 from chaos.netns.links import NamespaceLinks
 from chaos.netns.namespaces import Namespaces
 from chaos.targets import layout as layouts
@@ -21,7 +23,7 @@ from chaos.targets.layout import Layout
 if TYPE_CHECKING:
     from chaos.targets.cluster import LocalNode
 
-FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS
+FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS | {SlowLinks}
 """What their links can do."""
 PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
 """All free: nobody else is in a node's namespace."""
@@ -41,18 +43,25 @@ class NamespaceLayout(Layout):
         return self.bound(listener, node)
 
 
-def build(nodes: int) -> tuple[NamespaceLayout, NamespaceLinks]:
-    """Claim a network that nobody uses, and make its namespaces. Raises LinkError, TargetError."""
+def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]:
+    """Claim a network that nobody uses, and make its namespaces. Raises LinkError, TargetError.
+
+    What holds packets back writes into directory/nodes/delayer.log.
+    """
     claimed = layouts.proxied(nodes)
     assert claimed.network is not None
+    namespaces = None
     try:
         namespaces = Namespaces.make(claimed.network, nodes)
+        delays = Delays(namespaces, directory / "nodes" / "delayer.log")
     except BaseException:
+        if namespaces is not None:
+            namespaces.remove()
         claimed.release()
         raise
     ports = {listener: (port,) * nodes for listener, port in PORTS.items()}
     layout = NamespaceLayout(nodes, ports, claim=claimed.claim, namespaces=namespaces)
-    return layout, NamespaceLinks(namespaces, PORTS)
+    return layout, NamespaceLinks(namespaces, PORTS, delays)
 
 
 def settle_in(members: Iterable[LocalNode], layout: NamespaceLayout) -> None:

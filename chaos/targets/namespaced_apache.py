@@ -32,7 +32,7 @@ class NamespacedApache(ApacheKafka):
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
         """Namespaces, whether or not links are to be cut."""
         try:
-            return namespaced.build(nodes)
+            return namespaced.build(nodes, directory)
         except LinkError as error:
             raise TargetError(f"{self.name} cannot be started: {error}") from error
 

@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from chaos import leftovers
-from chaos.links import LinkError
-from chaos.netns import namespaces
+from chaos.links import LinkError, Toxic
+from chaos.netns import delayer, namespaces
+from chaos.netns.delays import Delays
 from chaos.netns.links import NamespaceLinks
 from chaos.netns.namespaces import NAMES, Namespaces
 
@@ -77,7 +80,7 @@ def test_the_names_are_those_of_proxied_links(links: NamespaceLinks) -> None:
 
 @needs_root
 def test_what_needs_proxies_is_refused_in_a_sentence(links: NamespaceLinks) -> None:
-    with pytest.raises(LinkError, match="cannot be slow; use --network proxy"):
+    with pytest.raises(LinkError, match="cannot be held back by packets; use --network proxy"):
         links.delay_answers("client-1", 5, 0)
 
 
@@ -114,3 +117,68 @@ def test_who_has_no_rights_is_told_so() -> None:
         capture_output=True, text=True, timeout=WAIT_S, check=True,
     )  # fmt: skip
     assert "need CAP_SYS_ADMIN and CAP_NET_ADMIN; run as root" in done.stdout
+
+
+@pytest.fixture
+def slow(links: NamespaceLinks, tmp_path: Path) -> Iterator[NamespaceLinks]:
+    delays = Delays(links.namespaces, tmp_path / "log")
+    yield NamespaceLinks(links.namespaces, PORTS, delays)
+    delays.stop()
+
+
+def latency(latency_ms: int) -> Toxic:
+    return Toxic("SlowLinks", "latency", {"latency": latency_ms, "jitter": 0})
+
+
+@needs_root
+def test_what_is_dropped_is_not_held_back_instead(slow: NamespaceLinks) -> None:
+    """Whoever is let go of meets no further rule."""
+    slow.poison("internal-1-2", latency(100))
+    slow.cut("internal-1-2", "blackhole")
+    slow.settle()
+    assert ["DROP" in rule for rule in rules(slow, 2)] == [True, False] * 2  # INPUT, OUTPUT
+    slow.heal()
+    assert rules(slow, 2) == []
+
+
+@needs_root
+def test_only_so_many_latencies_are_had_at_once(slow: NamespaceLinks) -> None:
+    for latency_ms in range(delayer.QUEUES):
+        slow.poison("internal-1-2", latency(latency_ms))
+    with pytest.raises(LinkError, match="no more than 8 latencies at once; heal first"):
+        slow.poison("internal-1-2", latency(100))
+    slow.heal()
+    slow.poison("internal-1-2", latency(100))
+
+
+@needs_root
+def test_a_delayer_that_is_gone_is_named(slow: NamespaceLinks) -> None:
+    slow.poison("internal-1-2", latency(100))
+    assert slow._delays is not None
+    slow._delays.stop()
+    with pytest.raises(LinkError, match=r"packets cannot be held back here .* --network proxy"):
+        slow.poison("internal-1-2", latency(200))
+
+
+def test_packets_keep_their_order_however_their_delays_differ() -> None:
+    let_go: list[int] = []
+
+    class Queue:
+        came = iter([[(0, 1), (0, 2)], [(0, 3)], []])
+
+        def packets(self) -> list[tuple[int, int]]:
+            return next(self.came)
+
+        def let_go(self, queue: int, number: int) -> None:
+            let_go.append(number)
+
+    held = delayer.Delayer()
+    assert held.obey("0 1000 999") == "ok"
+    queue = cast(delayer.Namespace, Queue())
+    held.take(queue)
+    held.take(queue)
+    assert let_go == []
+    assert 0 < (held.wait_s() or 0) <= 2
+    held.release(everything=True)
+    assert let_go == [1, 2, 3]
+    assert held.wait_s() is None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import DropPackets, Heal, SlowLinks
+from chaos.faults import DropPackets, Heal, NarrowLinks, SlowLinks
 from chaos.links import Address
 from chaos.protocols import TargetError
 from chaos.targets import parse_target, probe
@@ -28,7 +28,8 @@ def test_its_name_says_what_runs_in_it(asked: str, name: str) -> None:
     assert target.name == name
     assert parse_target(target.name).name == name  # so that a run can be made again
     assert DropPackets in target.faults
-    assert SlowLinks not in target.faults
+    assert SlowLinks in target.faults
+    assert NarrowLinks not in target.faults
 
 
 @pytest.mark.parametrize(
