@@ -76,6 +76,11 @@ def crash(process: int) -> list[Event]:
     return [_event(process, t, "crash", None, {}) for t in ("invoke", "info")]
 
 
+def nemesis(f: str) -> list[Event]:
+    """Asked for, and done."""
+    return [{"process": "nemesis", "type": "info", "f": f, "value": None}] * 2
+
+
 def at(seconds: float) -> list[Event]:
     """From here on it is so late."""
     return [{"at": int(seconds * SECOND)}]

@@ -17,6 +17,7 @@ Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. What their w
   its rebalance-log did.
 - All processes that ever subscribed form one group; `member_id` stands on what they read while
   they were subscribed.
+- What the nemesis did are faults (`nemesis.py`).
 - Events with `final` true are the final read. Where there is none the whole file counts as
   complete: each partition is said to have been read to its end after the last event.
 """
@@ -53,11 +54,13 @@ from linearizability.importers.micro import (
     polls,
     rebalanced_keys,
 )
+from linearizability.importers.nemesis import faults
 from linearizability.importers.rows import Row, Rows, Shared
 from linearizability.inferred_log import READ_COMMITTED
 
 CLIENT = GROUP = "jepsen"
 SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")
+NEMESIS = -1
 FILES_OF_A_RUN = ("history.edn", "history.jsonl")
 
 
@@ -131,6 +134,8 @@ class Import:
                 self._add_assignment(operation)
             elif operation.invoked.f == "crash":
                 self.sessions.reset(operation.last.process)
+        for event, detail in faults(self.events):
+            self._add_fault(event, detail)
         self._add_end(sorted({m.place for _, micro in parsed for m in micro}, key=str))
         return self.rows.frame(CLIENT)
 
@@ -263,6 +268,13 @@ class Import:
         member = str(process) if self.sessions.is_subscribed(process) else None
         for index, place in enumerate(places):
             self.rows.add(Row(number, index, F.ASSIGN.value, *place, member_id=member))
+
+    def _add_fault(self, event: Event, detail: str) -> None:
+        done = Shared(
+            event.number, NEMESIS, Type.INFO.value, final=False, t_invoke_ns=event.time_ns,
+            t_complete_ns=event.time_ns, group=None, txn=None,
+        )  # fmt: skip
+        self.rows.add(Row(self.rows.begin(done), 0, F.NEMESIS.value, detail=detail))
 
     def _add_end(self, places: list[Place]) -> None:
         """The final read: from its first event on, or after all events where none is marked."""

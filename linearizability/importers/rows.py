@@ -47,6 +47,7 @@ class Row(NamedTuple):
     idempotent: bool | None = None
     offset: int | None = None
     value: int | None = None
+    detail: str | None = None
 
 
 class _Batch(NamedTuple):

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from linearizability.history import SCHEMA, HistoryError
-from linearizability.importers import edn, jepsen
+from linearizability.importers import edn, jepsen, nemesis
+from linearizability.importers.events import Event
 from linearizability.importers.formats import chosen_format, imported
 
 INVOKE = {"index": 0, "time": 5, "process": 0, "type": "invoke", "f": "send"}
@@ -87,7 +88,8 @@ def test_edn_and_json_lines_give_the_same_history(tmp_path: Path) -> None:
         "{:type :info, :process :nemesis, :f :kill, :index 1 :time 6, :value {n1 :killed}}\n"
         "{:index 2N :time 9 :process 0 :type :ok :f :send :value [[:send 1 [7 42]]]}\n"
     )
-    other = written(tmp_path, INVOKE_SEND, OK_SEND | {"index": 2})
+    kill = {"index": 1, "time": 6, "process": "nemesis", "type": "info", "f": "kill"}
+    other = written(tmp_path, INVOKE_SEND, kill, OK_SEND | {"index": 2})
     assert jepsen.read(file).equals(jepsen.read(other))
     file.write_text(f"[{file.read_text()}]")
     assert jepsen.read(file).equals(jepsen.read(other))
@@ -159,6 +161,25 @@ def test_a_rebalance_within_an_operation_ends_its_positions(tmp_path: Path) -> N
     assert first != second
     first, second, third = sessions(tmp_path, *subscribed, *poll(3, 0, 1), *poll(5, 2))
     assert first == second != third
+
+
+def heals(*actions: str) -> list[str]:
+    """What becomes of actions that were asked for and done, one after the other."""
+    events = [
+        Event("t", n, n, n, None, "info", f, None, {})
+        for n, f in enumerate(f for action in actions for f in (action, action))
+    ]
+    return [json.loads(detail)["fault"] for _, detail in nemesis.faults(events)]
+
+
+def test_faults_of_the_nemesis_end_when_the_last_of_them_has_ended() -> None:
+    assert heals("start-partition", "stop-partition") == ["start-partition", "Heal"]
+    assert heals("kill", "pause", "start", "resume") == ["kill", "pause", "Heal"]
+    assert heals("start", "stop", "stop") == ["start", "Heal"]
+    assert heals("bump-clock", "check-clock-offsets", "reset-clock") == ["bump-clock", "Heal"]
+    assert heals("start", "start-partition", "stop-partition") == ["start", "start-partition"]
+    assert heals("leave-node", "join-node") == ["leave-node", "join-node"]
+    assert heals("resume", "stop-partition") == []
 
 
 def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
