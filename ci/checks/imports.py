@@ -77,6 +77,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "chaos.faults",
         "chaos.containers",
         "chaos.leftovers",
+        "chaos.owed",
         "chaos.protocols",
         "chaos.links",
         "chaos.netns",
