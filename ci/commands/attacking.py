@@ -14,6 +14,7 @@ from ci.commands.options import (
     RunsOption,
     SparkMasterOption,
     check_above_zero,
+    check_directory,
     check_judges,
     pairs,
 )
@@ -52,6 +53,7 @@ def chaos_run(
     if network not in ("proxy", "netns"):
         raise UsageError(f"--network {network}: say proxy or netns")
     check_judges(engine, spark_master)
+    check_directory("--runs", runs)
     check_above_zero(nodes=nodes, seconds=seconds, rate=rate)
     target = f"netns:{target}" if network == "netns" else target
 

@@ -13,8 +13,10 @@ from ci.commands.options import (
     RunsOption,
     TargetsOption,
     check_above_zero,
+    check_directory,
     check_judges,
 )
+from ci.errors import UsageError
 
 
 def nightly(
@@ -37,9 +39,10 @@ def nightly(
     ),
 ) -> None:
     """Canaries, regressions and the matrix of scenarios, judged by Spark; summary and trend."""
-    from ci.nightly import plan_text, run_nightly, targets_of
+    from ci.nightly import plan_text, run_nightly
 
-    named = targets_of([*(targets or ()), *(more or ())])
+    named = targets_named(targets, more)
+    check_directory("--runs", runs)
     check_above_zero(minutes=minutes, keep_gib=keep_gib, seconds=seconds)
     if plan:
         print(plan_text(minutes, named, seed, seconds, jobs))
@@ -62,13 +65,15 @@ def scenarios(
 ) -> None:
     """List the regressions with their expected verdicts; or run the documents' guarantee tables."""
     from ci.guarantees import list_scenarios, run_tables
-    from ci.nightly import targets_of
+    from ci.nightly.plan import check_targets
 
-    named = targets_of([*(targets or ()), *(more or ())])
+    named = targets_named(targets, more)
     if not table:
         print(list_scenarios(named))
         return
     check_judges(engine)
+    check_directory("--runs", runs)
+    check_targets(named)
     text, status = run_tables(named, runs, seeds, reuse, engine)
     print(f"\n{text}")
     raise typer.Exit(status)
@@ -86,3 +91,13 @@ def findings(
     for finding in write_findings(runs, out):
         print(f"{finding.claim.id:<6} {finding.effects.lost:>7,} gone  {finding.claim.title}")
     print(out)
+
+
+def targets_named(*words: list[str] | None) -> tuple[str, ...]:
+    """The targets that were named, ours where none was; UsageError for words without a name."""
+    from ci.nightly import targets_of
+
+    given = [word for each in words for word in each or ()]
+    if given and not any(word.strip(", ") for word in given):
+        raise UsageError("--targets names nothing; name targets, such as apache:4.3.1,reference")
+    return targets_of(given)

@@ -68,3 +68,9 @@ def check_judges(engine: str, spark_master: str | None = None) -> None:
         raise UsageError(
             f"--spark-master {spark_master}: say local[*], spark://host:port or sc://host:port"
         )
+
+
+def check_directory(option: str, path: Path) -> None:
+    """UsageError where a file is in the way: said before hours of runs that need a directory."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{option} {path}: a file is there, not a directory; name another")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import JsonOption, check_above_zero
+from ci.commands.options import JsonOption, check_above_zero, check_directory
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -28,6 +28,7 @@ def demo(
     from ci.demo import run_demo
 
     check_above_zero(seconds=seconds)
+    check_directory("--out", out)
     raise typer.Exit(run_demo(seconds, out))
 
 

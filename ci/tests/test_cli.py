@@ -12,7 +12,8 @@ import pytest
 from ci.bench.table import Ratio, Table
 from ci.bugs import render_bugs
 from ci.commands.judging import _seeds_done
-from ci.commands.options import check_above_zero, check_judges, pairs
+from ci.commands.nights import targets_named
+from ci.commands.options import check_above_zero, check_directory, check_judges, pairs
 from ci.errors import UsageError
 from linearizability import history
 from reference_impl.bugs import BUGS
@@ -172,6 +173,16 @@ def test_judges_that_nobody_has_are_refused(engine: str, master: str | None, nam
     with pytest.raises(UsageError, match=names):
         check_judges(engine, master)
     check_judges("auto", "spark://host:7077")
+
+
+def test_what_many_runs_need_is_looked_at_before_they_are_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="a file is there, not a directory"):
+        check_directory("--runs", tmp_path / "file")
+    check_directory("--runs", tmp_path / "yet-to-be-made")
+    with pytest.raises(UsageError, match="names nothing"):
+        targets_named([","], None)
+    assert targets_named(["kfake"], ["reference,kfake"]) == ("kfake", "reference")
 
 
 def test_bugs_says_what_each_breaks_and_who_catches_it() -> None:
