@@ -17,7 +17,7 @@ from chaos.scenarios.fitting import family_of
 
 CHEAP = frozenset({"reference", "kfake"})
 """Families whose node starts within two seconds and takes a part of one core."""
-LOOK_AHEAD = 200
+LOOK_AHEAD = 1_000
 """Scenarios that may wait for a place of their kind while others overtake them."""
 
 
