@@ -35,7 +35,7 @@ def run() -> Table:
     timed = [probe for probe in probes.chosen(nightly=True) if _is_timed(probe)]
     proofs = probes.perform([probe for probe in timed for _ in range(ROUNDS)], _tell)
     for name, mine in groupby(proofs, key=lambda proof: proof.probe.name):
-        _add(table, name, list(mine))
+        add_fault(table, name, list(mine))
     if doctor.found("kafka-jars") and doctor.found("toxiproxy"):
         _add_minute(table)
     return table
@@ -50,7 +50,8 @@ def _tell(proof: Proof) -> None:
     print(f"  {probes.line(proof)}", flush=True)
 
 
-def _add(table: Table, name: str, proofs: list[Proof]) -> None:
+def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
+    """One row: the best of the proofs, if none failed."""
     shown = [proof for proof in proofs if proof.outcome is Outcome.PROVED]
     if all(proof.outcome is Outcome.NOT_HERE for proof in proofs):
         table.add(name, "not here", "", "", "")
