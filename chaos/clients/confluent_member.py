@@ -111,8 +111,10 @@ class ConfluentMember:
     ) -> Completion:
         assert error is not None
         name = name_of(error)
+        # Told by its code: the event that tells a poll of it does not count as fatal itself.
+        broken = error.fatal() or error.code() == KafkaError._FATAL
         return Completion(
-            read_outcome(name), (), name, error.str(), error.fatal(),
+            read_outcome(name), (), name, error.str(), broken,
             columns=_identity(consumer), rebalanced=rebalanced,
         )  # fmt: skip
 

@@ -10,7 +10,14 @@ from chaos.clients import payload
 from chaos.clients.admin import Admin
 from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.operator import Operator, WithOperator, with_operator
-from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
+from chaos.operations import (
+    CommitPosition,
+    DeleteRecords,
+    FetchPositions,
+    Membership,
+    ReadLatest,
+    Recreate,
+)
 from chaos.protocols import (
     Client,
     ClientSettings,
@@ -83,6 +90,16 @@ def test_a_group_finds_what_was_committed_and_nothing_where_nothing_was(client: 
         assert client.perform(CommitPosition("g", "positions", 0, offset)).outcome is Outcome.OK
     found = client.perform(FetchPositions("g", "positions", (0, 1)))
     assert [(record.partition, record.offset) for record in found.records] == [(0, 5), (1, None)]
+
+
+def test_who_is_no_member_is_refused_before_anything_is_written(client: Client) -> None:
+    client.perform(Recreate(TopicSpec("positions", 1)))
+    client.perform(CommitPosition("h", "positions", 0, 5))
+    for member in (Membership("nobody", 1), Membership("nobody", 1, "instance")):
+        refused = client.perform(CommitPosition("h", "positions", 0, 7, member))
+        assert (refused.outcome, refused.error) == (Outcome.FAIL, "UNKNOWN_MEMBER_ID")
+    (found,) = client.perform(FetchPositions("h", "positions", (0,))).records
+    assert found.offset == 5
 
 
 def test_the_latest_record_is_the_last_that_was_acknowledged(client: Client) -> None:

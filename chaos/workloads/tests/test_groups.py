@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from chaos.clients.factories import check_groups
-from chaos.operations import FetchPositions
+from chaos.operations import CommitPosition, FetchPositions, Membership
 from chaos.protocols import (
     CommitOffsets,
     Completion,
@@ -78,6 +78,36 @@ def test_where_positions_are_asked_for_every_commit_is_known(name: str) -> None:
     assert "committed_offsets" in workload.judged_by
 
 
+@pytest.mark.parametrize(
+    "name", ["groups-positions", "groups-static-positions", "groups-consumer-positions"]
+)
+def test_who_is_no_member_any_more_commits_again_as_the_member_that_it_was(name: str) -> None:
+    """Its commits are the last of lives that are over; the instance is the same, if it has one."""
+    columns = {"member_id": "m-1", "generation": 3}
+    committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
+    workload = WORKLOADS[name]
+    operations = workload.operations(MANUAL, Random(1))
+    done = [next(operations)]
+    for _ in range(2_000):
+        done.append(operations.send(committed if isinstance(done[-1], CommitOffsets) else READ))
+    zombies = [each for each in done if isinstance(each, CommitPosition)]
+    group = workload.settings(MANUAL).group
+    assert group is not None and len(zombies) > 10
+    member = Membership("m-1", 3, group.instance_id)
+    assert set(zombies) == {CommitPosition(group.name, "t", 2, 7, member)}
+    ends = [n for n, each in enumerate(done) if isinstance(each, Leave | Crash)]
+    assert done.index(zombies[0]) > ends[0]
+
+
+def test_a_commit_of_unknown_generation_makes_no_zombie() -> None:
+    unknown = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns={"member_id": "m-1"})
+    operations = WORKLOADS["groups-positions"].operations(MANUAL, Random(1))
+    done = [next(operations)]
+    for _ in range(1_000):
+        done.append(operations.send(unknown if isinstance(done[-1], CommitOffsets) else READ))
+    assert not any(isinstance(each, CommitPosition) for each in done)
+
+
 def test_a_broken_member_neither_leaves_nor_crashes() -> None:
     operations = WORKLOADS["groups"].operations(AUTO, Random(1))
     assert isinstance(next(operations), Subscribe)
@@ -100,3 +130,10 @@ def test_a_client_without_groups_is_refused_in_one_sentence() -> None:
     check_groups("reference", WORKLOADS["appends"])
     with pytest.raises(TargetError, match=r"reference joins no groups.*--client confluent"):
         check_groups("reference", WORKLOADS["groups"])
+
+
+def test_java_has_members_but_not_in_transactions() -> None:
+    for name in GROUPS:
+        check_groups("java", WORKLOADS[name])
+    with pytest.raises(TargetError, match=r"java commits no group's positions in transactions"):
+        check_groups("java", WORKLOADS["transform"])
