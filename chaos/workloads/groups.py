@@ -155,7 +155,7 @@ class StaticConsumerGroups(ConsumerGroups):
     name = "groups-consumer-static"
     static = True
     sends_between_lives = 40
-    """Whose instance id is still in use is told so at once, and for good: nobody asks in a hurry."""
+    """Whose instance id is still in use is told so at once and for good: nobody asks in haste."""
 
 
 class GroupPositions(ClassicGroups):
