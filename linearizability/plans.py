@@ -8,10 +8,10 @@ plan step by step, takes two thirds. From some 300,000 rows on it takes longer, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import Literal, TypeVar
 
 import polars as pl
 
@@ -19,6 +19,7 @@ SHORT_ROWS = 100_000
 """So many rows are a short history."""
 
 Engine = Literal["auto", "in-memory"]
+Rows = TypeVar("Rows")
 
 _engine: ContextVar[Engine] = ContextVar("engine", default="auto")
 """Of the context, not of the process: another thread may be judging a long history."""
@@ -39,11 +40,27 @@ def engine() -> Engine:
     return _engine.get()
 
 
+def whole(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with each column in one piece, if the engine needs it so: where a filter leaves an
+    empty piece, `pl.format` panics in the one for short histories (polars 2.1)."""
+    return frame.rechunk() if engine() == "in-memory" else frame
+
+
 def collect(plan: pl.LazyFrame) -> pl.DataFrame:
     """The rows of a plan."""
-    return plan.collect(engine=engine())
+    return _carried_out(lambda by: plan.collect(engine=by))
 
 
 def collect_all(plans: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:
     """The rows of several plans; what they share is worked out once."""
-    return pl.collect_all(plans, engine=engine())
+    wanted = list(plans)
+    return _carried_out(lambda by: pl.collect_all(wanted, engine=by))
+
+
+def _carried_out(plan: Callable[[Engine], Rows]) -> Rows:
+    try:
+        return plan(engine())
+    except pl.exceptions.PanicException:
+        if engine() == "auto":
+            raise
+        return plan("auto")  # pieces may also come to be within a plan: see `whole`

@@ -11,7 +11,7 @@ from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine.opinion import absent_from, frame_of, judge, opinions
 from linearizability.ingest import resolved
-from linearizability.plans import engine, for_rows
+from linearizability.plans import for_rows, whole
 from linearizability.verdict import CheckerVerdict
 
 NAME = "local (polars)"
@@ -29,9 +29,7 @@ def run(
 
 def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list[CheckerVerdict]:
     try:
-        events = resolved(history.select(COLUMNS_READ))
-        if engine() == "in-memory":  # it panics on columns whose chunks differ (polars 2.1)
-            events = events.rechunk()
+        events = whole(resolved(history.select(COLUMNS_READ)))
     except (pl.exceptions.PolarsError, MemoryError) as error:
         failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
         return opinions(judge(_nothing().lazy(), Scope.PARTITION, ()), checkers, failed)

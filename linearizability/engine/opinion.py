@@ -17,7 +17,7 @@ from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
 from linearizability.cycles.evidence import run_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
-from linearizability.plans import collect, collect_all
+from linearizability.plans import collect, collect_all, whole
 from linearizability.transaction_evidence import transaction_evidence
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 from linearizability.waiting import waiting
@@ -52,7 +52,7 @@ def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED
     if scope is Scope.READER:
         return waiting(rows, bounds.stale_after_ns).lazy()
     tells = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}.get(scope)
-    return rows if tells is None else collect(tells(rows)).lazy()
+    return rows if tells is None else whole(collect(tells(rows))).lazy()
 
 
 def judge(

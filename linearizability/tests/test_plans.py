@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Thread
 
+import polars as pl
 import pytest
 
 from linearizability import plans
-from linearizability.judging import check
+from linearizability.judging import check, check_frame
 from linearizability.tests.planted import write_planted
 
 
@@ -31,3 +32,24 @@ def test_what_one_thread_judges_does_not_choose_the_engine_of_another() -> None:
         other.join()
         assert (plans.engine(), seen) == ("in-memory", ["auto"])
     assert plans.engine() == "auto"
+
+
+def test_a_history_in_pieces_is_judged_as_a_whole_one_is(tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    write_planted(file)
+    events = pl.read_parquet(file)
+    pieces = [events[start : start + 500] for start in range(0, events.height, 500)]
+    assert check_frame(pl.concat(pieces, rechunk=False)) == check_frame(events.rechunk())
+
+
+def test_what_one_engine_panics_at_is_done_by_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    collect = pl.LazyFrame.collect
+
+    def panics(plan: pl.LazyFrame, *, engine: str) -> pl.DataFrame:
+        if engine == "in-memory":
+            raise pl.exceptions.PanicException("assertion failed")
+        return collect(plan)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", panics)
+    with plans.for_rows(1):
+        assert plans.collect(pl.LazyFrame({"n": [1]})).item() == 1
