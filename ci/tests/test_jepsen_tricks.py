@@ -184,6 +184,10 @@ VALID: dict[str, list[Event]] = {
         *txn(8, "ok", poll(1, (0, 100), (1, 101)), send(2, 201, 2)), *assign(7, 2),
         *ok(7, poll(2, (2, 201))),
     ],
+    "an assigned process of the group takes the others back": [
+        *subscribe(9, 1), *subscribe(8, 1), *THREE, *ok(9, poll(1, (0, 100))), *assign(9, 1),
+        *ok(9, poll(1, (0, 100), (1, 101))), *ok(8, poll(1, (2, 102))),
+    ],
     "members share the keys": [
         *subscribe(9, 1, 2), *subscribe(8, 1, 2), *TWO, *ok(0, send(2, 200, 0)),
         *txn(9, "ok", poll(1, (0, 100), (1, 101)), send(3, 300, 0)),
@@ -457,6 +461,12 @@ BROKEN: dict[str, tuple[list[Event], Kinds]] = {
         [*subscribe(9, 1), *subscribe(8, 1), *THREE, *ok(9, poll(1, (0, 100))),
          *ok(8, poll(1, (2, 102))), *assign(7, 1),
          *ok(7, poll(1, (0, 100), (1, 101), (2, 102)))],
+        {("group_delivery", "group-skip")},
+    ),
+    "a group passes over a record, and a member's own final read hides it": (
+        [*subscribe(9, 1), *subscribe(8, 1), *THREE, *ok(9, poll(1, (0, 100))),
+         *ok(8, poll(1, (2, 102))), *begin(8, NOTHING), *assign(9, 1),
+         *ok(9, poll(1, (0, 100), (1, 101), (2, 102)))],
         {("group_delivery", "group-skip")},
     ),
     "a reader is given nothing for an hour, then all": (

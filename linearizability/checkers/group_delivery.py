@@ -26,7 +26,8 @@ UNKNOWN_DELIVERY = (
     )
 )
 """A poll that may have delivered anything; or one of a reader of the group whose positions were
-not the group's (it was assigned, not subscribed): then nothing is said of this partition."""
+not the group's (it was assigned, not subscribed): of what comes after it in this partition nothing
+is said."""
 
 
 class GroupDelivery(Checker):
@@ -79,6 +80,12 @@ class GroupDelivery(Checker):
 
 
 def judged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What successful polls of members were given, where all that the group did is known."""
-    unknown = events.filter(UNKNOWN_DELIVERY).select(GROUP).unique()
-    return events.filter(COUNTED).join(unknown, on=GROUP, how="anti")
+    """What successful polls of members were given, as long as all that the group did is known."""
+    unknown = events.filter(UNKNOWN_DELIVERY).group_by(GROUP).agg(since_ns=pl.min("t_invoke_ns"))
+    is_before = (pl.col("t_complete_ns") < pl.col("since_ns")).fill_null(False)
+    return (
+        events.filter(COUNTED)
+        .join(unknown, on=GROUP, how="left")
+        .filter(pl.col("since_ns").is_null() | is_before)
+        .drop("since_ns")
+    )

@@ -202,7 +202,8 @@ class Import:
                 records += len(some.offsets)
         if in_transaction:
             self._add_transaction_end(number, operation, micro, records, commit)
-        if not micro:
+        unknown = operation.type == Type.INFO.value and self.sessions.subscribed(operation)
+        if not micro and not unknown:  # else `_add_unknown_delivery` has said all
             nothing = Row(number, 0, F.POLL.value, member_id=member, isolation=READ_COMMITTED)
             self.rows.add(nothing)
 

@@ -119,6 +119,11 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [S(1, 0), S(2, 1), S(3, 2), P(3, 2, **MEMBER, process=2), P(1, 0, **MEMBER)],
             [("group-skip", (1, 3, 4))],
         ),
+        "before an unknown poll, and before one that is the group's no more": (
+            [S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER),
+             P(None, None, **MEMBER, type="info"), P(2, 1, group="g")],
+            [("group-skip", (1, 3, 4))],
+        ),
     },
     "exactly_once": {
         "two transactions": (

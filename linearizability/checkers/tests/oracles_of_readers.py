@@ -41,7 +41,7 @@ def dirty_reads(rows: list[Row]) -> Found:
 
 
 def _groups(rows: list[Row]) -> dict[Any, list[Row]]:
-    """(place, group) -> what ok polls of members gave, where all that the group did is known."""
+    """(place, group) -> what ok polls of members gave, as long as all that they did is known."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         of_member = row["group"] is not None and row["member_id"] is not None
@@ -53,8 +53,13 @@ def _groups(rows: list[Row]) -> dict[Any, list[Row]]:
             if row["topic"] is None and row["type"] == "info":
                 found = {key: reads for key, reads in found.items() if key[1] != row["group"]}
             if (empty and row["type"] == "info") or (not empty and row["member_id"] is None):
-                found.pop((row["place"], row["group"]), None)
-    return found
+                key = (row["place"], row["group"])
+                found[key] = [r for r in found.get(key, []) if is_over(r, row)]
+    return {key: reads for key, reads in found.items() if reads}
+
+
+def is_over(row: Row, later: Row) -> bool:
+    return row["t_complete_ns"] is not None and row["t_complete_ns"] < later["t_invoke_ns"]
 
 
 def group_delivery(rows: list[Row]) -> Found:
