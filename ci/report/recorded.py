@@ -122,8 +122,9 @@ class Recorded:
             pl.col("kind").unique(), pl.col("final").all()
         )
         for process, kinds, final in grouped.sort("process").iter_rows():
-            role = "writer" if "send" in kinds else "reader"
-            found[process] = f"{'final read' if final else role} {process}"
+            role = "final read" if final else "writer" if "send" in kinds else "reader"
+            # Below zero: what the harness itself has noted, such as the settings of a topic.
+            found[process] = f"{role} {process}" if process >= 0 else "the run"
         return found
 
     @cached_property

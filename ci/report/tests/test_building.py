@@ -81,6 +81,12 @@ def test_the_first_screen_gives_the_verdict_its_proof_and_what_to_do(tmp_path: P
     assert len(run_report(load(run), "run-1").line.commands) == 2
 
 
+def test_what_the_harness_notes_is_nobodys_reading(tmp_path: Path) -> None:
+    rows = [{**row, "process": -2} if row["process"] == 0 else row for row in valid_rows()]
+    roles = load(write_run(tmp_path / "run", rows, judge=False)).roles
+    assert roles[-2] == "the run" and all(word[-1].isdigit() for p, word in roles.items() if p > 0)
+
+
 def test_a_history_without_its_run_cannot_be_attacked_again(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", valid_rows())
     (run / "run.json").unlink()
