@@ -37,8 +37,8 @@ COMMIT_TIMEOUT_MS = 15_000
 MORE_S = 10.0
 """Longer than what Java is asked to bound itself by: it hangs, or is starved."""
 LEAVE_S = 5.0
-RECORDS_PER_POLL_MAX = 100
-"""Java's own setting is of the consumer, not of the poll."""
+RECORDS_PER_POLL_MAX = 10
+"""As few as any workload asks for: Java's own setting is of the consumer, not of the poll."""
 
 Ask = Callable[..., Answer]
 """(op, timeout_s, fields) to the Java process; raises HostError."""

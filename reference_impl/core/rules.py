@@ -1,7 +1,7 @@
 """The decisions on which safety rests, each with a name and its source, all in this file.
 
 Read it as the list of invariants. A planted bug (`reference_impl/bugs`) is a subclass of Rules
-which overrides exactly one of them; the rest of the broker cannot tell the difference.
+which overrides one decision, mostly one method; the rest of the broker cannot tell the difference.
 """
 
 from __future__ import annotations
