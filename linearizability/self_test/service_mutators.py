@@ -25,8 +25,8 @@ from linearizability.self_test.world import Row
 def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader is given nothing more of a partition, though another is given the next record.
 
-    Not where the clock stood still while it was assigned: who begins at the instant of a change may
-    have begun before it."""
+    The clock must not stand still while it is assigned, and while it asks for the last time: what
+    happens at the instant of a change may have happened before it."""
     starts = log_starts(rows)
     at_once = {
         (row["process"], row["session"]) for row in rows
@@ -34,7 +34,8 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     }  # fmt: skip
     last_ns: dict[tuple[int, int], int] = {}
     for row in rows:
-        if row["f"] == F.POLL.value and row["type"] == "ok":
+        is_ok = row["f"] == F.POLL.value and row["type"] == "ok"
+        if is_ok and row["t_invoke_ns"] < row["t_complete_ns"]:
             who = (row["process"], row["session"])
             last_ns[who] = max(last_ns.get(who, 0), row["t_invoke_ns"])
     reads = data_rows(rows)
