@@ -6,7 +6,7 @@
 
     [compose]                               # where nodes are services of Docker Compose
     file = "docker-compose.yml"
-    command = "docker compose"
+    command = "docker compose"              # unless it is what this machine has
 
     [[node]]                                # one for each broker, in the order of their ids
     address = "127.0.0.1:9092"              # where it answers; the only key that every node needs
@@ -33,8 +33,9 @@ from typing import Any
 from chaos.links import Address
 from chaos.protocols import TargetError
 from chaos.targets.bootstrap import addresses
+from chaos.targets.compose import PLUG_IN
+from chaos.targets.compose import found as compose_found
 
-COMPOSE = "docker compose"
 NODE_TEXTS = (
     "address", "data", "log", "start", "stop", "kill", "pause", "resume", "pid_file", "service",
 )  # fmt: skip
@@ -160,7 +161,8 @@ def _compose(table: Any, folder: Path) -> tuple[str, ...] | None:
     file = folder / table["file"]
     if not file.is_file():
         raise Broken(f"compose: file = {table['file']!r} is not there: name a Compose file")
-    words = _words(table.get("command", COMPOSE), "compose: command") or ()
+    command = table.get("command") or compose_found() or PLUG_IN
+    words = _words(command, "compose: command") or ()
     project = ("-p", table["project"]) if "project" in table else ()
     return (*words, "-f", str(file), *project)
 

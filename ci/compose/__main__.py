@@ -18,14 +18,12 @@ from typing import Any
 
 from chaos.containers import asking, daemon_url
 from chaos.protocols import TargetError
-from chaos.targets import probe
+from chaos.targets import compose, probe
 from ci import places
 from ci.errors import UsageError, explain
 
 FILE = places.ROOT / "docker-compose.yml"
 CLUSTER = Path(__file__).with_name("cluster.toml")
-KINDS = (("docker", "compose"), ("docker-compose",))
-"""Compose as a plug-in of Docker's client, and as the program that it was before."""
 PROJECT = "touchstone-compose"
 UP_TIMEOUT_S = 900
 HEALTHY_TIMEOUT_S = 240.0
@@ -36,14 +34,9 @@ ADDRESSES = tuple(("127.0.0.1", port) for port in (19092, 19093, 19094, 29092, 2
 
 def compose_command() -> list[str]:
     """How Compose is called here. Raises UsageError."""
-    for words in KINDS:
-        try:
-            done = subprocess.run([*words, "version"], capture_output=True, timeout=60, check=False)
-        except OSError:
-            continue
-        if done.returncode == 0:
-            return list(words)
-    raise UsageError("compose: there is no `docker compose`; install Docker Compose")
+    if (words := compose.found()) is None:
+        raise UsageError("compose: there is no `docker compose`; install Docker Compose")
+    return words.split()
 
 
 def perform(command: Sequence[str], *verb: str) -> None:
@@ -88,13 +81,12 @@ def wait_healthy(client: Any) -> Mapping[str, str]:
         time.sleep(POLL_S)
 
 
-def attack(command: Sequence[str], nemesis: str, seconds: float, seed: int, runs: Path) -> int:
-    """As a user does, but for the words by which Compose is called here, and the project."""
+def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
+    """As a user does, but for the project."""
     with tempfile.TemporaryDirectory(prefix="touchstone-compose-") as directory:
         described = CLUSTER.read_text("utf-8").replace(
             'file = "../../docker-compose.yml"',
-            f"file = {json.dumps(str(FILE))}\n"
-            f'project = "{PROJECT}"\ncommand = "{" ".join(command)}"',
+            f'file = {json.dumps(str(FILE))}\nproject = "{PROJECT}"',
         )
         target = Path(directory) / "cluster.toml"
         target.write_text(described, "utf-8")
@@ -122,7 +114,7 @@ def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
         seen = wait_healthy(client)
         told = ", ".join(f"{service} {health}" for service, health in seen.items())
         print(f"compose: up in {time.monotonic() - began:.0f} s: {told}", flush=True)
-        status = attack(command, nemesis, seconds, seed, runs)
+        status = attack(nemesis, seconds, seed, runs)
     finally:
         perform(command, "down", "--volumes")
     left = healths(client)
