@@ -69,7 +69,7 @@ def test_a_real_attack_ends_in_good_order_when_its_night_dies(tmp_path: Path) ->
     stop = threading.Event()
 
     def say(line: str) -> None:
-        if "acknowledged" in line:
+        if "acknowledge" in line:  # the node serves; clients have begun, or are about to
             stop.set()
 
     job.wait(stop, say)
