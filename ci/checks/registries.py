@@ -18,6 +18,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
             "cluster",
             "disk_faults",
             "equipment",
+            "compose",
             "foreign_file",
             "foreign_node",
             "java",
