@@ -158,6 +158,20 @@ def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | No
     return [changed_row(row, victim, older) for row in rows]
 
 
+def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Of one generation, two members commit for a partition, and the first does once more."""
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    pairs = [(before, row) for row in commits for before in _before(rows, row)]
+    chains = [(first, *pair) for pair in pairs for first in _before(rows, pair[0])[:1]]
+    if not chains:
+        return None
+    generation = max(row["generation"] for row in commits) + 1
+    for victim, member in zip(rng.choice(chains), ("first", "second", "first"), strict=True):
+        change = {"generation": generation, "member_id": member}
+        rows = [changed_row(row, victim, change) for row in rows]
+    return rows
+
+
 def _before(rows: list[Row], row: Row) -> list[Row]:
     """The commits for the partition that were accepted before this was asked."""
     return [

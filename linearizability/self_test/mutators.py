@@ -14,6 +14,7 @@ from random import Random
 from linearizability.history import F
 from linearizability.self_test.kept_mutators import (
     clean_too_much,
+    commit_after_a_successor,
     commit_for_a_past_generation,
     delete_too_much,
     differ_on_a_follower,
@@ -332,7 +333,11 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
     "late_markers": (end_too_early,),
     "high_watermark": (lower_a_watermark,),
     "hanging_transactions": (hang_on,),
-    "committed_offsets": (forget_a_commit, commit_for_a_past_generation),
+    "committed_offsets": (
+        forget_a_commit,
+        commit_for_a_past_generation,
+        commit_after_a_successor,
+    ),
     "replica_agreement": (lose_on_a_follower, differ_on_a_follower),
     "compaction": (clean_too_much,),
     "retention": (delete_too_much,),
