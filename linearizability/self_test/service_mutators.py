@@ -82,7 +82,7 @@ def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
         if (send := once.get(row["value"])) is not None
         and outcome_of(send) in ("plain", "committed")
         and send["t_complete_ns"] < row["t_invoke_ns"]
-        and row["offset"] >= starts[row["partition"]]
+        and starts[row["partition"]] <= row["offset"] == send["offset"]  # no earlier copy
     ]  # fmt: skip
     if not victims:
         return None
