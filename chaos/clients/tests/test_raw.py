@@ -37,6 +37,7 @@ class Replicas:
         """What it says fetch by fetch; the last for ever."""
         self.registered = dict(ADDRESSES)
         self.in_sync = tuple(ADDRESSES)
+        self.records_per_answer: int | None = None
         self.epochs_asked: set[int] = set()
 
     def view(self, topics: Sequence[str]) -> View:
@@ -61,7 +62,7 @@ class Replicas:
         said = self.high_watermarks[node]
         high_watermark = said.pop(0) if len(said) > 1 else said[0]
         limit = None if fields["replica_id"] == raw.FUTURE_REPLICA else high_watermark
-        values = self.logs[node][wanted.fetch_offset : limit]
+        values = self.logs[node][wanted.fetch_offset : limit][: self.records_per_answer]
         found = SimpleNamespace(
             error_code=0,
             records=batch(wanted.fetch_offset, values) if values else None,
@@ -74,9 +75,9 @@ class Replicas:
         pass
 
 
-def read(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> Completion:
+def read(replicas: Replicas, monkeypatch: pytest.MonkeyPatch, late_s: float = 0.3) -> Completion:
     monkeypatch.setattr(raw, "WireCluster", lambda bootstrap: replicas)
-    return RawClient("nowhere:1", NONCE, timeout_s=1.0, share_s=0.2, late_s=0.3).perform(READ)
+    return RawClient("nowhere:1", NONCE, timeout_s=1.0, share_s=0.2, late_s=late_s).perform(READ)
 
 
 def of(completion: Completion, replica: int | None) -> list[Record]:
@@ -140,6 +141,19 @@ def test_a_follower_that_learns_nothing_is_read_to_where_its_leader_has_committe
         "t-0 on node 3: its high watermark stayed at 1, its leader's is 3; its log was read on"
         " without it"
     )
+
+
+def test_a_follower_whose_log_takes_many_answers_is_not_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Though the time is up that followers have to learn of the high watermark: it has."""
+    replicas = Replicas({n: [10, 11, 12] for n in ADDRESSES}, {n: [3] for n in ADDRESSES})
+    replicas.records_per_answer = 1
+    completion = read(replicas, monkeypatch, late_s=-1.0)
+    assert completion.outcome is Outcome.OK and completion.detail is None
+    *records, whole = of(completion, 3)
+    assert [r.value for r in records] == [10, 11, 12]
+    assert whole.extra["last_stable_offset"] == 3
 
 
 def test_a_follower_that_is_not_in_sync_is_read_no_further_than_it_says(
