@@ -18,10 +18,17 @@ def remove() -> None:
     contained = containers.remove_leftovers()  # before the disks, which they hold
     removed = disks.remove_leftovers()
     networks = namespaces.remove_leftovers()
-    if helped := owed.pay_leftovers():
+    paid = owed.pay_leftovers()
+    if paid.nodes:
         print(
             "put right what an earlier command, which was killed, had left paused or ended:"
-            f" the node(s) at {', '.join(helped)}",
+            f" the node(s) at {', '.join(paid.nodes)}",
+            file=sys.stderr,
+        )
+    for failure in paid.failures:
+        print(
+            "could not put right what an earlier command, which was killed, had left paused or"
+            f" ended: the node at {failure}; see to it that it runs",
             file=sys.stderr,
         )
     if ended or contained or removed or networks:

@@ -12,20 +12,23 @@ nobody else can write.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from chaos import guard
+from chaos.pidfd import HeldProcess
 
 COMMAND_TIMEOUT_S = 60.0
 LOOK_TIMEOUT_S = 1.0
@@ -65,18 +68,34 @@ class Debt:
         """His command to start the node, which may stay; it is run only where nobody listens."""
         return replace(cls.of_command(address, command, folder), is_start=True)
 
+    @classmethod
+    def read(cls, file: Path) -> Debt:
+        """Of a note. Raises OSError, ValueError, TypeError or KeyError if it is none."""
+        told = json.loads(file.read_text())
+        return cls(**{**told, "command": tuple(told["command"])})
+
     def pay(self) -> None:
         """Put the node right, as far as that can be done now. Raises OSError."""
-        if self.pid > 0 and self.started and guard.start_time(self.pid) == self.started:
-            os.kill(self.pid, signal.SIGCONT)
+        if self.pid > 0 and self.started:
+            HeldProcess.signal(self.pid, self.started, signal.SIGCONT)
         if self.command and not (self.is_start and _listens(self.host, self.port)):
-            running = subprocess.Popen(
-                self.command, cwd=self.folder, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True, env=plain_environment(),
-            )  # fmt: skip
-            with suppress(subprocess.TimeoutExpired):  # one that stays is the node
-                running.wait(LOOK_TIMEOUT_S if self.is_start else COMMAND_TIMEOUT_S)
+            self._run()
+
+    def _run(self) -> None:
+        running = subprocess.Popen(
+            self.command, cwd=self.folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True, env=plain_environment(),
+        )  # fmt: skip
+        text = f"the command {shlex.join(self.command)!r}"
+        try:
+            status = running.wait(LOOK_TIMEOUT_S if self.is_start else COMMAND_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            if self.is_start:
+                return  # one that stays is the node
+            raise TimeoutError(f"{text} did not end within {COMMAND_TIMEOUT_S:.0f} s") from None
+        if status:
+            raise ChildProcessError(f"{text} ended with status {status}")
 
 
 class Note:
@@ -99,35 +118,59 @@ class Note:
             self._file.parent.rmdir()  # the last one
 
 
-def pay_leftovers() -> list[str]:
-    """Put right what dead owners left paused, or ended; where those nodes are."""
-    paid = []
+@dataclass
+class Paid:
+    """What became of the debts of dead owners."""
+
+    nodes: list[str] = field(default_factory=list)
+    """Where those are that were put right."""
+    failures: list[str] = field(default_factory=list)
+    """Where the others are, and why not. Nobody tries again."""
+
+
+def pay_leftovers() -> Paid:
+    """Put right what dead owners left paused, or ended."""
+    paid = Paid()
     for directory in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
         found = _OWNED.fullmatch(directory.name)
-        if found is None or not guard.is_dead_tag(found[1]) or not _is_private(directory):
-            continue
-        for file, debt in _notes(directory):
-            with suppress(OSError):
-                debt.pay()
-                paid.append(f"{debt.host}:{debt.port}")
-            file.unlink(missing_ok=True)
-        for unfinished in directory.glob(".*"):
-            unfinished.unlink(missing_ok=True)
-        with suppress(OSError):
-            directory.rmdir()
+        if found is not None and guard.is_dead_tag(found[1]) and _is_private(directory):
+            with suppress(FileNotFoundError), _alone_in(directory):
+                _pay_all(directory, paid)
     return paid
+
+
+def _pay_all(directory: Path, paid: Paid) -> None:
+    for file in sorted(directory.glob("*.json")):
+        where = str(file)
+        try:
+            debt = Debt.read(file)
+            where = f"{debt.host}:{debt.port}"
+            debt.pay()
+            paid.nodes.append(where)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            paid.failures.append(f"{where}: {error}")
+        file.unlink(missing_ok=True)
+    for unfinished in directory.glob(".*"):
+        unfinished.unlink(missing_ok=True)
+    with suppress(OSError):
+        directory.rmdir()
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Of several commands that begin at once one pays, and the others wait until that is done: a
+    node must not be started twice, nor attacked before it is well."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # until it is closed
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def plain_environment() -> Mapping[str, str]:
     """Ours without the mark of what we started: their processes are not ours to end."""
     return {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
-
-
-def _notes(directory: Path) -> Iterator[tuple[Path, Debt]]:
-    for file in sorted(directory.glob("*.json")):
-        with suppress(OSError, ValueError, TypeError):
-            told = json.loads(file.read_text())
-            yield file, Debt(**{**told, "command": tuple(told["command"])})
 
 
 def _is_private(directory: Path) -> bool:

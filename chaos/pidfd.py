@@ -13,6 +13,8 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from chaos import guard
+
 
 class HeldProcess:
     """One process, as long as somebody refers to this object."""
@@ -53,6 +55,21 @@ class HeldProcess:
         except OSError:
             return False
         return True
+
+    @classmethod
+    def signal(cls, pid: int, started: str, number: signal.Signals) -> None:
+        """Send a signal to the process of that number which started then (chaos.guard), if it runs
+        yet, and to no other. Raises PermissionError."""
+        held = None
+        with suppress(OSError, AttributeError):  # gone; or a system without such descriptors
+            held = cls(pid)
+        if guard.start_time(pid) != started:
+            return
+        with suppress(ProcessLookupError):
+            if held is None:
+                os.kill(pid, number)
+            else:
+                signal.pidfd_send_signal(held._descriptor, number)
 
     def __del__(self) -> None:
         if hasattr(self, "_descriptor"):

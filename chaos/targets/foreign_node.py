@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from chaos import guard, owed, processes
 from chaos.links import joined
 from chaos.owed import Debt, plain_environment
+from chaos.pidfd import HeldProcess
 from chaos.protocols import TargetError
 from chaos.targets import probe
 from chaos.targets.cluster import LocalNode
@@ -41,17 +41,36 @@ class ForeignProcess:
         self._started_s = -START_GRACE_S
         self._ended = False
         self._ours = False
+        self._seen: tuple[int, str] | None = None
+        """The process that was found last: its number, and when it started."""
         self._note: owed.Note | None = None
         """What the next command is to do for this node, should we be killed before."""
 
     @property
     def pid(self) -> int:
+        """0 where none runs that is known."""
+        found = self._found()
+        return found[0] if found is not None else 0
+
+    def _found(self) -> tuple[int, str] | None:
+        """Its number and when it started. A pid file outlives its process: that number may be
+        another's by now, which is not ours to strike."""
+        pid = self._told()
+        started = guard.start_time(pid) if pid > 0 else None
+        if started is None:
+            return None
+        if self._seen is not None and self._seen[0] == pid and self._seen[1] != started:
+            return None
+        self._seen = pid, started
+        return self._seen
+
+    def _told(self) -> int:
         """0 where nobody told: below that kill(2) means groups of processes, or all there are."""
         if self._node.pid_file is not None:
             with suppress(OSError, ValueError, IndexError):
                 return max(0, int(self._node.pid_file.read_text().split()[0]))
             return 0
-        return self._child.pid if self._child is not None else 0
+        return self._child.pid if self._child is not None and self._child.running else 0
 
     @property
     def exit_status(self) -> int | None:
@@ -60,7 +79,7 @@ class ForeignProcess:
     @property
     def running(self) -> bool:
         if self._node.pid_file is not None:
-            return self._is_starting() or guard.start_time(self.pid or 0) is not None
+            return self._is_starting() or self._found() is not None
         if self._child is not None and (self._child.running or self._child.exit_status != 0):
             return self._child.running
         return not self._ended
@@ -77,6 +96,7 @@ class ForeignProcess:
             raise TargetError(f"node {number} is down, and no start command was given for it")
         self._ours = ours
         self._ended = self.paused = False
+        self._seen = None
         if self._node.pid_file is not None:
             self._node.pid_file.unlink(missing_ok=True)  # of the process that was
         self._started_s = time.monotonic()
@@ -137,12 +157,14 @@ class ForeignProcess:
         timeout_s: float = GONE_TIMEOUT_S,
     ) -> None:  # fmt: skip
         start = self._node.start
-        if start is not None and not self._ours:
+        if is_owed := start is not None and not self._ours:
             self._owe(Debt.of_start(self._node.address, start, self._folder))
         self._signal_or(command, number)
         self._ended = True
         self.paused = False
         if self._gone(timeout_s):
+            if not is_owed:
+                self._settle()  # that it was paused before
             return
         if number is not signal.SIGKILL and (self._node.kill or self.pid):
             self.kill()
@@ -170,9 +192,15 @@ class ForeignProcess:
     def _signal_or(self, command: Sequence[str] | None, number: signal.Signals) -> None:
         if command is not None:
             run(command, self._folder)
-        elif pid := self.pid:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+        elif found := self._found():
+            try:
+                HeldProcess.signal(*found, number)
+            except PermissionError as error:
+                where = joined(self._node.address)
+                raise TargetError(
+                    f"process {found[0]}, the node at {where}, is not ours to signal; run as its"
+                    " user, or give commands"
+                ) from error
 
     def _gone(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos import guard, leftovers, owed
+from chaos import guard, leftovers
 from chaos.faults import ADMIN_FAULTS, Fault, Heal, Kill, Pause, Shutdown
 from chaos.links import joined
-from chaos.owed import Debt, Note
 from chaos.ports import free_ports
 from chaos.protocols import Cluster, SizedTarget, TargetError
 from chaos.targets import parse_target, probe
@@ -235,26 +234,6 @@ def test_the_next_command_puts_right_what_a_killed_one_had_done_to_it(
         assert joined(address) not in capsys.readouterr().err
 
 
-def test_nobody_elses_notes_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory for temporary files is everybody's, and notes name commands."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    Note(Debt.of_command(("127.0.0.1", 9), ["touch", str(tmp_path / "done")], tmp_path))
-    (directory,) = tmp_path.glob("touchstone-owed-*")
-    left = directory.rename(tmp_path / f"touchstone-owed{dead_tag()}")
-    left.chmod(0o777)
-    assert owed.pay_leftovers() == []
-    left.chmod(0o700)
-    assert owed.pay_leftovers() == ["127.0.0.1:9"]
-    assert (tmp_path / "done").exists()
-    assert not left.exists()
-
-
-def dead_tag() -> str:
-    """Of a process with our number that was there before us."""
-    pid, started, namespace = guard.owner_tag(os.getpid()).split("-")
-    return f"-{pid}-{int(started) - 1}-{namespace}"
-
-
 def test_a_command_that_fails_says_which_and_why(tmp_path: Path) -> None:
     text = 'reset = "sh -c \'echo no right to; exit 3\'"\n[[node]]\naddress = "127.0.0.1:9"\n'
     target = parse_target(str(described(tmp_path, text)))
@@ -275,6 +254,33 @@ def test_a_pid_file_that_names_no_process_names_nobody(text: str, tmp_path: Path
     (tmp_path / "broker.pid").write_text(text)
     node = ForeignNode(("127.0.0.1", 9), pid_file=tmp_path / "broker.pid")
     assert ForeignProcess(node, tmp_path, tmp_path / "log").pid == 0
+
+
+def test_a_number_that_is_anothers_by_now_is_not_struck(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pid file outlives its process, and numbers are given out again."""
+    with subprocess.Popen(["sleep", "60"]) as other:
+        try:
+            (tmp_path / "broker.pid").write_text(str(other.pid))
+            node = ForeignNode(("127.0.0.1", 9), pid_file=tmp_path / "broker.pid")
+            process = ForeignProcess(node, tmp_path, tmp_path / "log")
+            assert process.pid == other.pid
+            monkeypatch.setattr(guard, "start_time", lambda pid: "later")
+            assert process.pid == 0 and not process.running
+            process.kill()
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
+def test_a_process_that_has_ended_has_no_number(tmp_path: Path) -> None:
+    """Of a start command that goes to the background and tells no pid file."""
+    node = ForeignNode(("127.0.0.1", 9), start=("true",))
+    process = ForeignProcess(node, tmp_path, tmp_path / "log")
+    process.start(1, ours=True)
+    wait_until(lambda: process.exit_status == 0, "the command has ended")
+    assert process.pid == 0
 
 
 # --- Apache Kafka as the foreigner ----------------------------------------------------------------
