@@ -41,7 +41,7 @@ class Costs:
 
     def look(self, nodes: Path) -> None:
         """Note the peaks of ourselves and of what we have started, without nodes in `nodes`."""
-        for pid, name in _own_processes(nodes):
+        for pid, name in own_processes(nodes):
             peak = _peak_mib(pid)
             self._peaks_mib[name] = max(self._peaks_mib.get(name, 0), peak)
 
@@ -63,7 +63,8 @@ def sentence(costs: Mapping[str, Any]) -> str:
     return text
 
 
-def _own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
+def own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
+    """pid and name of ourselves and of what we have started, without nodes in `nodes`."""
     yield os.getpid(), OURSELVES
     children: dict[int, list[int]] = {}
     for each in PROC.iterdir():

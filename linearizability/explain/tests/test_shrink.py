@@ -158,7 +158,7 @@ def test_the_page_tells_and_draws_each_anomaly(tmp_path: Path) -> None:
 def test_a_stale_read_shrinks_with_the_bound_that_it_was_found_by(tmp_path: Path) -> None:
     file, bounds = tmp_path / "history.parquet", Bounds(stale_after_s=1.0)
     polls = [P(None, None, t_invoke_ns=n * 10**9, t_complete_ns=n * 10**9) for n in range(1, 9)]
-    write(file, frame([P(1, 0), S(2, 1), *polls]))
+    write(file, frame([S(1, 0), P(1, 0), S(2, 1), *polls]))
     verdict = check(file, engine="local", bounds=bounds)
     assert [name for name, _ in verdict.anomalies] == ["stale_reads"]
     text = explain(file, verdict, tmp_path / "explained.html", bounds=bounds).read_text()
