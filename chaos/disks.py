@@ -261,10 +261,11 @@ def _mount_points() -> Iterator[Path]:
 
 
 def _loop_device(image: Path) -> str | None:
-    """Which loop device has this image, if one has."""
+    """Which loop device has this image, if one has; the kernel tells it without symbolic links."""
+    name = str(image.resolve())
     for backing_file in Path("/sys/block").glob("loop*/loop/backing_file"):
         with suppress(OSError):  # it is let go of at this moment
-            if backing_file.read_text().strip() == str(image):
+            if backing_file.read_text().strip() == name:
                 return backing_file.parts[3]
     return None
 

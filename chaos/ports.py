@@ -17,6 +17,7 @@ import socket
 from pathlib import Path
 
 LOWEST = 10_000
+HIGHEST = 65_535
 ATTEMPTS_MAX = 500
 VARIABLE = "TOUCHSTONE_PORTS"
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -36,8 +37,13 @@ def _highest() -> int:
 
 def allowed() -> range:
     """The ports to choose from: those that TOUCHSTONE_PORTS names as FIRST-LAST, or all."""
-    named = re.fullmatch(r"(\d+)-(\d+)", os.environ.get(VARIABLE, ""))
-    return range(int(named[1]), int(named[2]) + 1) if named else range(LOWEST, _highest())
+    text = os.environ.get(VARIABLE)
+    if not text:
+        return range(LOWEST, _highest())
+    named = re.fullmatch(r"(\d{1,5})-(\d{1,5})", text)
+    if named is None or not 1 <= int(named[1]) <= int(named[2]) <= HIGHEST:
+        raise NoFreePort(f"{VARIABLE}={text} is no range of ports; write {LOWEST}-{_highest()}")
+    return range(int(named[1]), int(named[2]) + 1)
 
 
 def is_free(host: str, port: int) -> bool:

@@ -76,7 +76,12 @@ def _add_minute(table: Table) -> None:
         ]  # fmt: skip
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+        except BaseException:
+            process.terminate()  # it ends in good order
+            process.wait()
+            raise
         took_s = time.monotonic() - began
         process.returncode = os.waitstatus_to_exitcode(status)
     told = f"a minute's attack on three nodes of {target}, exit status {process.returncode}"

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -60,19 +59,25 @@ class Job:
         return cls(result, log, process)
 
     def wait(self, interrupted: threading.Event, say: Callable[[str], None]) -> None:
-        """Until it has ended, repeating what it says; ended in good order where interrupted."""
-        deadline = float("inf")
-        while self.process.poll() is None:
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(LOOK_EVERY_S)
-            self._repeat(say)
-            if interrupted.is_set() and deadline == float("inf"):
-                deadline = time.monotonic() + END_TIMEOUT_S
-                self._close_input()
-            if time.monotonic() > deadline:
-                self.process.kill()  # what it leaves, chaos.guard and the next command end
-        self._close_input()
+        """Until it has ended, repeating what it says; ended in good order where interrupted, or
+        where what it says cannot be repeated: it never outlives this call."""
+        try:
+            while self.process.poll() is None and not interrupted.is_set():
+                with suppress(subprocess.TimeoutExpired):
+                    self.process.wait(LOOK_EVERY_S)
+                self._repeat(say)
+        finally:
+            self._end()
         self._repeat(say)
+
+    def _end(self) -> None:
+        """In good order, if it has not ended by itself."""
+        self._close_input()
+        try:
+            self.process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # what it leaves, chaos.guard and the next command end
+            self.process.wait()
 
     def result(self) -> Path:
         """The run directory. Raises JobError, with the reason."""
@@ -111,7 +116,13 @@ class Job:
 
 
 def lanes(jobs: int) -> list[range]:
-    """A range of ports for each of so many jobs, so that a dead node's port stays its own."""
-    every = ports.allowed()
+    """A range of ports for each of so many jobs, so that a dead node's port stays its own.
+
+    Raises JobError.
+    """
+    try:
+        every = ports.allowed()
+    except ports.NoFreePort as error:
+        raise JobError(str(error)) from error
     share = len(every) // jobs
     return [every[share * lane : share * (lane + 1)] for lane in range(jobs)]

@@ -182,3 +182,32 @@ def test_packets_keep_their_order_however_their_delays_differ() -> None:
     held.release(everything=True)
     assert let_go == [1, 2, 3]
     assert held.wait_s() is None
+
+
+class Handed:
+    """A namespace whose firewall has handed one packet over, of queue 0."""
+
+    def __init__(self) -> None:
+        self.gone = 0
+
+    def packets(self) -> Iterator[tuple[int, int]]:
+        yield 0, 1
+
+    def let_go(self, queue: int, number: int) -> None:
+        self.gone += 1
+
+
+def test_who_was_late_before_a_heal_holds_nobody_back_after_it() -> None:
+    """Packets keep their order, but only with those that are held back yet."""
+    queue, handed = delayer.Delayer(), Handed()
+    namespace = cast(delayer.Namespace, handed)
+    queue.obey("0 60000 0")
+    queue.take(namespace)
+    queue.release()
+    assert handed.gone == 0
+    queue.obey("heal")
+    assert handed.gone == 1
+    queue.obey("0 100 0")
+    queue.take(namespace)
+    waits_s = queue.wait_s()
+    assert waits_s is not None and waits_s < 1.0

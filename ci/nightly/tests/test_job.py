@@ -58,6 +58,20 @@ def test_an_interrupted_night_ends_its_attacks(tmp_path: Path) -> None:
     assert said == ["in good order"]
 
 
+def test_an_attack_does_not_outlive_who_waits_for_it(tmp_path: Path) -> None:
+    """Another would begin in its place, on the same ports."""
+    program = "import sys; print('starting', flush=True); sys.stdin.read(); print('in good order')"
+
+    def say(line: str) -> None:
+        raise BrokenPipeError(line)
+
+    job = started(tmp_path, program)
+    with pytest.raises(BrokenPipeError):
+        job.wait(threading.Event(), say)
+    assert job.process.returncode == 0
+    assert job.log.read_text().splitlines() == ["starting", "in good order"]
+
+
 def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
     told = attacked(Scenario("reference", "appends", "kill", 2, 1.0, 1), tmp_path / "runs")
     assert "runs 1 node for now, not 2" in told["error"]
