@@ -1,0 +1,40 @@
+"""What was removed is said in one sentence; where nothing was, nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaos import containers, disks, leftovers, owed, processes
+from chaos.netns import namespaces
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How much of each kind dead owners have left; nothing of this machine is looked at."""
+    left = {"processes": 0, "disks": 0, "namespaces": 0, "containers": 0}
+    monkeypatch.setattr(disks, "thaw_leftovers", lambda: None)
+    monkeypatch.setattr(processes, "end_leftovers", lambda: list(range(left["processes"])))
+    monkeypatch.setattr(disks, "remove_leftovers", lambda: list(range(left["disks"])))
+    monkeypatch.setattr(namespaces, "remove_leftovers", lambda: left["namespaces"])
+    monkeypatch.setattr(containers, "remove_leftovers", lambda: left["containers"])
+    monkeypatch.setattr(owed, "pay_leftovers", owed.Paid)
+    return left
+
+
+def test_nothing_left_is_not_worth_a_word(
+    found: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    leftovers.remove()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("kind", ["processes", "disks", "namespaces", "containers"])
+def test_what_was_left_is_said(
+    kind: str, found: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found[kind] = 3
+    leftovers.remove()
+    said = capsys.readouterr().err
+    assert "removed what an earlier command, which was killed, had left behind" in said
+    assert said.count("3 ") == 1
+    assert said.count("0 ") == 3
