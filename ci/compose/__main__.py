@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from ci.errors import UsageError, explain
 
 FILE = places.ROOT / "docker-compose.yml"
 CLUSTER = Path(__file__).with_name("cluster.toml")
+DESCRIBED = places.CACHE / "compose" / "cluster.toml"
 PROJECT = "touchstone-compose"
 UP_TIMEOUT_S = 900
 HEALTHY_TIMEOUT_S = 240.0
@@ -81,22 +81,27 @@ def wait_healthy(client: Any) -> Mapping[str, str]:
         time.sleep(POLL_S)
 
 
+def describe() -> Path:
+    """The cluster as a target: as users have it, but for the project. It stays under one name, so
+    that a run's own words on how to repeat it hold."""
+    described = CLUSTER.read_text("utf-8").replace(
+        'file = "../../docker-compose.yml"',
+        f'file = {json.dumps(str(FILE))}\nproject = "{PROJECT}"',
+    )
+    DESCRIBED.parent.mkdir(parents=True, exist_ok=True)
+    DESCRIBED.write_text(described, "utf-8")
+    return DESCRIBED
+
+
 def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
-    """As a user does, but for the project."""
-    with tempfile.TemporaryDirectory(prefix="touchstone-compose-") as directory:
-        described = CLUSTER.read_text("utf-8").replace(
-            'file = "../../docker-compose.yml"',
-            f'file = {json.dumps(str(FILE))}\nproject = "{PROJECT}"',
-        )
-        target = Path(directory) / "cluster.toml"
-        target.write_text(described, "utf-8")
-        arguments = [
-            "chaos", "run", "--target", str(target), "--nodes", "3", "--workload", "appends",
-            "--nemesis", nemesis, "--seconds", str(seconds), "--seed", str(seed),
-            "--runs", str(runs),
-        ]  # fmt: skip
-        program = [sys.executable, "-m", "ci.cli", *arguments]
-        return subprocess.run(program, cwd=places.ROOT, check=False).returncode
+    """As a user does."""
+    target = os.path.relpath(describe(), places.ROOT)
+    arguments = [
+        "chaos", "run", "--target", target, "--nodes", "3", "--workload", "appends",
+        "--nemesis", nemesis, "--seconds", str(seconds), "--seed", str(seed), "--runs", str(runs),
+    ]  # fmt: skip
+    program = [sys.executable, "-m", "ci.cli", *arguments]
+    return subprocess.run(program, cwd=places.ROOT, check=False).returncode
 
 
 def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from chaos.faults import Kill, Pause, Shutdown
@@ -68,6 +70,17 @@ def test_the_description_names_the_services_and_their_ports() -> None:
         assert node.start is not None
         assert node.start[-1] == name
     assert {Kill, Pause, Shutdown} <= parse_target(str(compose.CLUSTER)).faults
+
+
+def test_what_is_attacked_is_what_is_described_in_a_project_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compose, "DESCRIBED", tmp_path / "made" / "cluster.toml")
+    attacked, described = read(compose.describe()), read(compose.CLUSTER)
+    for name, ours, theirs in zip(BROKERS, attacked.nodes, described.nodes, strict=True):
+        assert ours.address == theirs.address
+        assert ours.start is not None
+        assert ours.start[-6:] == ("-f", str(compose.FILE), "-p", compose.PROJECT, "start", name)
 
 
 def test_all_addresses_are_asked_before_the_cluster_counts_as_healthy() -> None:
