@@ -113,3 +113,10 @@ def _f(micro: tuple[Micro, ...]) -> str:
     """As Jepsen names it: by what it consists of."""
     kinds = {m[0] for m in micro}
     return kinds.pop() if len(kinds) == 1 else "txn"
+
+
+TWO = [*ok(0, send(1, 100, 0)), *ok(0, send(1, 101, 1))]
+THREE = [*TWO, *ok(0, send(1, 102, 2))]
+FOUR = [*THREE, *ok(0, send(1, 103, 3))]
+WHOLE = ok(9, poll(1, (0, 100), (1, 101), (2, 102)))
+REBALANCED: dict[str, Any] = {"rebalance_log": [{"keys": [1]}]}
