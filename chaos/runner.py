@@ -12,7 +12,6 @@ Judging is not here: `linearizability.check(directory)` reads what this leaves b
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +48,7 @@ from chaos.recorder import HistoryRecorder, RecorderError
 from chaos.run_directory import RATE, RunDirectoryError, Scenario
 from chaos.targets import parse_target
 from chaos.targets.equipment import equipped
+from chaos.threads import Threads
 from chaos.workers import Shared, Storm, Throttle, act
 
 TOPICS_TIMEOUT_S = 60.0
@@ -172,7 +172,6 @@ class _Run:
         self.admin: Administrator | None = None
         self.cluster: Cluster | None = None
         self.storm: Storm | None = None
-        self.threads: list[threading.Thread] = []
         self.recovered = False
         self.interrupted = False
         self.brokers = scenario.nodes
@@ -182,6 +181,7 @@ class _Run:
         self.shared = Shared(
             directory.name, "", self.recorder, scenario.seed, Throttle(scenario.rate)
         )
+        self.threads = Threads(self.shared)
 
     @property
     def scratch(self) -> Path:
@@ -278,9 +278,9 @@ class _Run:
         self.storm = Storm(self.shared, self.nemesis, self.cluster)
         for process in range(self.workload.processes):
             arguments = (self.shared, self.workload, process, self.factory)
-            self._start_thread(f"process {process}", act, *arguments)
+            self.threads.start(f"process {process}", act, *arguments)
         self._warm_up()
-        self._start_thread("nemesis", self.storm.rage)
+        self.threads.start("nemesis", self.storm.rage)
         began, elapsed = time.monotonic(), 0.0
         while elapsed < self.scenario.seconds and not self.shared.stop.is_set():
             self._check_recorder()
@@ -301,16 +301,14 @@ class _Run:
         self.progress.phase("healing")
         assert self.storm is not None
         self.shared.stop.set()
-        nemesis = self.threads.pop()
-        nemesis.join(JOIN_TIMEOUT_S)
-        if nemesis.is_alive():
+        if not self.threads.join_last(JOIN_TIMEOUT_S):  # the nemesis
             self.shared.problem("the nemesis did not stop; see the node logs")
         self.storm.perform(Heal())
         self.shared.healed.set()
 
     def recover(self) -> None:
         """Wait until processes have settled and the cluster is well, each within a bound."""
-        self._join(JOIN_TIMEOUT_S)
+        self.threads.join(JOIN_TIMEOUT_S)
         assert self.admin is not None
         self.recovered = await_recovery(
             self.shared, self.admin, self.workload.topics(), self.brokers, self.progress.update
@@ -334,7 +332,7 @@ class _Run:
         if self.storm is not None and not self.shared.healed.is_set():
             self._attempt("heal", partial(self.storm.perform, Heal()))
         self.shared.healed.set()
-        self._join(JOIN_INTERRUPTED_S)
+        self.threads.join(JOIN_INTERRUPTED_S)
         if self.admin is not None:
             self._attempt("close the admin connection", self.admin.close)
         if (cluster := self.cluster) is not None:
@@ -367,28 +365,6 @@ class _Run:
             action()
         except Exception as error:
             self.shared.note(f"could not {what}: {error}")
-
-    def _start_thread(self, name: str, work: Callable[..., None], *arguments: Any) -> None:
-        def guarded() -> None:
-            try:
-                work(*arguments)
-            except Exception as error:
-                # A thread that dies silently would look like a calm cluster.
-                self.shared.problem(f"{name} ended early: {type(error).__name__}: {error}")
-
-        thread = threading.Thread(target=guarded, name=name, daemon=True)
-        self.threads.append(thread)
-        thread.start()
-
-    def _join(self, timeout_s: float) -> None:
-        deadline = time.monotonic() + timeout_s
-        for thread in self.threads:
-            if thread.ident is not None:  # Ctrl-C may fall between its making and its start
-                thread.join(max(0.0, deadline - time.monotonic()))
-        for thread in self.threads:
-            if thread.is_alive():
-                self.shared.note(f"{thread.name} did not end; its last operation is unknown")
-        self.threads = [thread for thread in self.threads if thread.is_alive()]
 
     def _check_recorder(self) -> None:
         if self.recorder.problem:

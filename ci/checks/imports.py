@@ -59,6 +59,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.recorder": ("chaos.protocols", "chaos.rows", "linearizability.history"),
     "chaos.run_directory": ("chaos.protocols", "linearizability.history"),
     "chaos.workers": ("chaos.faults", "chaos.operations", "chaos.protocols"),
+    "chaos.threads": ("chaos.workers",),
     "chaos.first_phase": ("chaos.operations", "chaos.protocols", "chaos.recorder"),
     "chaos.final_phase": ("chaos.protocols", "chaos.workers"),
     "chaos.clients": (
