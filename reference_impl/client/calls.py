@@ -84,6 +84,14 @@ class Subscribe(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class SubscribePattern(Call):
+    """The same of all topics whose whole name the broker finds to match (RE2/J; KIP-848)."""
+
+    pattern: str
+    is_listening: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeHandled(Call):
     """The application is done with the last PartitionsChanged."""
 

@@ -150,6 +150,8 @@ CONSUMER: dict[str, Key] = COMMON | {
     "fetch.min.bytes": Key(1, _BYTES),
     "group.id": Key(None, _text),
     "group.instance.id": Key(None, _text),
+    "group.protocol": Key("classic", _one_of("classic", "consumer")),
+    "group.remote.assignor": Key(None, _text),
     "heartbeat.interval.ms": Key(3_000, _whole(1, _INT_MAX)),
     "isolation.level": Key("read_uncommitted", _one_of("read_uncommitted", "read_committed")),
     "max.partition.fetch.bytes": Key(1 << 20, _BYTES),
@@ -229,8 +231,26 @@ def consumer_config(given: Mapping[str, Any]) -> Config:
     if config["enable.auto.commit"] and config["group.id"] is None:
         raise ConfigError("enable.auto.commit=true needs a group.id to commit for")
     config.set_default("enable.auto.commit", config["group.id"] is not None)
+    _check_protocol(config)
     if config["heartbeat.interval.ms"] >= config["session.timeout.ms"]:
         raise ConfigError("heartbeat.interval.ms must be below session.timeout.ms")
     if config["group.instance.id"] and config["group.id"] is None:
         raise ConfigError("group.instance.id needs a group.id")
     return config
+
+
+OF_ONE_PROTOCOL = {
+    "classic": ("heartbeat.interval.ms", "partition.assignment.strategy", "session.timeout.ms"),
+    "consumer": ("group.remote.assignor",),
+}
+"""What each group protocol has and the other has not: by KIP-848, the broker decides about times
+and assignors (ConsumerConfig.java, checkUnsupportedConfigsPostProcess)."""
+
+
+def _check_protocol(config: Config) -> None:
+    for protocol, names in OF_ONE_PROTOCOL.items():
+        alien = sorted(config.given.intersection(names))
+        if alien and config["group.protocol"] != protocol:
+            raise ConfigError(
+                f"{alien[0]} needs group.protocol={protocol}: the other protocol has no such thing"
+            )

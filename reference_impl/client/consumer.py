@@ -1,6 +1,6 @@
 """The consumer: `step(event)` returns what its host must do, in order.
 
-Source: KafkaConsumer.java (the classic protocol). As in the producer, each step ends with `_run`, a
+Source: KafkaConsumer.java. As in the producer, each step ends with `_run`, a
 look at everything that may go on now.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from reference_impl.client import calls
 from reference_impl.client.config import consumer_config
+from reference_impl.client.consumer_membership import ConsumerMembership
 from reference_impl.client.coordinators import Coordinators
 from reference_impl.client.errors import (
     ClientError,
@@ -20,10 +21,11 @@ from reference_impl.client.errors import (
     is_retriable,
 )
 from reference_impl.client.fetcher import Fetcher
+from reference_impl.client.group_member import GroupMember
 from reference_impl.client.group_offsets import GroupOffsets
 from reference_impl.client.kernel import Chance
 from reference_impl.client.machine import Machine
-from reference_impl.client.membership import Membership
+from reference_impl.client.membership import ClassicMembership
 from reference_impl.client.metadata import Metadata
 from reference_impl.client.positions import Positions
 from reference_impl.client.subscription import (
@@ -34,6 +36,12 @@ from reference_impl.client.subscription import (
 )
 from reference_impl.client.truncation import Truncation
 from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+MEMBERSHIPS: dict[str, type[ClassicMembership] | type[ConsumerMembership]] = {
+    "classic": ClassicMembership,
+    "consumer": ConsumerMembership,
+}
+"""By `group.protocol`."""
 
 
 @dataclass(slots=True)
@@ -62,10 +70,11 @@ class Consumer(Machine):
             allow_auto_topic_creation=self._config["allow.auto.create.topics"],
         )
         self._subscription = Subscription()
-        self._membership: Membership | None = None
+        self._membership: GroupMember | None = None
         offsets: GroupOffsets | None = None
         if self._config["group.id"] is not None:
-            self._membership = Membership(
+            protocol = MEMBERSHIPS[self._config["group.protocol"]]
+            self._membership = protocol(
                 self._kernel,
                 self._network,
                 self._metadata,
@@ -100,6 +109,7 @@ class Consumer(Machine):
         self._commit_due_ms = 0
         self._performers = {
             calls.Subscribe: self._subscribe,
+            calls.SubscribePattern: self._subscribe_pattern,
             calls.ChangeHandled: self._change_handled,
             calls.Assign: self._assign,
             calls.Unsubscribe: self._unsubscribe,
@@ -134,7 +144,7 @@ class Consumer(Machine):
 
     # --- calls --------------------------------------------------------------------------------
 
-    def _need_group(self) -> Membership:
+    def _need_group(self) -> GroupMember:
         if self._membership is None:
             raise IllegalState("this needs the configuration group.id")
         return self._membership
@@ -143,6 +153,18 @@ class Consumer(Machine):
         membership = self._need_group()
         self._subscription.subscribe(call.topics, is_listening=call.is_listening)
         self._metadata.want_only(sorted(call.topics))
+        membership.subscribed()
+        self._kernel.complete(call_id)
+
+    def _subscribe_pattern(self, call_id: int, call: calls.SubscribePattern) -> None:
+        membership = self._need_group()
+        if self._config["group.protocol"] != "consumer":
+            raise IllegalState(
+                "a pattern is the broker's to look at: it needs group.protocol=consumer"
+            )
+        self._subscription.subscribe(
+            frozenset(), is_listening=call.is_listening, pattern=call.pattern
+        )
         membership.subscribed()
         self._kernel.complete(call_id)
 
@@ -186,7 +208,7 @@ class Consumer(Machine):
         )
         self._kernel.after(call.timeout_ms, ("poll ends",), lambda: None)
 
-    def _commit_if_due(self, membership: Membership) -> None:
+    def _commit_if_due(self, membership: GroupMember) -> None:
         """`enable.auto.commit`: what earlier polls have returned is done, the next poll says so."""
         if not self._config["enable.auto.commit"] or not membership.may_read:
             return
@@ -206,7 +228,13 @@ class Consumer(Machine):
             else:
                 self._kernel.fail(call_id, error)
 
-        self._need_group().offsets.commit(offsets, done)
+        membership = self._need_group()
+        if offsets and self._subscription.mode is Mode.GROUP and not membership.is_member:
+            # A coordinator whose group is empty would take it for a commit by nobody, and accept.
+            raise ClientError(
+                "COMMIT_FAILED", "the group has gone on without this consumer: poll to join again"
+            )
+        membership.offsets.commit(offsets, done)
 
     def _committed(self, call_id: int, call: calls.Committed) -> None:
         self._need_group().offsets.fetch(

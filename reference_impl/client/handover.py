@@ -70,7 +70,8 @@ class Handover:
 
         if self._commits and is_member:
             # A commit that fails means that records are read again: at least once, as promised.
-            self._offsets.commit(self._subscription.positions(), tell)
+            # The member epoch may change meanwhile (KIP-848), but nobody else gets what we hold.
+            self._offsets.commit(self._subscription.positions(), tell, follows_epoch=True)
         else:
             tell()
 

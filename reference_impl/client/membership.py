@@ -20,7 +20,7 @@ from reference_impl.client.assignors import (
 )
 from reference_impl.client.assignors.protocol import NO_GENERATION
 from reference_impl.client.config import Config
-from reference_impl.client.coordinators import Coordinators, KeyType
+from reference_impl.client.coordinators import Coordinators
 from reference_impl.client.effects import Lane
 from reference_impl.client.errors import (
     COORDINATOR_MOVED,
@@ -28,9 +28,9 @@ from reference_impl.client.errors import (
     Refusal,
     is_retriable,
 )
-from reference_impl.client.group_offsets import GroupOffsets
+from reference_impl.client.group_member import POLL, GroupMember
 from reference_impl.client.group_requests import join_group, leave_group, sync_group
-from reference_impl.client.handover import Handover, Then
+from reference_impl.client.handover import Then
 from reference_impl.client.heartbeats import Heartbeats
 from reference_impl.client.kernel import Backoff, Kernel
 from reference_impl.client.leadership import Leadership
@@ -48,8 +48,8 @@ EVICTED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 """The group has gone on without us: what we had, others may have."""
 
 
-class Membership:
-    """One consumer as a member of its group."""
+class ClassicMembership(GroupMember):
+    """One consumer as a member of a classic group."""
 
     def __init__(
         self,
@@ -60,30 +60,21 @@ class Membership:
         subscription: Subscription,
         coordinators: Coordinators,
     ) -> None:
-        self._kernel = kernel
+        super().__init__(kernel, config, subscription, coordinators)
         self._network = network
         self._metadata = metadata
-        self._config = config
-        self._subscription = subscription
-        self._coordinators = coordinators
-        self._key = (KeyType.GROUP, config["group.id"])
-        self._instance_id: str | None = config["group.instance.id"]
         self._assignors: dict[str, Assignor] = {}
         for name in config["partition.assignment.strategy"]:
             assignor = ASSIGNORS[name]()
             self._assignors[assignor.name] = assignor
         # The protocol which all of them can do (ConsumerCoordinator's constructor).
         self.is_cooperative = all(each.is_cooperative for each in self._assignors.values())
-        self.offsets = GroupOffsets(kernel, config, coordinators, self.group_metadata, self.evicted)
-        self._handover = Handover(kernel, config, subscription, self.offsets)
         self._leadership = Leadership(metadata, self._assignors)
         self._heartbeats = Heartbeats(
             kernel, config, coordinators, self._key, self.group_metadata, self._heartbeat_refused
         )
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self.state = State.UNJOINED
-        self.error: ClientError | None = None
-        """To be raised by the next poll."""
         self._member_id = ""
         self._generation = NO_GENERATION
         self._must_join = True
@@ -94,29 +85,18 @@ class Membership:
         self._eager_owned: tuple[TopicPartition, ...] = ()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Who we are, to the coordinator."""
         return ConsumerGroupMetadata(
             self._key[1], self._generation, self._member_id, self._instance_id
         )
 
+    @property
+    def is_known(self) -> bool:
+        return bool(self._member_id)
+
     # --- what the consumer tells us -----------------------------------------------------------
 
     def subscribed(self) -> None:
-        """The topics have changed."""
         self._must_join = True
-
-    def poll_begins(self) -> None:
-        """The application is alive."""
-        self._kernel.cancel(("poll",))
-
-    def poll_ends(self) -> None:
-        """Its next poll must come within `max.poll.interval.ms`."""
-        if self._member_id:
-            self._kernel.after(self._config["max.poll.interval.ms"], ("poll",), self._is_silent)
-
-    def change_handled(self) -> None:
-        """The application is done with the last change of its partitions."""
-        self._handover.change_handled()
 
     def metadata_changed(self) -> None:
         """A leader shares out the partitions anew when their number has changed."""
@@ -124,7 +104,6 @@ class Membership:
             self._must_join = True
 
     def evicted(self, code: int) -> None:
-        """An answer says that we are no member any more, or must join again."""
         if code in EVICTED:
             self._forget_generation()
         elif code == ErrorCode.REBALANCE_IN_PROGRESS:
@@ -134,10 +113,8 @@ class Membership:
             self._stop()
 
     def take_error(self) -> ClientError | None:
-        """What went wrong since the last poll; what nothing mends is said again and again."""
-        error = self.error
+        error = super().take_error()
         if error is not None and not error.fatal:
-            self.error = None
             self._must_join = True
         return error
 
@@ -257,7 +234,6 @@ class Membership:
     # --- leaving ------------------------------------------------------------------------------
 
     def _is_silent(self) -> None:
-        """No poll for `max.poll.interval.ms`: others shall go on with our partitions (KIP-62)."""
         self._send_leave("the application has not polled for max.poll.interval.ms", lambda: None)
         self._forget_generation()
         self._stop()
@@ -294,7 +270,7 @@ class Membership:
 
     def _stop(self) -> None:
         self._heartbeats.stop()
-        self._kernel.cancel(("poll",))
+        self._kernel.cancel(POLL)
 
     # --- asking -------------------------------------------------------------------------------
 

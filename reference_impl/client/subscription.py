@@ -62,13 +62,19 @@ class Subscription:
     def __init__(self) -> None:
         self.mode = Mode.NOBODY
         self.topics: frozenset[str] = frozenset()
+        self.pattern: str | None = None
+        """A regular expression: the group reads all topics with such a name (KIP-848)."""
         self.is_listening = False
         self.partitions: dict[TopicPartition, PartitionState] = {}
 
-    def subscribe(self, topics: frozenset[str], *, is_listening: bool) -> None:
+    def subscribe(
+        self, topics: frozenset[str], *, is_listening: bool, pattern: str | None = None
+    ) -> None:
         """The group will say which partitions."""
+        if self.mode is Mode.GROUP and (pattern is None) != (self.pattern is None):
+            raise IllegalState("topics are subscribed by name or by pattern: unsubscribe first")
         self._enter(Mode.GROUP)
-        self.topics, self.is_listening = topics, is_listening
+        self.topics, self.pattern, self.is_listening = topics, pattern, is_listening
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """The application says which partitions."""
@@ -84,6 +90,7 @@ class Subscription:
     def clear(self) -> None:
         """Read nothing."""
         self.mode, self.topics, self.is_listening = Mode.NOBODY, frozenset(), False
+        self.pattern = None
         self.partitions = {}
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:

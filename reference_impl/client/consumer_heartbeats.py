@@ -1,0 +1,195 @@
+"""The heartbeats of KIP-848: by this one request a member joins, stays, moves and leaves.
+
+Source: ConsumerGroupHeartbeatRequest.json; KIP-848, ConsumerGroupHeartbeat API (a field that is
+null has not changed); ConsumerHeartbeatRequestManager.java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from reference_impl.client.config import Config
+from reference_impl.client.coordinators import Coordinators, Key
+from reference_impl.client.effects import Lane
+from reference_impl.client.errors import COORDINATOR_MOVED, ClientError, is_retriable
+from reference_impl.client.kernel import Backoff, Kernel
+from reference_impl.client.network import Failure, Network
+from reference_impl.client.values import ConsumerGroupMetadata
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+HEARTBEAT = ("heartbeat",)
+TOPIC_REGEX_SINCE = 1
+"""The version of ConsumerGroupHeartbeat from which on a pattern may be subscribed to."""
+
+HELD, REGEX = "topic_partitions", "subscribed_topic_regex"
+Wishes = Mapping[str, Any]
+"""What a member says of itself, by the request's fields; none of it is said twice. What it holds
+(HELD) is a set of pairs: topic id, partition."""
+
+
+class ConsumerHeartbeats:
+    """One at a time: at once when there is news, else as often as the coordinator wants."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        network: Network,
+        config: Config,
+        coordinators: Coordinators,
+        key: Key,
+    ) -> None:
+        self._kernel = kernel
+        self._network = network
+        self._coordinators = coordinators
+        self._key = key
+        self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
+        self._interval_ms = 0
+        self._told: Wishes = {}
+        """What the coordinator has surely heard; nothing, once an answer was lost."""
+        self._under_way: Wishes | None = None
+        """The news in the heartbeat that is not answered yet."""
+        self._has_news = False
+        self._series = 0
+        """Answers to heartbeats of an earlier series are about what we were before."""
+
+    def attach(
+        self,
+        identity: Callable[[], ConsumerGroupMetadata],
+        wishes: Callable[[], Wishes],
+        on_answer: Callable[[Struct], None],
+        on_refusal: Callable[[int, str], None],
+        give_up: Callable[[ClientError], None],
+    ) -> None:
+        """Whose heartbeats these are."""
+        self._identity = identity
+        self._wishes = wishes
+        self._on_answer = on_answer
+        self._on_refusal = on_refusal
+        self._give_up = give_up
+
+    def start(self) -> None:
+        """The first of a series says everything."""
+        self.stop()
+        self._beat()
+
+    def stop(self) -> None:
+        """We are no member any more."""
+        self._kernel.cancel(HEARTBEAT)
+        self._series += 1
+        self._told, self._under_way, self._has_news = {}, None, False
+
+    def soon(self) -> None:
+        """There is news."""
+        if self._under_way is not None:
+            self._has_news = True
+        else:
+            self._beat()
+
+    def has_told(self, field: str, value: object) -> bool:
+        """The coordinator has heard that the field has this value."""
+        return self._told.get(field) == value
+
+    def is_telling(self, field: str) -> bool:
+        """What is under way says something about this field."""
+        return self._under_way is not None and field in self._under_way
+
+    def leave(self, member: ConsumerGroupMetadata, then: Callable[[], None]) -> None:
+        """Go for good, or for a while. Whatever the answer is, we are gone: if it gets lost, the
+        session times out."""
+        self.stop()
+        node = self._coordinators.known(self._key)
+        if node is None:
+            then()
+            return
+        self._network.ask(
+            node,
+            ApiKey.CONSUMER_GROUP_HEARTBEAT,
+            heartbeat(member, {}),
+            lambda _: then(),
+            lambda _: then(),
+            lane=Lane.COORDINATOR,
+        )
+
+    def _beat(self) -> None:
+        self._kernel.cancel(HEARTBEAT)
+        wishes = dict(self._wishes())
+        news = {field: value for field, value in wishes.items() if not self.has_told(field, value)}
+        self._under_way, self._has_news = news, False
+        series, sent_ms = self._series, self._kernel.monotonic_ms
+
+        def answered(answer: Struct) -> None:
+            if series != self._series:
+                return
+            self._under_way = None
+            if answer.error_code != ErrorCode.NONE:
+                self._refused(answer)
+                return
+            self._told = wishes
+            self._backoff.succeed()
+            self._interval_ms = answer.heartbeat_interval_ms
+            due_ms = sent_ms + (0 if self._has_news else self._interval_ms)
+            self._beat_after(max(0, due_ms - self._kernel.monotonic_ms))
+            self._on_answer(answer)
+
+        def failed(failure: Failure) -> None:
+            if series != self._series:
+                return
+            if failure.is_unsupported:
+                self._give_up(ClientError("UNSUPPORTED_VERSION", failure.reason, fatal=True))
+            else:
+                self._say_everything_after(self._backoff.fail())
+
+        def not_found(error: ClientError) -> None:
+            if series == self._series:
+                self._give_up(error)
+
+        self._coordinators.ask(
+            self._key,
+            ApiKey.CONSUMER_GROUP_HEARTBEAT,
+            heartbeat(self._identity(), news),
+            answered,
+            failed,
+            not_found,
+            version_min=TOPIC_REGEX_SINCE if REGEX in news else 0,
+        )
+
+    def _beat_after(self, delay_ms: int) -> None:
+        self._kernel.after(delay_ms, HEARTBEAT, self._beat)
+
+    def _say_everything_after(self, delay_ms: int) -> None:
+        """The coordinator may have acted on it or not: who says everything is told everything."""
+        self._told, self._under_way = {}, None
+        self._beat_after(delay_ms)
+
+    def _refused(self, answer: Struct) -> None:
+        code = answer.error_code
+        is_passing = code in COORDINATOR_MOVED or is_retriable(code)
+        if code in COORDINATOR_MOVED:
+            self._coordinators.forget(self._key)
+        delay_ms = self._backoff.fail()
+        self._say_everything_after(delay_ms if is_passing else max(delay_ms, self._interval_ms))
+        if not is_passing:
+            self._on_refusal(code, answer.error_message or "")
+
+
+def heartbeat(member: ConsumerGroupMetadata, news: Wishes) -> Struct:
+    """One heartbeat of this member; the epoch stands where the generation would."""
+    of = request_definition(ApiKey.CONSUMER_GROUP_HEARTBEAT)
+    told = dict(news)
+    if HELD in told:
+        indexes: dict[UUID, list[int]] = {}
+        for topic_id, index in sorted(told[HELD]):
+            indexes.setdefault(topic_id, []).append(index)
+        told[HELD] = [
+            of.struct("TopicPartitions", topic_id=topic_id, partitions=found)
+            for topic_id, found in indexes.items()
+        ]
+    return of.new(
+        group_id=member.group_id,
+        member_id=member.member_id,
+        member_epoch=member.generation_id,
+        instance_id=member.group_instance_id,
+        **told,
+    )

@@ -1,0 +1,115 @@
+"""What a consumer asks of its membership, whichever of the two protocols it speaks.
+
+`membership.py` speaks the classic one: the members share the partitions out among themselves, and
+all of them stop for it. `consumer_membership.py` speaks that of KIP-848: the coordinator does it,
+and each member walks to its part alone. The configuration `group.protocol` chooses.
+
+Source: AbstractCoordinator.java, AbstractMembershipManager.java; KIP-62 (poll interval).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from reference_impl.client.config import Config
+from reference_impl.client.coordinators import Coordinators, KeyType
+from reference_impl.client.errors import ClientError
+from reference_impl.client.group_offsets import GroupOffsets
+from reference_impl.client.handover import Handover, Then
+from reference_impl.client.kernel import Kernel
+from reference_impl.client.subscription import Subscription
+from reference_impl.client.values import ConsumerGroupMetadata
+
+POLL = ("poll",)
+
+
+class GroupMember(ABC):
+    """One consumer as a member of its group."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        config: Config,
+        subscription: Subscription,
+        coordinators: Coordinators,
+    ) -> None:
+        self._kernel = kernel
+        self._config = config
+        self._subscription = subscription
+        self._coordinators = coordinators
+        self._key = (KeyType.GROUP, config["group.id"])
+        self._instance_id: str | None = config["group.instance.id"]
+        self.offsets = GroupOffsets(kernel, config, coordinators, self.group_metadata, self.evicted)
+        self._handover = Handover(kernel, config, subscription, self.offsets)
+        self.error: ClientError | None = None
+        """To be raised by the next poll."""
+
+    # --- who we are ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Who we are, to the coordinator; the generation of the classic protocol and the member
+        epoch of KIP-848 stand in the same place, and are negative while we are nobody."""
+
+    @property
+    def is_member(self) -> bool:
+        """The coordinator has taken us in, and nothing is known to the contrary."""
+        return self.group_metadata().generation_id >= 0
+
+    @property
+    @abstractmethod
+    def is_known(self) -> bool:
+        """The coordinator has heard of us, so that it would wait for us."""
+
+    @property
+    @abstractmethod
+    def may_read(self) -> bool:
+        """What we hold is ours, and nothing of it is just changing hands."""
+
+    # --- what the consumer tells us -----------------------------------------------------------
+
+    @abstractmethod
+    def subscribed(self) -> None:
+        """The topics have changed."""
+
+    def poll_begins(self) -> None:
+        """The application is alive."""
+        self._kernel.cancel(POLL)
+
+    def poll_ends(self) -> None:
+        """Its next poll must come within `max.poll.interval.ms`."""
+        if self.is_known:
+            self._kernel.after(self._config["max.poll.interval.ms"], POLL, self._is_silent)
+
+    @abstractmethod
+    def _is_silent(self) -> None:
+        """No poll for `max.poll.interval.ms`: others shall go on with our partitions (KIP-62)."""
+
+    def change_handled(self) -> None:
+        """The application is done with the last change of its partitions."""
+        self._handover.change_handled()
+
+    @abstractmethod
+    def metadata_changed(self) -> None:
+        """More is known about topics."""
+
+    @abstractmethod
+    def evicted(self, code: int) -> None:
+        """An answer says that we are no member any more, or not the one that we were."""
+
+    def take_error(self) -> ClientError | None:
+        """What went wrong since the last poll; what nothing mends is said again and again."""
+        error = self.error
+        if error is not None and not error.fatal:
+            self.error = None
+        return error
+
+    # --- what goes on by itself ---------------------------------------------------------------
+
+    @abstractmethod
+    def run(self, is_polling: bool) -> None:
+        """Go on with whatever can go on. What the application may notice needs a poll."""
+
+    @abstractmethod
+    def leave(self, then: Then) -> None:
+        """Give everything up and leave; a static member's place is kept (KIP-345)."""
