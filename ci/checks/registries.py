@@ -11,7 +11,7 @@ from ci.checks.sources import parsed, project_files
 
 REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/nemeses": frozenset({"rounds"}),
-    "chaos/workloads": frozenset({"reading", "removed", "sending", "values"}),
+    "chaos/workloads": frozenset({"reading", "removed", "sending", "transacting", "values"}),
     "chaos/targets": frozenset(
         {
             "admin_faults",

@@ -1,0 +1,70 @@
+"""What workloads of transactions have in common: who writes them, who reads, and how one goes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from random import Random
+
+from chaos.protocols import (
+    Abort,
+    Begin,
+    ClientSettings,
+    Commit,
+    Completion,
+    Isolation,
+    Operation,
+    Outcome,
+    Send,
+    TopicSpec,
+)
+from chaos.workloads.reading import everything, final_reads, poll_for_ever
+
+Steps = Generator[Operation, Completion, None]
+
+
+class ByTransactions(ABC):
+    """The first processes run transactions, the others poll read_committed."""
+
+    producers: int
+
+    @abstractmethod
+    def topics(self) -> Sequence[TopicSpec]: ...
+
+    @abstractmethod
+    def transact_for_ever(self, process: int, rng: Random) -> Steps:
+        """What a process that writes does."""
+
+    def settings(self, process: int) -> ClientSettings:
+        if process >= self.producers:
+            return ClientSettings(isolation=Isolation.READ_COMMITTED)
+        return ClientSettings(acks=-1, idempotent=True, transactional=True)
+
+    def operations(self, process: int, rng: Random) -> Steps:
+        if process >= self.producers:
+            return poll_for_ever(everything(self.topics()), rng)
+        return self.transact_for_ever(process, rng)
+
+    def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
+        return final_reads(self.topics(), Isolation.READ_COMMITTED)
+
+
+def transaction(sends: Iterable[Send], aborts: bool) -> Steps:
+    """One of them: the sends up to one that fails, then its end.
+
+    An end without a clear answer is aborted where the client still can, and left to the next client
+    of the same transactional id where it cannot.
+    """
+    if (yield Begin()).outcome is not Outcome.OK:
+        return
+    completion = Completion(Outcome.OK)
+    for send in sends:
+        completion = yield send
+        if completion.outcome is not Outcome.OK:
+            break
+    if completion.outcome is Outcome.OK and not aborts:
+        completion = yield Commit()
+        if completion.outcome is Outcome.OK:
+            return
+    if not completion.broken:
+        yield Abort()
