@@ -12,8 +12,6 @@ from random import Random
 from chaos.faults import Fault, Heal, Kill, Pause, Shutdown
 from chaos.nemeses.rounds import rounds
 
-KILLS: frozenset[type[Fault]] = frozenset({Kill, Heal})
-
 
 class RollingRestart:
     """Shut down and start one node after the other, as an upgrade does.
@@ -52,73 +50,58 @@ class PauseStorm:
             yield 0.1, Heal()
 
 
-class KillController:
+class _Kills:
+    """Kill nodes of one role, heal, and again."""
+
+    whom: str
+    faults: frozenset[type[Fault]] = frozenset({Kill, Heal})
+    nodes_min = 1
+    calm_s, away_s = (2.0, 5.0), (0.5, 4.0)
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        return rounds(rng, lambda: Kill(self.whom), self.calm_s, self.away_s)
+
+
+class KillController(_Kills):
     """Kill the active controller; a partition's leader may be on the same node."""
 
-    name = "kill-controller"
-    faults = KILLS
-    nodes_min = 1
-
-    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        return rounds(rng, lambda: Kill("controller"), (2.0, 5.0), (0.5, 4.0))
+    name, whom = "kill-controller", "controller"
 
 
-class KillGroupCoordinator:
+class KillGroupCoordinator(_Kills):
     """Kill the coordinator of a group: its members and offsets move to another node (KIP-848).
 
-    Committed offsets must be what they were. For workloads with groups; without, it strikes nobody.
+    Committed offsets must be what they were. Refused for workloads without groups.
     """
 
-    name = "kill-group-coordinator"
-    faults = KILLS
-    nodes_min = 1
-
-    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        return rounds(rng, lambda: Kill("group-coordinator"), (2.0, 5.0), (0.5, 4.0))
+    name, whom = "kill-group-coordinator", "group-coordinator"
 
 
-class KillTransactionCoordinator:
+class KillTransactionCoordinator(_Kills):
     """Kill the coordinator of a transactional id: its successor must end what was begun (KIP-98).
 
-    For workloads with transactions; without, it strikes nobody.
+    Refused for workloads without transactions.
     """
 
-    name = "kill-transaction-coordinator"
-    faults = KILLS
-    nodes_min = 1
-
-    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        return rounds(rng, lambda: Kill("transaction-coordinator"), (2.0, 5.0), (0.5, 4.0))
+    name, whom = "kill-transaction-coordinator", "transaction-coordinator"
 
 
-class KillMinority:
+class KillMinority(_Kills):
     """Kill fewer nodes than half: the others go on."""
 
-    name = "kill-minority"
-    faults = KILLS
+    name, whom = "kill-minority", "minority"
     nodes_min = 3
 
-    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        return rounds(rng, lambda: Kill("minority"), (2.0, 5.0), (0.5, 4.0))
 
-
-class KillMajority:
+class KillMajority(_Kills):
     """Kill more nodes than half: no controller can be elected until they are back."""
 
-    name = "kill-majority"
-    faults = KILLS
+    name, whom = "kill-majority", "majority"
     nodes_min = 3
 
-    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        return rounds(rng, lambda: Kill("majority"), (2.0, 5.0), (0.5, 4.0))
 
-
-class KillAll:
+class KillAll(_Kills):
     """Kill all nodes at once; the machine, and what it had been given, lives on."""
 
-    name = "kill-all"
-    faults = KILLS
-    nodes_min = 1
-
-    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        return rounds(rng, lambda: Kill("all"), (3.0, 6.0), (0.1, 1.0))
+    name, whom = "kill-all", "all"
+    calm_s, away_s = (3.0, 6.0), (0.1, 1.0)
