@@ -90,12 +90,16 @@ class NamespaceLinks(Links):
         return ""
 
     def settle(self) -> None:
-        """Who is held back passes when he is let go, whatever rules follow: so those come first."""
-        nodes, self._unsettled = sorted(self._unsettled), set()
+        """Who is held back passes when he is let go, whatever rules follow: so those come first.
+
+        Where that fails it is still to be done, by the next heal.
+        """
+        nodes = sorted(self._unsettled)
         self.namespaces.set_rules(
             (node, sorted(self._rules.get(node, []), key=lambda rule: "NFQUEUE" in rule))
             for node in nodes
         )
+        self._unsettled.difference_update(nodes)
 
     def stop(self) -> None:
         """Remove the namespaces."""

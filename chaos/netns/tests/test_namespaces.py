@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -211,3 +211,27 @@ def test_who_was_late_before_a_heal_holds_nobody_back_after_it() -> None:
     queue.take(namespace)
     waits_s = queue.wait_s()
     assert waits_s is not None and waits_s < 1.0
+
+
+def test_rules_that_could_not_be_taken_away_are_by_the_next_heal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: dict[int, list[str]] = {}
+    broken = False
+
+    def set_rules(self: Namespaces, rules: Iterable[tuple[int, Sequence[str]]]) -> None:
+        if broken:
+            raise LinkError("iptables-restore failed")
+        given.update((node, list(lines)) for node, lines in rules)
+
+    monkeypatch.setattr(Namespaces, "set_rules", set_rules)
+    links = NamespaceLinks(Namespaces(NETWORK, 3), PORTS)
+    links.cut("internal-1-2", "blackhole")
+    links.settle()
+    assert given[2]
+    broken = True
+    with pytest.raises(LinkError):
+        links.heal()
+    broken = False
+    links.heal()
+    assert given == {2: []}
