@@ -148,6 +148,7 @@ class Consumer:
         self._driver = ClientDriver(self.machine, self._changed)
         self._listener: RebalanceListener | None = None
         self._handling: set[asyncio.Task[None]] = set()
+        self._has_crashed = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -174,6 +175,13 @@ class Consumer:
         self._listener = listener
         await self._driver.call(calls.Subscribe(frozenset(topics), listener is not None))
 
+    async def subscribe_pattern(
+        self, pattern: str, listener: RebalanceListener | None = None
+    ) -> None:
+        """The same of all topics with such a name; needs `group.protocol=consumer`."""
+        self._listener = listener
+        await self._driver.call(calls.SubscribePattern(pattern, listener is not None))
+
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions, without a group."""
         await self._driver.call(calls.Assign(frozenset(partitions)))
@@ -197,7 +205,8 @@ class Consumer:
         try:
             await handlers[effect.change](effect.partitions)
         finally:
-            await self._driver.call(calls.ChangeHandled())
+            if not self._has_crashed:
+                await self._driver.call(calls.ChangeHandled())
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -295,4 +304,11 @@ class Consumer:
     async def close(self, timeout_ms: int = 30_000) -> None:
         """Commit (`enable.auto.commit`) and leave the group, within this time."""
         await self._driver.call(calls.Close(timeout_ms))
+        self._driver.close()
+
+    def crash(self) -> None:
+        """Be gone without a word: no commit, and the group learns of it by silence."""
+        self._has_crashed = True
+        for task in self._handling:
+            task.cancel()
         self._driver.close()

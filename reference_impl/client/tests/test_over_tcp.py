@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from chaos.targets import parse_target
 from reference_impl.client.assignors import ASSIGNORS
 from reference_impl.client.errors import ClientError, Refusal
+from reference_impl.client.tests.tcp import EARLIEST, Diary, fill, fresh, partitions, read, run
 from reference_impl.client.values import (
     ConsumerRecord,
     OffsetAndMetadata,
@@ -25,63 +21,7 @@ from reference_impl.host.client_driver import ClientDriver
 from reference_impl.host.clients import Consumer, Producer
 from reference_impl.wire import ApiKey, Struct
 
-PATIENCE_S = 90
-SETTINGS = {
-    "num.partitions": "3",
-    "group.initial.rebalance.delay.ms": "0",
-    "offsets.topic.num.partitions": "4",
-}
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-EARLIEST = {"auto.offset.reset": "earliest"}
-TARGETS = [
-    "reference",
-    pytest.param("apache:4.3.1", marks=pytest.mark.needs("java", "kafka-jars")),
-]
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def bootstrap(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """One broker for all tests here; each test has topics and groups of its own."""
-    directory: Path = tmp_path_factory.mktemp("tcp")
-    cluster = parse_target(request.param).start(directory, 1, SETTINGS)
-    try:
-        yield cluster.bootstrap
-    finally:
-        cluster.stop()
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), PATIENCE_S))
-
-
-def fresh(name: str) -> str:
-    """A topic, group or id which nobody has used."""
-    return f"{name}-{uuid4().hex[:8]}"
-
-
-def partitions(topic: str) -> list[TopicPartition]:
-    return [TopicPartition(topic, index) for index in range(3)]
-
-
-async def fill(bootstrap: str, topic: str, count: int, **config: Any) -> list[bytes]:
-    """Send so many records, with keys; returns their values."""
-    sent = [b"%d" % number for number in range(count)]
-    settings = {name.replace("_", "."): value for name, value in config.items()}
-    async with Producer(bootstrap, settings) as producer:
-        await asyncio.gather(
-            *(producer.send_soon(topic, v, key=v, headers=[("h", v), ("n", None)]) for v in sent)
-        )
-    return sent
-
-
-async def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
-    """At least so many records."""
-    records: list[ConsumerRecord] = []
-    while len(records) < count:
-        records += await consumer.poll(500)
-    return records
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -183,24 +123,6 @@ def test_two_members_share_a_topic_and_one_takes_over(bootstrap: str, strategy: 
         assert sorted(record.value or b"" for record in records) == sorted(sent)
 
     run(test)
-
-
-class Diary:
-    """A listener which commits what it is about to lose."""
-
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self.lines: list[tuple[str, int]] = []
-
-    async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        self.lines.append(("assigned", len(partitions)))
-
-    async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
-        await self._consumer.commit()
-        self.lines.append(("revoked", len(partitions)))
-
-    async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
-        self.lines.append(("lost", len(partitions)))
 
 
 def test_a_listener_can_commit_what_is_revoked(bootstrap: str) -> None:
