@@ -2,79 +2,128 @@
 
 Some rules hold brokers to our clock: they may delete what is old, and end what lasts too long, and
 how old it is they see by their own. Where faults put those forward or back, or made them run at
-another pace, such an anomaly proves nothing: the rule is unknown, and says why.
+another pace, and as far as it takes to explain an anomaly, that proves nothing: the rule is
+unknown, and says why. What was proven before the first such fault stays proven.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import polars as pl
 
 from linearizability.history import F
-from linearizability.verdict import CheckerVerdict, Validity
+from linearizability.plans import collect
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity
+from linearizability.waiting import is_heal
 
-DAY_MS = 24 * 60 * 60 * 1000
+NS_PER_MS = 1_000_000
+HOUR_MS = 60 * 60 * 1000
+DAY_MS = 24 * HOUR_MS
 EXCUSED_FROM_MS: Mapping[tuple[str, str], int] = {
     ("retention", "deleted-too-early"): 1,
+    ("retention", "deleted-hours-too-early"): HOUR_MS,
     ("compaction", "tombstone-lost-early"): 1,
+    ("compaction", "tombstone-lost-hours-early"): HOUR_MS,
     ("hanging_transactions", "open-for-too-long"): 1,
     # Their producer expired (producer.id.expiration.ms): its leader knows it no more.
     ("duplicates", "duplicate"): DAY_MS,
+    ("delivery_semantics", "delivered-twice"): DAY_MS,
     ("producer_order", "sends-reordered"): DAY_MS,
     ("producer_order", "sequence-goes-back"): DAY_MS,
     ("idempotence", "sequence-does-not-follow"): DAY_MS,
     ("fencing", "fenced-epoch-writes"): DAY_MS,
     # The group's positions expired (offsets.retention.minutes).
-    ("committed_offsets", "unexplained-offset"): 7 * DAY_MS,
+    ("committed_offsets", "forgotten-offset"): 7 * DAY_MS,
 }
 """(checker, kind) -> how far clocks must have been moved that a broker's own may explain it."""
+
+
+class Move(NamedTuple):
+    """A fault of clocks: by so much at once, or so much faster from then on."""
+
+    name: str
+    by_ms: float
+    ppm: float
+    asked_ns: int = 0
+    healed_ns: int | None = None
+    """All clocks were put right; None: not in this history."""
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
     """The opinions; those whose anomalies may come of moved clocks are unknown. The history is
     asked for faults only where there is such a one."""
     found = list(opinions)
-    if not any(_is_about_time(opinion, math.inf) for opinion in found):
+    proofs = {o.name: o.anomalies for o in found if _goes_by_clocks(o)}
+    moves = clock_faults(history) if proofs else []
+    if not moves:
         return found
-    moves = clock_faults(history)
-    moved_ms = sum(moves.values())
-    reason = f"clocks were moved ({', '.join(moves)}), and brokers go by their own"
+    told_ns = _told(history, [anomaly for some in proofs.values() for anomaly in some])
+    names = ", ".join(dict.fromkeys(move.name for move in moves))
+    reason = f"clocks were moved ({names}), and brokers go by their own"
+    unproven = {
+        name
+        for name, anomalies in proofs.items()
+        if all(
+            EXCUSED_FROM_MS[name, anomaly.kind] <= apart_ms(moves, told_ns[anomaly.operations])
+            for anomaly in anomalies
+        )
+    }
     return [
         replace(opinion, validity=Validity.UNKNOWN, reason=reason)
-        if moves and _is_about_time(opinion, moved_ms)
+        if opinion.name in unproven
         else opinion
         for opinion in found
     ]
 
 
-def _is_about_time(opinion: CheckerVerdict, moved_ms: float) -> bool:
-    """Whether it is invalid, and clocks that were moved so far explain all that is known of why."""
-    if opinion.validity is not Validity.INVALID:
-        return False
-    needed = [EXCUSED_FROM_MS.get((opinion.name, anomaly.kind)) for anomaly in opinion.anomalies]
-    return all(least_ms is not None and least_ms <= moved_ms for least_ms in needed)
+def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
+    """Whether it is invalid, and brokers' own clocks may explain all that is known of why (of each
+    kind of anomaly some are known)."""
+    return opinion.validity is Validity.INVALID and all(
+        (opinion.name, anomaly.kind) in EXCUSED_FROM_MS for anomaly in opinion.anomalies
+    )
 
 
-def clock_faults(history: pl.LazyFrame) -> dict[str, float]:
-    """Each fault that moved clocks, in words, with how far at most (in ms)."""
-    when = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
-    faults = history.filter(pl.col("f") == F.NEMESIS.value).select("t_invoke_ns", "detail")
-    rows, end = pl.collect_all([faults, history.select(when)])
-    found: dict[str, float] = {}
-    for asked_ns, detail in rows.iter_rows():
-        moved = moved_by(detail, (end.item() - asked_ns) / 1_000_000)
-        if moved is not None:
-            name, by_ms = moved
-            found[name] = found.get(name, 0) + by_ms
-    return found
+def _told(history: pl.LazyFrame, anomalies: list[Anomaly]) -> dict[tuple[int, ...], int]:
+    """The operations of each anomaly, and when all of them had ended, or the history."""
+    numbers = {number for anomaly in anomalies for number in anomaly.operations}
+    when = pl.max_horizontal("t_invoke_ns", "t_complete_ns")
+    end = collect(history.select(when.max())).item()
+    ended = collect(
+        history.filter(pl.col("op_id").is_in(sorted(numbers)))
+        .group_by("op_id")
+        .agg(pl.col("t_complete_ns").fill_null(end).max())
+    )
+    ends = dict(ended.iter_rows())
+    return {
+        anomaly.operations: max(
+            (ends.get(number, end) for number in anomaly.operations), default=end
+        )
+        for anomaly in anomalies
+    }
 
 
-def moved_by(detail: str | None, lasting_ms: float) -> tuple[str, float] | None:
-    """A clock fault in words, and how far it moved a clock in so long a time; None: it is none."""
+def clock_faults(history: pl.LazyFrame) -> list[Move]:
+    """The faults that moved clocks, each with the heal that ended it."""
+    told = history.filter(pl.col("f") == F.NEMESIS.value).select("t_invoke_ns", "detail")
+    found: list[Move] = []
+    healed_ns: int | None = None
+    for asked_ns, detail in collect(told).sort("t_invoke_ns", descending=True).iter_rows():
+        if is_heal(detail):
+            healed_ns = asked_ns
+        elif (move := moved_by(detail)) is not None:
+            found.append(move._replace(asked_ns=asked_ns, healed_ns=healed_ns))
+    return found[::-1]
+
+
+def moved_by(detail: str | None) -> Move | None:
+    """What a fault's JSON says; None: it is none of clocks."""
     try:
         fault = json.loads(detail or "")
     except ValueError:
@@ -84,13 +133,28 @@ def moved_by(detail: str | None, lasting_ms: float) -> tuple[str, float] | None:
     match fault.get("fault"):
         case "ClockJump":
             by_ms = fault.get("by_ms")
-            return f"ClockJump by {by_ms} ms", _size(by_ms)
+            return Move(f"ClockJump by {by_ms} ms", _number(by_ms), 0)
         case "ClockSkew":
             ppm = fault.get("ppm")
-            return f"ClockSkew by {ppm} ppm", _size(ppm) * max(lasting_ms, 1) / 1_000_000
+            return Move(f"ClockSkew by {ppm} ppm", 0, _number(ppm))
     return None
 
 
-def _size(number: object) -> float:
+def apart_ms(moves: Iterable[Move], until_ns: int) -> float:
+    """How far apart any two looks at clocks until then, one of which may be ours, can have been by
+    these faults. What is moved between two heals adds up, for it may all be one node's."""
+    ahead: dict[int | None, float] = defaultdict(float)
+    behind: dict[int | None, float] = defaultdict(float)
+    for move in moves:
+        if move.asked_ns <= until_ns:
+            end_ns = until_ns if move.healed_ns is None else min(move.healed_ns, until_ns)
+            lasting_ms = max((end_ns - move.asked_ns) / NS_PER_MS, 1)
+            by_ms = move.by_ms + move.ppm * lasting_ms / 1_000_000
+            ahead[move.healed_ns] += max(by_ms, 0)
+            behind[move.healed_ns] += max(-by_ms, 0)
+    return max(ahead.values(), default=0) + max(behind.values(), default=0)
+
+
+def _number(value: object) -> float:
     """What is no number may be anything."""
-    return abs(number) if isinstance(number, int | float) else math.inf
+    return value if isinstance(value, int | float) else math.inf

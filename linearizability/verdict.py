@@ -56,7 +56,8 @@ class Anomaly:
 class CheckerVerdict:
     """What one checker says. checked: how many things it judged (its docstring says which).
 
-    anomalies may be cut to the first MAX_ANOMALIES; anomaly_count is always the full number.
+    anomalies may be cut to the first MAX_ANOMALIES of each kind; anomaly_count is always the full
+    number.
     """
 
     name: str

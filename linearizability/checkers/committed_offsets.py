@@ -33,7 +33,7 @@ MAY_BE_OLD_NS = 60 * 1_000_000_000
 
 
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
-TWO_OWNERS = "two-owners"
+FORGOTTEN, TWO_OWNERS = "forgotten-offset", "two-owners"
 
 
 class CommittedOffsets(Checker):
@@ -71,6 +71,8 @@ class CommittedOffsets(Checker):
             "group",
             pl.col("offset").cast(pl.String).fill_null("none"),
         )
+        is_none = pl.col("offset").is_null()
+        kind = pl.when(is_none).then(pl.lit(FORGOTTEN)).otherwise(pl.lit(UNEXPLAINED))
         late = of_older_generations(events)
         again = of_replaced_owners(events)
         owners = pl.format(
@@ -83,7 +85,7 @@ class CommittedOffsets(Checker):
         )  # fmt: skip
         return pl.concat(
             [
-                describe(found, KEY, UNEXPLAINED, ["op_id", "last_op"], message, "broker"),
+                describe(found, KEY, kind, ["op_id", "last_op"], message, "broker"),
                 describe(late, KEY, OLD_GENERATION, ["op_id", "newest_op"], accepted, "broker"),
                 describe(again, KEY, TWO_OWNERS, ["op_id", "other_op"], owners, "broker"),
             ]

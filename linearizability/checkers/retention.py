@@ -13,10 +13,12 @@ from linearizability.ingest import COMMITTED, IS_OK, KEY, PLAIN
 from linearizability.removals import IS_TOPIC, setting
 
 TOO_EARLY, KEPT = "deleted-too-early", "deleted-though-kept"
+HOURS_TOO_EARLY = "deleted-hours-too-early"
 GOES_BACK = "log-start-goes-back"
 RETENTION_MS = 7 * 24 * 60 * 60 * 1000
 """The default of retention.ms (log.retention.hours is 168)."""
 FOR_EVER = -1
+HOUR_MS = 60 * 60 * 1000
 CLOCKS_APART_MS = 1_000
 """The wall clock is corrected now and then; ours is not."""
 IS_DELETION = pl.col("f") == F.DELETE_RECORDS.value
@@ -26,9 +28,9 @@ DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 class Retention(Checker):
     """A log start is told above an acknowledged record that nothing allowed to delete: no
     DeleteRecords asked for before that, and its own time, the least that its segment can have, is
-    not retention.ms ago (`deleted-too-early`), or the topic is not retained by time
-    (`deleted-though-kept`). Or, in one leader epoch, a log start below the one which DeleteRecords
-    was answered with before.
+    not retention.ms ago (`deleted-too-early`; `deleted-hours-too-early`, for few clocks are that
+    wrong), or the topic is not retained by time (`deleted-though-kept`). Or, in one leader epoch, a
+    log start below the one which DeleteRecords was answered with before.
 
     Topics which are not retained by time delete nothing (cleanup.policy without delete, or
     retention.ms -1). Where retention.bytes is set any record may go. Of settings that were changed
@@ -60,7 +62,9 @@ class Retention(Checker):
             pl.col("value").cast(pl.String).fill_null("a record"), "offset", "log_start",
         )  # fmt: skip
         kept = pl.col("retention_ms") == FOR_EVER
-        kind = pl.when(kept).then(pl.lit(KEPT)).otherwise(pl.lit(TOO_EARLY))
+        is_far = pl.col("retention_ms") - pl.col("age_ms") >= HOUR_MS
+        early = pl.when(is_far).then(pl.lit(HOURS_TOO_EARLY)).otherwise(pl.lit(TOO_EARLY))
+        kind = pl.when(kept).then(pl.lit(KEPT)).otherwise(early)
         back = went_back(events)
         lower = pl.format(
             "DeleteRecords moved the log start to {}, then the leader of epoch {} says {}",

@@ -7,7 +7,7 @@ bucket of scopes) and give its rows to `opinions`. So a verdict cannot depend on
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -23,7 +23,8 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 from linearizability.waiting import waiting
 
 MAX_ANOMALIES = 100
-"""As many of one checker are kept in a verdict, the first by place and operations."""
+"""As many of one checker and kind are kept in a verdict, the first by place and operations: what
+excuses one kind (`clocks`) must see the others."""
 
 ANOMALY, JUDGED, NEED, ERROR = "anomaly", "judged", "need", "error"
 _COLUMNS: dict[str, Any] = {
@@ -38,7 +39,7 @@ _COLUMNS: dict[str, Any] = {
     "anomalies": pl.Int64,
 }
 ROWS = pl.Schema(_COLUMNS)
-"""What `judge` answers: anomalies (the first MAX_ANOMALIES of each checker), and counts."""
+"""What `judge` answers: anomalies (the first MAX_ANOMALIES of each kind), and counts."""
 
 _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
@@ -121,7 +122,8 @@ def _judge_one(
         checked=pl.lit(None, dtype=pl.Int64),
         anomalies=pl.lit(None, dtype=pl.Int64),
     ).select(pl.col(name).cast(dtype) for name, dtype in ROWS.items())
-    return rows.sort(_ORDER).head(MAX_ANOMALIES), total
+    few = rows.sort(_ORDER).group_by("kind", maintain_order=True).head(MAX_ANOMALIES)
+    return few.select(ROWS.names()), total
 
 
 def _counted(judged: pl.DataFrame) -> int:
@@ -165,8 +167,10 @@ def opinions(
     failed: why the engine could not judge all pieces, if it could not.
     """
     anomalies: dict[str, list[Anomaly]] = defaultdict(list)
+    kept: Counter[tuple[str, str]] = Counter()
     for row in rows.filter(row=ANOMALY).sort(_ORDER).iter_rows(named=True):
-        if len(anomalies[row["checker"]]) < MAX_ANOMALIES:
+        kept[row["checker"], row["kind"]] += 1
+        if kept[row["checker"], row["kind"]] <= MAX_ANOMALIES:
             anomalies[row["checker"]].append(_anomaly(row))
     occurs: set[str] = set()
     totals: dict[str, tuple[int, int]] = {}

@@ -12,7 +12,8 @@ class DropTombstonesEarly(Rules):
     Breaks:     a tombstone stays for delete.retention.ms, so that a reader which has seen the value
                 is told that it is gone (docs, topicconfigs, delete.retention.ms; KIP-534). That it
                 goes at some time nobody promises: it takes another cleaning.
-    Caught by:  workload compaction, any nemesis or none, checker compaction (tombstone-lost-early).
+    Caught by:  workload compaction, any nemesis or none, checker compaction
+                (tombstone-lost-hours-early).
     Within:     one run of 15 seconds.
     """
 

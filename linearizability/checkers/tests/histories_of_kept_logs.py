@@ -124,6 +124,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "a tombstone, at once": (
             [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1)], [("tombstone-lost-early", (1, 2))],
         ),
+        "a tombstone, a day before its time": (
+            [TOPIC('{"cleanup.policy": "compact"}'), S(1, 0, **NIL), WHOLE(1)],
+            [("tombstone-lost-hours-early", (1, 2))],
+        ),
         "moved": (
             [S(1, 0, **J), S(2, 1, **K), *LOG(1, None, 2, **K)],
             [("record-moved", (1, 1000))],
@@ -131,10 +135,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
     },
     "retention": {
         "for no reason": (
-            [TOPIC(), S(1, 0), WHOLE(1, log_start=1)], [("deleted-too-early", (1, 2))],
+            [TOPIC(), S(1, 0), WHOLE(1, log_start=1)], [("deleted-hours-too-early", (1, 2))],
         ),
         "too early": (
             [TOPIC('{"retention.ms": "9999999"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
+            [("deleted-hours-too-early", (1, 2))],
+        ),
+        "too early by less than an hour": (
+            [TOPIC('{"retention.ms": "4000000"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
             [("deleted-too-early", (1, 2))],
         ),
         "kept for ever": (
@@ -150,19 +158,19 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "more than DeleteRecords asked for": (
             [TOPIC(), S(1, 0), S(2, 1), DELETES(1), WHOLE(2, log_start=2)],
-            [("deleted-too-early", (2, 4))],
+            [("deleted-hours-too-early", (2, 4))],
         ),
         "above a deletion of everything": (
             [TOPIC(), S(1, 0), S(2, 1), DELETES(None, log_start=1), WHOLE(2, log_start=2)],
-            [("deleted-too-early", (2, 4))],
+            [("deleted-hours-too-early", (2, 4))],
         ),
         "before its deletion was asked for": (
             [TOPIC(), S(1, 0), WHOLE(1, log_start=1), DELETES(1)],
-            [("deleted-too-early", (1, 2))],
+            [("deleted-hours-too-early", (1, 2))],
         ),
         "refused": (
             [TOPIC(), S(1, 0), DELETES(1, type="fail"), WHOLE(1, log_start=1)],
-            [("deleted-too-early", (1, 3))],
+            [("deleted-hours-too-early", (1, 3))],
         ),
         "it comes back": (
             [

@@ -151,7 +151,7 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             ],
             [("two-owners", (1, 2))],
         ),
-        "forgotten": ([COMMITS(1), ASKS(None)], [("unexplained-offset", (0, 1))]),
+        "forgotten": ([COMMITS(1), ASKS(None)], [("forgotten-offset", (0, 1))]),
         "refused": ([COMMITS(1, type="fail"), ASKS(1)], [("unexplained-offset", (1,))]),
         "aborted": ([COMMITS(1, **TXN), ABORT, ASKS(1)], [("unexplained-offset", (2,))]),
     },

@@ -23,6 +23,7 @@ from linearizability.checkers.tests.oracle_facts import (
     operations,
 )
 
+HOUR_MS = 3_600_000
 CONTENT = (
     "value", "control", "key", "tombstone", "timestamp_ms", "producer_id", "producer_epoch",
     "sequence", "leader_epoch",
@@ -107,7 +108,8 @@ def compaction(rows: list[Row]) -> Found:
         inside = (read["log_start"] or 0) <= send["offset"] < end
         if not stands and inside and _is_due(rows, send, read):
             early = _is_tombstone(rows, send)
-            kind = "tombstone-lost-early" if early else "last-value-lost"
+            far = early and _left_ms(rows, send, read) >= HOUR_MS
+            kind = f"tombstone-lost-{'hours-' * far}early" if early else "last-value-lost"
             found.add((kind, operations(send, read), read["place"]))
     return found
 
@@ -134,12 +136,19 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
         return False
     if not _is_tombstone(rows, send):
         return True
-    kept = [
-        int(settings.get("delete.retention.ms", 86_400_000)) for settings, _ in _told(rows, place)
-    ]
-    if not kept or read["t_complete_ns"] is None:
+    if not _told(rows, place) or read["t_complete_ns"] is None:
         return False
-    return bool((read["t_complete_ns"] - send["t_invoke_ns"]) // 1_000_000 < min(kept))
+    return _left_ms(rows, send, read) > 0
+
+
+def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
+    """How long it had still to stay when it was read."""
+    kept = [
+        int(settings.get("delete.retention.ms", 86_400_000))
+        for settings, _ in _told(rows, tombstone["place"])
+    ]
+    age_ms: int = (read["t_complete_ns"] - tombstone["t_invoke_ns"]) // 1_000_000
+    return min(kept) - age_ms
 
 
 def _is_tombstone(rows: list[Row], send: Row) -> bool:
@@ -179,9 +188,15 @@ def _deleted_too_early(rows: list[Row]) -> Found:
             and r["t_invoke_ns"] <= answer["t_complete_ns"] and _reach(r) > offset
         ]  # fmt: skip
         if not asked and not _may_expire(told, send, answer):
-            kind = "deleted-too-early" if _limits(told) else "deleted-though-kept"
-            found.add((kind, operations(send, answer), place))
+            found.add((_deletion(told, send, answer), operations(send, answer), place))
     return found
+
+
+def _deletion(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) -> str:
+    if not _limits(told):
+        return "deleted-though-kept"
+    left_ms = min(_limits(told)) - _age_ms(told, send, answer)
+    return f"deleted-{'hours-' * (left_ms >= HOUR_MS)}too-early"
 
 
 def _reach(deletion: Row) -> float:
@@ -207,18 +222,27 @@ def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) 
     limits = _limits(told)
     if not limits:
         return False
-    clocks = [
+    if not _clocks_ms(told):
+        return True
+    return _age_ms(told, send, answer) >= min(limits) - 1000
+
+
+def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:
+    """The wall clock at second 0."""
+    return [
         r["timestamp_ms"] - r["t_invoke_ns"] // 1_000_000
         for _, r in told
         if r["timestamp_ms"] is not None
     ]
-    if not clocks:
-        return True
-    sent_ms = send["timestamp_ms"]
+
+
+def _age_ms(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) -> int:
+    clocks = _clocks_ms(told)
+    sent_ms: int | None = send["timestamp_ms"]
     if sent_ms is None:
         sent_ms = min(clocks) + send["t_invoke_ns"] // 1_000_000
-    told_ms = min(clocks) + answer["t_complete_ns"] // 1_000_000
-    return bool(told_ms - sent_ms >= min(limits) - 1000)
+    told_ms: int = min(clocks) + answer["t_complete_ns"] // 1_000_000
+    return told_ms - sent_ms
 
 
 def _went_back(rows: list[Row]) -> Found:

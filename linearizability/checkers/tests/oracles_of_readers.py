@@ -128,7 +128,8 @@ def committed_offsets(rows: list[Row]) -> Found:
             for r in commits
         )  # fmt: skip
         if not explained and (fetch["offset"] is not None or last):
-            found.add(("unexplained-offset", operations(fetch, *last), fetch["place"]))
+            kind = "forgotten-offset" if fetch["offset"] is None else "unexplained-offset"
+            found.add((kind, operations(fetch, *last), fetch["place"]))
     return found | _old_generations(rows) | _two_owners(rows)
 
 
