@@ -113,9 +113,18 @@ class Child:
         self.paused = False
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone: its ports and locks are free afterwards."""
+        """SIGKILL, and wait until it is gone: its ports and locks are free afterwards.
+
+        Raises TimeoutError where it hangs in the kernel.
+        """
         self._signal(signal.SIGKILL)
-        self._process.wait(KILL_TIMEOUT_S)
+        try:
+            self._process.wait(KILL_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(
+                f"{self.name} (process {self.pid}) is still there {KILL_TIMEOUT_S:.0f} s after it"
+                " was killed"
+            ) from error
         self._forget()
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
@@ -222,7 +231,10 @@ def end_all() -> None:
     with _lock:
         children = list(_living.values())
     for child in children:
-        child.kill()
+        child.strike()
+    for child in children:
+        with suppress(TimeoutError):  # the others are to end all the same
+            child.kill()
     with _lock:
         if _guard is not None and not _living:
             assert _guard.stdin is not None

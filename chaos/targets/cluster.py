@@ -85,9 +85,9 @@ class LocalNode:
         """Start its process, unless it runs."""
         if self.running:
             return
-        if self.child is not None:
-            self.child.kill()  # its ports and files are free only when it is gone
         try:
+            if self.child is not None:
+                self.child.kill()  # its ports and files are free only when it is gone
             self.directory.mkdir(parents=True, exist_ok=True)
             self.child = processes.start(
                 self.command,
@@ -332,15 +332,23 @@ class LocalCluster:
         return Performed(fault, tuple(helped), note)
 
     def _bring_back(self) -> list[int]:
-        """Continue the nodes that are paused, start those that are dead; which ones."""
-        helped = []
+        """Continue the nodes that are paused, start those that are dead; which ones.
+
+        Each is tried, whatever became of those before. Raises TargetError.
+        """
+        helped, failure = [], None
         for number, member in self._members.items():
-            if member.paused and member.child is not None:
-                member.child.resume()
-                helped.append(number)
-            elif not member.running:
-                member.start()
-                helped.append(number)
+            try:
+                if member.paused and member.child is not None:
+                    member.child.resume()
+                    helped.append(number)
+                elif not member.running:
+                    member.start()
+                    helped.append(number)
+            except TargetError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
         return helped
 
 

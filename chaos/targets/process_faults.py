@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from chaos.faults import Fault, Kill, Pause, Shutdown
 from chaos.processes import Process, strike
+from chaos.protocols import TargetError
 
 if TYPE_CHECKING:
     from chaos.targets.cluster import LocalNode
@@ -27,11 +28,14 @@ def kill(members: Sequence[LocalNode]) -> list[int]:
 
 
 def kill_and_wait(members: Sequence[LocalNode]) -> list[int]:
-    """The same, until they are gone: nothing holds their files any more."""
+    """The same, until they are gone: nothing holds their files any more. Raises TargetError."""
     struck = kill(members)
     for member in members:
         if member.child is not None:
-            member.child.kill()
+            try:
+                member.child.kill()
+            except TimeoutError as error:
+                raise TargetError(str(error)) from error
     return struck
 
 

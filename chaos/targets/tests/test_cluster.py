@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from chaos.faults import Heal
 from chaos.links import LinkError, Links
+from chaos.processes import Child
 from chaos.protocols import TargetError
 from chaos.targets.cluster import LocalCluster, LocalNode
+from chaos.targets.process_faults import kill_and_wait
 
 
 class Node(LocalNode):
-    """Not more than its start, and its end, which fails for the first."""
+    """Not more than its start, which fails if broken, and its end, which fails for the first."""
 
-    started = stopped = False
+    started = stopped = broken = False
 
     def start(self) -> None:
+        if self.broken:
+            raise TargetError(f"node {self.number} does not start")
         self.started = True
 
     def stop(self) -> None:
@@ -54,3 +59,34 @@ def test_nodes_are_brought_back_although_their_links_cannot_be_healed(tmp_path: 
     with pytest.raises(TargetError, match="Heal failed: they hang"):
         cluster.perform(Heal())
     assert node.started
+
+
+def test_a_node_that_does_not_start_keeps_no_other_from_coming_back(tmp_path: Path) -> None:
+    nodes = [Node(number, (), ("127.0.0.1", 9), tmp_path) for number in (1, 2)]
+    nodes[0].broken = True
+    cluster = LocalCluster("t", "1", "b", nodes, frozenset({Heal}))
+    with pytest.raises(TargetError, match="node 1 does not start"):
+        cluster.perform(Heal())
+    assert nodes[1].started
+
+
+class Hanging:
+    """A process that the kernel does not let go, not even of a SIGKILL."""
+
+    pid = (1 << 22) + 1  # of nobody: the largest there is, is one less
+    returncode = None
+
+    def poll(self) -> None:
+        return None
+
+    def wait(self, timeout_s: float) -> None:
+        raise subprocess.TimeoutExpired("java", timeout_s)
+
+
+def test_a_killed_process_that_hangs_in_the_kernel_is_one_sentence(tmp_path: Path) -> None:
+    node = LocalNode(1, (), ("127.0.0.1", 9), tmp_path)
+    node.child = Child("node 1", cast(Any, Hanging()), tmp_path / "log")
+    with pytest.raises(TargetError, match=r"node 1 \(process \d+\) is still there 15 s after"):
+        kill_and_wait([node])
+    with pytest.raises(TargetError, match=r"node 1 cannot be started: node 1 .* is still there"):
+        node.start()
