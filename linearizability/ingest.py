@@ -19,6 +19,8 @@ The rules (guarantees.md, `aborted_reads`; KIP-98, "Control Records"):
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from linearizability.history import PARTITION, F, Type
@@ -80,14 +82,23 @@ IS_LOST_POLL = (
 """A member's poll of which nobody knows what it delivered, nor from where."""
 
 
-def groups_with_lost_polls(history: pl.LazyFrame) -> list[str]:
-    """The groups of which more may have been delivered, anywhere, than the history shows."""
-    return collect(history.filter(IS_LOST_POLL).select("group").unique())["group"].to_list()
+LostPolls = Mapping[str, int]
+"""Group -> when the first of its lost polls began: from then on more may have been delivered to it,
+anywhere, than the history shows."""
 
 
-def with_lost_polls(history: pl.LazyFrame, groups: list[str]) -> pl.LazyFrame:
-    """Adds `lost_polls`: the row's group is one of these."""
-    return history.with_columns(lost_polls=pl.col("group").is_in(groups).fill_null(False))
+def lost_polls(history: pl.LazyFrame) -> pl.DataFrame:
+    """group, t_invoke_ns: `LostPolls` of these rows."""
+    lost = history.filter(IS_LOST_POLL)
+    return collect(lost.group_by("group").agg(pl.col("t_invoke_ns").min()))
+
+
+def with_lost_polls(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
+    """Adds `lost_polls`: a poll of the row's group was lost, and the row is not over before that
+    began."""
+    since_ns = pl.col("group").replace_strict(lost, default=None, return_dtype=pl.Int64)
+    is_before = (pl.col("t_complete_ns") < since_ns).fill_null(False)
+    return history.with_columns(lost_polls=since_ns.is_not_null() & ~is_before)
 
 
 def places(events: pl.LazyFrame) -> pl.DataFrame:
@@ -203,10 +214,19 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
     The joins are done on the few columns that matter, in the order of the rows.
     """
     rows = events.lazy().with_row_index("row")
-    markers = (
-        markers_of_records(rows)
-        .drop("op_id")
-        .with_columns(pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED}))
+    known = record_outcomes(rows, markers_of_records(rows))
+    outcome = rows.select("row").join(known, on="row", how="left", maintain_order="left")
+    return events.with_columns(collect(outcome)["outcome"])
+
+
+def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
+    """row, outcome of every send, and of every poll that was given a record.
+
+    rows: with their number, `row`; all of the partitions that have one of these values, at least.
+    markers: `markers_of_records` of the partitions.
+    """
+    markers = markers.drop("op_id").with_columns(
+        pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED})
     )
     by_value = markers.group_by(*KEY, "value").agg(
         marker_of_value=pl.col("marker").first(), n=pl.col("marker").n_unique()
@@ -236,9 +256,7 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
         .join(writers, on=[*KEY, "value"], how="left")
         .with_columns(outcome=pl.coalesce("marker", "writer"))
     )
-    known = pl.concat([sends.select("row", "outcome"), polls.select("row", "outcome")])
-    outcome = rows.select("row").join(known, on="row", how="left", maintain_order="left")
-    return events.with_columns(collect(outcome)["outcome"])
+    return pl.concat([sends.select("row", "outcome"), polls.select("row", "outcome")])
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
@@ -251,7 +269,7 @@ def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> p
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     """The three steps in one process, for a history that fits into memory."""
-    known = with_lost_polls(history, groups_with_lost_polls(history))
+    known = with_lost_polls(history, dict(lost_polls(history).iter_rows()))
     events = with_places(collect(with_topic_ids(known, topic_ids(history))))
     lazy = events.lazy()
     outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))

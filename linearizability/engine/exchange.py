@@ -36,8 +36,48 @@ WHALE_ROWS = 1_000_000
 
 Chunk = tuple[int, str, int, bytes]
 """bucket, kind, position, data."""
-Tables = Mapping[str, pl.DataFrame]
-"""Of one bucket: kind -> all its rows."""
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """All rows of one kind of one bucket, still packed, in order of position."""
+
+    data: Sequence[pa.BinaryScalar]
+    schema: pl.Schema
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def each(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """The rows (or these columns of them) chunk by chunk."""
+        for part in self.data:
+            stream = io.BytesIO(part.as_py())
+            yield pl.read_ipc_stream(stream, columns=list(columns) if columns else None)
+
+    def all(self) -> pl.DataFrame:
+        """The rows at once."""
+        return pl.concat([pl.DataFrame(schema=self.schema), *self.each()])
+
+
+class Tables(Mapping[str, pl.DataFrame]):
+    """Of one bucket: kind -> all its rows, unpacked when they are asked for, and not kept: a bucket
+    with pieces of a large partition holds several times what any rule is given at once."""
+
+    def __init__(self, chunks: Mapping[str, Chunks]) -> None:
+        self._chunks = chunks
+
+    def __getitem__(self, kind: str) -> pl.DataFrame:
+        return self._chunks[kind].all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._chunks)
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def chunks(self, kind: str) -> Chunks:
+        """The rows of one kind as they came."""
+        return self._chunks[kind]
 
 
 def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -> Iterator[Chunk]:
@@ -58,19 +98,16 @@ def scattered(frame: pl.DataFrame, kind: str, position: int = 0) -> Iterator[Chu
 
 def unpacked(table: pa.Table, schemas: Mapping[str, pl.Schema]) -> Tables:
     """The tables of these kinds, their rows in order of position."""
-    found: dict[str, list[tuple[int, bytes]]] = {kind: [] for kind in schemas}
-    columns = (table.column(name).to_pylist() for name in ("kind", "position", "data"))
-    for kind, position, data in zip(*columns, strict=True):
+    found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in schemas}
+    columns = (table.column(name).to_pylist() for name in ("kind", "position"))
+    for row, (kind, position) in enumerate(zip(*columns, strict=True)):
         if kind in found:
-            found[kind].append((position, data))
-    return {
-        kind: pl.concat([pl.DataFrame(schema=schemas[kind]), *map(_frame, sorted(parts))])
-        for kind, parts in found.items()
-    }
-
-
-def _frame(part: tuple[int, bytes]) -> pl.DataFrame:
-    return pl.read_ipc_stream(io.BytesIO(part[1]))
+            found[kind].append((position, row))
+    data = table.column("data")
+    return Tables(
+        {kind: Chunks([data[row] for _, row in sorted(found[kind])], schema)
+         for kind, schema in schemas.items()}
+    )  # fmt: skip
 
 
 def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
@@ -124,7 +161,7 @@ class Whereabouts:
     """What must be known of a whole history before it is cut: the same for every piece."""
 
     topic_ids: pl.DataFrame
-    lost_groups: list[str]
+    lost_polls: ingest.LostPolls
     buckets: pl.DataFrame
     """PARTITION, bucket, is_whale."""
     count: int
@@ -147,7 +184,7 @@ SURVEY: Mapping[str, pl.Schema] = {
         {"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32, "rows": pl.Int64,
          "controls": pl.Int64}
     ),
-    "lost": pl.Schema({"group": pl.String}),
+    "lost": pl.Schema({"group": pl.String, "t_invoke_ns": pl.Int64}),
     "times": pl.Schema({"began": pl.Int64, "ended": pl.Int64}),
 }  # fmt: skip
 SURVEYED = (
@@ -163,9 +200,8 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
         .group_by(PARTITION)
         .agg(rows=pl.len().cast(pl.Int64), controls=pl.col("control").count().cast(pl.Int64))
     )
-    lost = rows.filter(ingest.IS_LOST_POLL).select("group").unique()
     yield from packed(partitions, "partitions")
-    yield from packed(lost, "lost")
+    yield from packed(ingest.lost_polls(rows.lazy()), "lost")
     ended = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     yield from packed(rows.select(began=pl.col("t_invoke_ns").min(), ended=ended), "times")
 
@@ -191,10 +227,10 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
     buckets = sizes.select(
         *PARTITION, is_whale.alias("is_whale"), bucket=pl.Series(numbers, dtype=pl.Int32)
     )
-    groups = survey["lost"]["group"].unique().to_list()
+    lost = dict(survey["lost"].group_by("group").min().iter_rows())
     began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
     return Whereabouts(
-        known, groups, buckets, count, bool(buckets["is_whale"].any()), began or 0, ended or 0
+        known, lost, buckets, count, bool(buckets["is_whale"].any()), began or 0, ended or 0
     )
 
 

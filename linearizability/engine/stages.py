@@ -17,6 +17,7 @@ from linearizability.engine.cuts import COLUMNS as CUT_COLUMNS
 from linearizability.engine.cuts import cut_by, pieces
 from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, remainder, scattered
 from linearizability.engine.opinion import judge
+from linearizability.engine.whales import on_disk
 from linearizability.history import PARTITION, SCHEMA
 from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
 from linearizability.pauses import WHO, ends_of, pauses
@@ -87,7 +88,7 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """Each row to the bucket of its partition, and what is judged by value to that of its value."""
     rows = where.with_buckets(rows)
-    events = ingest.with_lost_polls(rows.lazy(), where.lost_groups).collect()
+    events = ingest.with_lost_polls(rows.lazy(), where.lost_polls).collect()
     for cut, piece in pieces(where, events):
         yield from scattered(piece, cut.name, position)
     yield from scattered(events.filter("is_whale").drop("is_whale"), WHALE, position)
@@ -145,26 +146,36 @@ def judge_bucket(
 ) -> Iterator[Chunk]:
     """What is judged by partition, by value, or by pieces of large partitions; and the evidence
     that other scopes need."""
-    if tables[VALUE].height:
+    if tables.chunks(VALUE):
         values = tables[VALUE].lazy().with_columns(outcome=pl.lit(None, dtype=pl.String))
         yield from packed(judge(values, Scope.VALUE, checkers), OPINION)
+        del values
     outcomes = tables[OUTCOME].lazy()
     for cut in Cut:
-        if tables[cut.name].height:
+        if tables.chunks(cut.name):
             piece = with_transactions(tables[cut.name], outcomes).lazy()
             rules = cut_by(checkers, cut)
             yield from packed(judge(piece, Scope.PARTITION, rules, is_cut=True), OPINION)
-    for kind, rules in ((EVENT, list(checkers)), (WHALE, cut_by(checkers, None))):
-        if tables[kind].height:
-            placed = with_transactions(tables[kind], outcomes)
-            events = ingest.with_record_outcomes(placed).lazy()
-            yield from packed(judge(events, Scope.PARTITION, rules), OPINION)
+            del piece
+    if tables.chunks(EVENT):
+        events = ingest.with_record_outcomes(with_transactions(tables[EVENT], outcomes)).lazy()
+        yield from packed(judge(events, Scope.PARTITION, checkers), OPINION)
+        yield from told_by_partitions(where, stale_after_ns, events, outcomes)
+        del events
+    if tables.chunks(WHALE):
+        with on_disk(tables.chunks(WHALE), of_transactions(outcomes)) as events:
+            yield from packed(judge(events, Scope.PARTITION, cut_by(checkers, None)), OPINION)
             yield from told_by_partitions(where, stale_after_ns, events, outcomes)
 
 
 def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
     """`ingest`: places, and what became of the transactions that the rows belong to."""
-    return ingest.with_transaction_outcomes(ingest.with_places(rows), outcomes.drop("ended_ns"))
+    return ingest.with_transaction_outcomes(ingest.with_places(rows), of_transactions(outcomes))
+
+
+def of_transactions(outcomes: pl.LazyFrame) -> pl.LazyFrame:
+    """As `ingest` works them out."""
+    return outcomes.drop("ended_ns")
 
 
 def told_by_partitions(

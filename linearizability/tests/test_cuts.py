@@ -9,10 +9,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+from linearizability import ingest
 from linearizability.checkers import CHECKERS, Cut, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.engine import exchange, local, stages
+from linearizability.engine import exchange, local, stages, whales
 from linearizability.engine.exchange import Chunk, Tables, as_arrow, unpacked, whereabouts
 from linearizability.engine.opinion import ROWS, opinions
 from linearizability.self_test.model import joined, valid_rows
@@ -78,6 +80,28 @@ def test_what_lies_far_apart_is_found_in_pieces() -> None:
     found = in_pieces(rows)
     assert found == local.run(rows.lazy(), OF_PARTITIONS)
     assert {opinion.name for opinion in found if opinion.anomalies} >= CUT
+
+
+def test_a_partition_on_disk_is_as_it_would_be_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where rows were recorded out of their order, and operations are spread over chunks."""
+    monkeypatch.setattr(exchange, "CHUNK_ROWS", 300)
+    monkeypatch.setattr(whales, "CHUNK_ROWS", 200)
+    monkeypatch.setattr(whales, "SLICE_ROWS", 300)
+    rows = joined(valid_rows(seed) for seed in range(40, 44)).select(COLUMNS_READ)
+    history = rows.with_columns(lost_polls=pl.lit(False)).sample(fraction=1, shuffle=True, seed=1)
+    events = ingest.with_topic_ids(history.lazy(), ingest.topic_ids(history.lazy())).collect()
+    partitions = events.filter(pl.col("topic").is_not_null())
+    ends = ingest.ends_of_transactions(events.lazy())
+    markers = ingest.markers_of_transactions(ingest.with_places(partitions).lazy())
+    outcomes = ingest.outcomes_of_transactions(ends, markers)
+    placed = ingest.with_places(partitions)
+    expected = ingest.with_record_outcomes(ingest.with_transaction_outcomes(placed, outcomes))
+    packed = as_arrow(exchange.packed(partitions, stages.WHALE))
+    tables = unpacked(packed, {stages.WHALE: partitions.schema})
+    assert packed.num_rows > 3
+    assert set(expected["outcome"]) > {ingest.COMMITTED, ingest.ABORTED}
+    with whales.on_disk(tables.chunks(stages.WHALE), outcomes) as found:
+        assert_frame_equal(found.collect(), expected, check_column_order=False)
 
 
 def test_every_rule_of_partitions_says_how_it_is_cut_or_what_needs_the_whole() -> None:

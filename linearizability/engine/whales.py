@@ -1,0 +1,107 @@
+"""A partition that stays whole lies on the disk of its executor while it is judged.
+
+In memory a row of it takes as much as its forty columns do, and as much again for each copy that is
+made. A rule reads a dozen of them, of some kinds of rows. So the rows are written to Parquet files
+once, a chunk at a time, and each rule is given a plan that reads them: polars takes from the files
+only the columns and the rows which that rule's plan asks for, and nothing stays in memory when the
+rule has spoken. What only all rows together tell (their order, and how the transaction of each
+record ended) is worked out from a few columns, and written beside them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+
+from linearizability import ingest
+from linearizability.engine.exchange import CHUNK_ROWS, Chunks, remainder
+from linearizability.history import PARTITION
+from linearizability.plans import collect
+
+SLICE_ROWS = 2_000_000
+"""Outcomes are worked out of about so many rows at once."""
+ORDER = ("op_id", "record_index")
+_ARRIVAL, _FILE = "arrival", "file"
+
+
+@contextmanager
+def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
+    """The resolved events of whole partitions, in their order, to be read while this lasts.
+
+    outcomes: of the transactions, as `ingest.with_transaction_outcomes` wants them."""
+    with TemporaryDirectory(prefix="touchstone-whale-") as name:
+        ordered, resolved = (Path(name) / part for part in ("ordered", "resolved"))
+        ordered.mkdir()
+        resolved.mkdir()
+        placed = _placed(chunks)
+        rows = placed.height
+        _write(chunks, placed, collect(outcomes), ordered)
+        del placed
+        _resolve(ordered, rows, resolved)
+        yield pl.scan_parquet(resolved / "*.parquet")
+
+
+def _placed(chunks: Chunks) -> pl.DataFrame:
+    """`place` of each row, and the number of the file that it belongs into; rows as they came."""
+    narrow = pl.concat([_categorical(rows) for rows in chunks.each((*PARTITION, *ORDER))])
+    number = (pl.int_range(pl.len()) // CHUNK_ROWS).cast(pl.Int32)
+    placed = ingest.with_places(narrow.with_row_index(_ARRIVAL))
+    return placed.select(_ARRIVAL, ingest.PLACE, number.alias(_FILE)).sort(_ARRIVAL).drop(_ARRIVAL)
+
+
+def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder: Path) -> None:
+    """A file for each CHUNK_ROWS rows of the partitions in their order; one whose rows have all
+    come is written. (Recorded rows stand out of their order by little.)"""
+    missing = dict(placed[_FILE].value_counts().iter_rows())
+    waiting: dict[int, list[pl.DataFrame]] = defaultdict(list)
+    start = 0
+    for rows in chunks.each():
+        numbered = _categorical(rows).hstack(placed.slice(start, rows.height))
+        start += rows.height
+        for part in numbered.partition_by(_FILE, maintain_order=True):
+            number = part[_FILE][0]
+            waiting[number].append(part.drop(_FILE))
+            missing[number] -= part.height
+            if not missing[number]:
+                events = ingest.in_order(pl.concat(waiting.pop(number)))
+                known = ingest.with_transaction_outcomes(events, outcomes.lazy())
+                known.write_parquet(folder / f"{number:06}.parquet", compression="lz4")
+
+
+def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
+    """`outcome` beside each row, each file moved as it has it: `ingest`, step 3, of some values at
+    a time, as rows of different values never meet in it (markers do, and are found before)."""
+    events = pl.scan_parquet(ordered / "*.parquet", row_index_name="row")
+    markers = collect(ingest.markers_of_records(events)).lazy()
+    slices = 1 + rows // SLICE_ROWS
+    found = []
+    for number in range(slices):
+        of_values = events.filter(remainder("value", slices) == number)
+        outcome = pl.col("outcome").cast(pl.Categorical)
+        found.append(collect(ingest.record_outcomes(of_values, markers).with_columns(outcome)))
+    known = pl.concat(found).sort("row")
+    del found
+    start = 0
+    for file in sorted(ordered.iterdir()):
+        part = pl.read_parquet(file).with_row_index("row", start)
+        begin = known["row"].search_sorted(start, side="left")
+        end = known["row"].search_sorted(start + part.height, side="left")
+        with_outcomes = part.join(known[begin:end], on="row", how="left", maintain_order="left")
+        outcome = pl.col("outcome").cast(pl.String)
+        with_outcomes.drop("row").with_columns(outcome).write_parquet(
+            resolved / file.name, compression="lz4"
+        )
+        start += part.height
+        del part
+        file.unlink()
+
+
+def _categorical(rows: pl.DataFrame) -> pl.DataFrame:
+    """`ingest.with_places` does so: texts of few values take a quarter of the room."""
+    texts = [column for column in ingest.CATEGORIES if column in rows.columns]
+    return rows.with_columns(pl.col(texts).cast(pl.Categorical))
