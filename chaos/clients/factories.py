@@ -9,7 +9,7 @@ from chaos.clients.confluent import ConfluentFactory
 from chaos.clients.java import JavaFactory
 from chaos.clients.operator import with_operator
 from chaos.clients.reference import ReferenceFactory
-from chaos.protocols import ClientFactory, TargetError, Workload
+from chaos.protocols import ClientFactory, GroupProtocol, TargetError, Workload
 
 CONFLUENT = "confluent"
 
@@ -19,7 +19,12 @@ CLIENTS: dict[str, Callable[[bytes], ClientFactory]] = {
     "java": with_operator(JavaFactory),
 }
 """Name -> what makes the clients of a run, given its nonce."""
-JOIN_GROUPS = frozenset({CONFLUENT, "java"})
+JOIN_GROUPS: dict[str, frozenset[GroupProtocol]] = {
+    CONFLUENT: frozenset(GroupProtocol),
+    "java": frozenset(GroupProtocol),
+    "reference": frozenset({GroupProtocol.CONSUMER}),
+}
+"""Which group protocols the members of each client speak here."""
 
 
 def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
@@ -38,8 +43,11 @@ def check_groups(client: str, workload: Workload) -> None:
     members = [one for one in settings if one.group is not None]
     if not members or client == CONFLUENT:
         return
-    if client not in JOIN_GROUPS:
-        reason = "joins no groups here"
+    protocols = {one.group.protocol for one in members if one.group is not None}
+    spoken = JOIN_GROUPS.get(client, frozenset())
+    if not protocols <= spoken:
+        only = " and ".join(f"group.protocol={each}" for each in sorted(spoken))
+        reason = f"joins groups of {only} alone here" if only else "joins no groups here"
     elif any(one.transactional for one in members):
         reason = "commits no group's positions in transactions here"
     else:

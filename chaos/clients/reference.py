@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from chaos.clients import payload, whole_partitions
+from chaos.clients.reference_member import ReferenceMember, member_config
 from chaos.clients.whole_partitions import Readings, together
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
 from chaos.protocols import (
@@ -23,13 +24,17 @@ from chaos.protocols import (
     Begin,
     ClientSettings,
     Commit,
+    CommitOffsets,
     Completion,
+    Crash,
+    Leave,
     Operation,
     Outcome,
     Poll,
     ReadAll,
     Record,
     Send,
+    Subscribe,
 )
 from reference_impl.client.errors import ClientError, SendError
 from reference_impl.client.values import ConsumerRecord, RecordMetadata, TopicPartition
@@ -94,6 +99,7 @@ class ReferenceClient:
         self._loop = asyncio.new_event_loop()
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
+        self._member = ReferenceMember(self._open_member, self._record)
         self._initialised = False
         self._performers: dict[
             type[Operation], Callable[[Any], Coroutine[Any, Any, Completion]]
@@ -103,7 +109,11 @@ class ReferenceClient:
             Commit: lambda _: self._end(Producer.commit_transaction),
             Abort: lambda _: self._end(Producer.abort_transaction),
             Assign: self._assign,
-            Poll: self._poll,
+            Poll: self._poll if settings.group is None else self._member.poll,
+            Subscribe: self._member.subscribe,
+            CommitOffsets: self._member.commit,
+            Leave: self._member.leave,
+            Crash: self._member.crash,
         }
 
     def perform(self, operation: Operation) -> Completion:
@@ -183,6 +193,12 @@ class ReferenceClient:
             self._consumer = Consumer(self._bootstrap, config)
         return self._consumer
 
+    def _open_member(self) -> Consumer:
+        """A consumer of the group, for one membership."""
+        assert self._settings.group is not None
+        config = consumer_config(self._settings.isolation.value)
+        return Consumer(self._bootstrap, config | member_config(self._settings.group))
+
     async def _assign(self, assign: Assign) -> Completion:
         consumer = self._open_consumer()
         partitions = [TopicPartition(*each) for each in assign.partitions]
@@ -236,6 +252,7 @@ class ReferenceClient:
 
     def close(self) -> None:
         """Give up what is under way: whoever closes has recorded it as unknown."""
+        self._loop.run_until_complete(self._member.crash(Crash()))
         for client in (self._producer, self._consumer):
             if client is not None:
                 self._loop.run_until_complete(client.close(CLOSE_TIMEOUT_MS))

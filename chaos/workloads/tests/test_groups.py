@@ -128,7 +128,10 @@ def test_the_three_kinds_are_three_protocols_and_all_are_judged_as_groups() -> N
 def test_a_client_without_groups_is_refused_in_one_sentence() -> None:
     check_groups("confluent", WORKLOADS["groups"])
     check_groups("reference", WORKLOADS["appends"])
-    with pytest.raises(TargetError, match=r"reference joins no groups.*--client confluent"):
+    for name in ("groups-consumer", "groups-consumer-static", "groups-consumer-positions"):
+        check_groups("reference", WORKLOADS[name])
+    alone = r"reference joins groups of group\.protocol=consumer alone.*--client confluent"
+    with pytest.raises(TargetError, match=alone):
         check_groups("reference", WORKLOADS["groups"])
 
 

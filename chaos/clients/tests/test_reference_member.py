@@ -1,0 +1,131 @@
+"""Members of consumer groups by the reference client, against a real broker process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos.clients import payload
+from chaos.clients.admin import Admin
+from chaos.clients.reference import ReferenceClient
+from chaos.protocols import (
+    ClientSettings,
+    Cluster,
+    CommitOffsets,
+    Completion,
+    Crash,
+    GroupProtocol,
+    GroupSettings,
+    Leave,
+    Outcome,
+    Poll,
+    Send,
+    Subscribe,
+    TopicSpec,
+)
+from chaos.runner import run
+from chaos.targets import parse_target
+from chaos.workloads import WORKLOADS
+from chaos.workloads.groups import ConsumerGroups
+from linearizability.judging import check
+from linearizability.verdict import Validity
+
+NONCE = payload.nonce_of("test")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    directory = tmp_path_factory.mktemp("cluster")
+    started = parse_target("reference").start(directory, 1, ConsumerGroups.config)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
+    """A topic with two values."""
+    name = str(request.node.name).replace("_", "-")[:60]
+    admin = Admin(cluster.bootstrap)
+    admin.create_topics([TopicSpec(name, 1)], 1, timeout_s=30.0)
+    admin.close()
+    send(cluster, name, 1, 2)
+    return name
+
+
+def send(cluster: Cluster, topic: str, *values: int) -> None:
+    client = ReferenceClient(cluster.bootstrap, ClientSettings(), NONCE)
+    assert client.perform(Send(topic, 0, values)).outcome is Outcome.OK
+    client.close()
+
+
+def member(cluster: Cluster, topic: str, auto_commit: bool = False) -> ReferenceClient:
+    """A member of a group that is called like its topic."""
+    group = GroupSettings(topic, GroupProtocol.CONSUMER, "uniform", auto_commit)
+    client = ReferenceClient(cluster.bootstrap, ClientSettings(group=group), NONCE)
+    assert client.perform(Subscribe((topic,))).outcome is Outcome.OK
+    return client
+
+
+def poll_for_records(client: ReferenceClient) -> list[Completion]:
+    """The polls of a member, up to the one with records."""
+    polls: list[Completion] = []
+    deadline = time.monotonic() + 60
+    while not polls or not polls[-1].records:
+        assert time.monotonic() < deadline, polls
+        polls.append(client.perform(Poll()))
+    return polls
+
+
+def values(poll: Completion) -> list[int | None]:
+    return [record.value for record in poll.records]
+
+
+def test_a_successor_goes_on_behind_what_was_committed(cluster: Cluster, topic: str) -> None:
+    first = member(cluster, topic)
+    polls = poll_for_records(first)
+    assert values(polls[-1]) == [1, 2]
+    assert [poll.rebalanced for poll in polls].count(True) == 1
+    assert polls[-1].columns["member_id"] and polls[-1].columns["generation"] >= 1
+    committed = first.perform(CommitOffsets())
+    assert [(r.offset, r.outcome) for r in committed.records] == [(2, Outcome.OK)]
+    assert committed.columns == polls[-1].columns
+    assert first.perform(CommitOffsets()).records == ()  # there is nothing new
+    assert first.perform(Leave()).outcome is Outcome.OK
+    nothing = first.perform(Poll())
+    assert (nothing.outcome, nothing.error) == (Outcome.FAIL, "_STATE")
+    send(cluster, topic, 3)
+    assert first.perform(Subscribe((topic,))).outcome is Outcome.OK
+    again = poll_for_records(first)[-1]
+    assert values(again) == [3]
+    assert again.columns["member_id"] != committed.columns["member_id"]
+    first.close()
+
+
+def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
+    cluster: Cluster, topic: str
+) -> None:
+    crashing = member(cluster, topic, auto_commit=True)
+    assert values(poll_for_records(crashing)[-1]) == [1, 2]
+    crashing.perform(Crash())
+    began = time.monotonic()
+    successor = member(cluster, topic)
+    assert values(poll_for_records(successor)[-1]) == [1, 2]
+    assert time.monotonic() - began > 3.0  # a member that leaves is gone at once
+    successor.close()
+    crashing.close()
+
+
+@pytest.mark.needs("toxiproxy")
+def test_a_short_storm_over_their_groups_is_valid(tmp_path: Path) -> None:
+    name = "groups-consumer-positions"
+    result = run(
+        "reference", name, "kill",
+        nodes=1, seconds=6, seed=5, runs_directory=tmp_path, progress=False, client="reference",
+    )  # fmt: skip
+    judged_by = WORKLOADS[name].judged_by
+    verdict = check(result.directory, engine="local", named_by_workload=judged_by)
+    assert (result.problems, result.recovered) == ((), True)
+    assert (verdict.validity, verdict.reason) == (Validity.VALID, None)
