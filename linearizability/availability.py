@@ -21,6 +21,7 @@ import polars as pl
 from linearizability import history
 from linearizability.bounds import NANOSECONDS, NOTHING_STATED, Bounds
 from linearizability.history import F, Type
+from linearizability.importers.jepsen import CLIENT as JEPSEN
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 from linearizability.waiting import is_heal
 
@@ -31,7 +32,12 @@ PATIENCE_S = 60.0
 """So long must clients have asked in vain after the last heal, where no bound is stated."""
 
 _F = pl.col("f")
-IS_SERVICE = (
+_IS_CONCLUDED = (pl.col("client") == JEPSEN) & (
+    _F.is_in([F.ABORT.value, F.READ_ALL.value])
+    | ((F.POLL.value == _F) & pl.col("offset").is_null())
+)
+"""What stands in an imported history because of what its operations mean: nobody asked for it."""
+IS_SERVICE = ~_IS_CONCLUDED.fill_null(False) & (
     _F.is_in([F.SEND.value, F.COMMIT.value, F.ABORT.value, F.READ_ALL.value])
     | _F.is_in([F.COMMIT_OFFSETS.value, F.FETCH_OFFSETS.value])
     | ((F.POLL.value == _F) & (pl.col("offset").is_not_null() | (pl.col("type") != Type.OK.value)))

@@ -169,6 +169,16 @@ VALID: dict[str, list[Event]] = {
         *subscribe(9, 1), *subscribe(8, 1), *THREE, *ok(9, poll(1, (0, 100))), *assign(9, 1),
         *ok(9, poll(1, (0, 100), (1, 101))), *ok(8, poll(1, (2, 102))),
     ],
+    "a member is given a key that only shares a topic with what it subscribed to, by a crash": [
+        *subscribe(9, 2), *subscribe(8, 2), *THREE, *ok(9, poll(1, (0, 100))),
+        *info(9, NOTHING), *ok(8, poll(1, (2, 102))),
+        *assign(7, 1), *ok(7, poll(1, (0, 100), (1, 101), (2, 102))),
+    ],
+    "a member's transaction crashes when it has told what the first of its polls was given": [
+        *subscribe(9, 1), *subscribe(8, 1), *THREE, *ok(8, poll(1, (0, 100))),
+        *begin(9, NOTHING, NOTHING), *end(9, "info", poll(1, (0, 100)), ["poll"], f="poll"),
+        *ok(8, poll(1, (2, 102))), *assign(7, 1), *ok(7, poll(1, (0, 100), (1, 101), (2, 102))),
+    ],
     "members share the keys": [
         *subscribe(9, 1, 2), *subscribe(8, 1, 2), *TWO, *ok(0, send(2, 200, 0)),
         *txn(9, "ok", poll(1, (0, 100), (1, 101)), send(3, 300, 0)),
@@ -234,6 +244,10 @@ VALID: dict[str, list[Event]] = {
     "keys that are texts of digits, other than numbers": [
         *ok(0, send("007", 100, 0)), *ok(0, send(7, 100, 0)),
         *ok(9, poll("007", (0, 100)), poll(7, (0, 100))),
+    ],
+    "a key with the name that we give to numbers": [
+        *ok(0, send("jepsen", 100, 0)), *ok(0, send("jepsen'", 100, 0)), *ok(0, send(0, 100, 0)),
+        *ok(9, poll("jepsen", (0, 100)), poll("jepsen'", (0, 100)), poll(0, (0, 100))),
     ],
     "keys that are large numbers": [
         *ok(0, send(2**40, 100, 0)), *assign(9, 2**40), *ok(9, poll(2**40, (0, 100))),

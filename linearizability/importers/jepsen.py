@@ -49,6 +49,7 @@ from linearizability.importers.micro import (
     Place,
     Poll,
     Send,
+    has_untold_polls,
     keys_of,
     micro_operations,
     polls,
@@ -124,9 +125,9 @@ class Import:
                     self._remember(operation, one)
         decided = Decided(parsed, self.sent_ns)
         for operation, micro in parsed:
-            if operation.type == Type.INFO.value and not any(isinstance(m, Poll) for m in micro):
-                self._add_unknown_delivery(operation)
             if operation.invoked.f in WITH_MICRO_OPERATIONS:
+                if operation.type == Type.INFO.value and has_untold_polls(operation):
+                    self._add_unknown_delivery(operation)
                 self._add_records(operation, micro, decided)
                 if operation.type == Type.INFO.value and polls(operation):
                     self.sessions.reset(operation.last.process)
@@ -218,11 +219,13 @@ class Import:
         )  # fmt: skip
 
     def _add_unknown_delivery(self, operation: Operation) -> None:
-        """Nobody knows what it polled: it may have been given records of any key it subscribed."""
-        if operation.invoked.f not in ("poll", "txn"):
+        """Nobody knows what it polled. A member may have been given records of any key: Jepsen
+        subscribes to the topics that its keys are in, and which others are in them is not told."""
+        if not self.sessions.is_subscribed(operation.last.process):
             return
         number, member = self._begin(operation), str(operation.last.process)
-        for taken, place in enumerate(self.sessions.subscribed(operation)):
+        places = [*self.sessions.subscribed(operation), (None, None)]
+        for taken, place in enumerate(places):
             self.rows.add(
                 Row(
                     number, INT32_MAX - taken, F.POLL.value, *place, member_id=member,

@@ -48,8 +48,13 @@ def place_of(key: Any, event: Event) -> Place:
     if is_integer(key) and 0 <= key <= INT32_MAX:
         return TOPIC, key
     if is_integer(key) or (isinstance(key, str) and key):
-        return str(key), 0
+        return _topic_of(str(key)), 0
     raise event.refuse(f"a key must be an integer or a name, not {key!r:.60}")
+
+
+def _topic_of(name: str) -> str:
+    """The name, unless it might be taken for that of the integers: it is quoted once more."""
+    return f"{name}'" if name.rstrip("'") == TOPIC else name
 
 
 def micro_operations(operation: Operation) -> list[Send | Poll]:
@@ -64,7 +69,17 @@ def micro_operations(operation: Operation) -> list[Send | Poll]:
 
 def polls(operation: Operation) -> bool:
     """Whether it was to poll."""
-    return any(isinstance(m, list) and m[:1] == ["poll"] for m in _listed(operation.invoked))
+    return bool(_polls_in(operation.invoked))
+
+
+def has_untold_polls(operation: Operation) -> bool:
+    """Whether it was to poll more often than it names records that it was given."""
+    told = [m for m in _polls_in(operation.last) if len(m) > 1 and m[1]]
+    return len(told) < len(_polls_in(operation.invoked))
+
+
+def _polls_in(event: Event) -> list[list[Any]]:
+    return [m for m in _listed(event) if isinstance(m, list) and m[:1] == ["poll"]]
 
 
 def _parsed(event: Event, *, invoked: bool) -> Iterator[Send | Poll]:

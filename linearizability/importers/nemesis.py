@@ -1,7 +1,8 @@
 """What Jepsen's nemesis did, as faults and heals: readers are not held to time while one lasts.
 
-An action is two events of one `f`: asked for, and done. Names are those of jepsen.nemesis.combined
-and of the older nemeses (start, stop); what is not known to end anything is a fault for ever.
+An action is two events of one `f`: asked for, and done; one after the other, for the nemesis is one
+process. Names are those of jepsen.nemesis.combined and of the older nemeses (start, stop); what is
+not known to end anything is a fault for ever, and so is what an action failed to end.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ ENDS = {
     "reset": ("bump", "strobe"), "stop": ("start",),
 }  # fmt: skip
 STOP, START, KILL = "stop-", "start", "kill"
+FAILED = ("exception", "error")
 HARMLESS = ("check-clock-offsets", "check-offsets")
 
 
@@ -29,20 +31,25 @@ def faults(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
     if any(event.f == KILL for event in own):
         ends[START] = (KILL,)
         ends["stop"] = ()
-    asked: set[str] = set()
+    asked: str | None = None
     active: set[str] = set()
     for event in own:
-        is_done = event.f in asked
-        asked ^= {event.f}
+        is_done = event.f == asked
+        asked = None if is_done else event.f
         ended = ended_by(event.f, ends)
         if ended is None:
             if not is_done:
                 active.add(event.f)
                 yield event, json.dumps({"fault": event.f})
-        elif is_done and active:
+        elif is_done and active and not has_failed(event):
             active -= set(ended)
             if not active:
                 yield event, json.dumps({"fault": HEAL})
+
+
+def has_failed(event: Event) -> bool:
+    """Whether an action ended by an exception, or says that it could not be done."""
+    return any(event.raw.get(key) for key in FAILED)
 
 
 def ended_by(f: str, ends: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:

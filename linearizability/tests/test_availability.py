@@ -18,6 +18,7 @@ from linearizability.self_test.model import valid_rows
 from linearizability.verdict import CheckerVerdict, Validity
 
 SECOND = 1_000_000_000
+JEPSEN: Row = {"client": "jepsen"}
 BROKEN = [S(1, 0, **at(0)), FAULT("Kill", **at(1)), FAULT("Heal", **at(10))]
 
 
@@ -37,11 +38,12 @@ def judged(rows: list[Row], bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
         ([*BROKEN, S(2, **at(30))], Bounds()),
         ([*BROKEN, *(NOTHING(**at(second)) for second in (11, 3600))], Bounds()),
         ([*BROKEN, P(1, 0, final=True, **at(99))], Bounds()),
+        ([*BROKEN, P(None, None, **JEPSEN, type="fail", **at(99))], Bounds()),
         ([*BROKEN, S(2, 1, **at(12))], Bounds(longest_gap_s=13, recovery_s=3, error_rate=0)),
     ],
     ids=[
         "recovers", "recovers late", "nobody asked for long", "there was nothing to give",
-        "the final read succeeds", "within bounds",
+        "the final read succeeds", "what Jepsen polled in vain tells nothing", "within bounds",
     ],
 )  # fmt: skip
 def test_a_run_is_served_well_enough(rows: list[Row], bounds: Bounds) -> None:
@@ -56,11 +58,15 @@ def test_a_run_is_served_well_enough(rows: list[Row], bounds: Bounds) -> None:
         ([*BROKEN, S(2, 1, **at(12))], Bounds(recovery_s=1), ("recovery-over-bound", (2, 3))),
         ([*BROKEN, S(2, 1, **at(12))], Bounds(longest_gap_s=11), ("gap-over-bound", (0, 3))),
         (
+            [*BROKEN, *(row | JEPSEN for row in (S(2, **at(71)), END("abort", 1, **at(71))))],
+            Bounds(), ("never-recovered", (2,)),
+        ),
+        (
             [*BROKEN, S(2, **at(11)), S(3, 1, **at(12))], Bounds(error_rate=0.3),
             ("errors-over-bound", ()),
         ),
     ],
-    ids=["never", "acks=0 tells nothing", "late", "gap", "errors"],
+    ids=["never", "acks=0 tells nothing", "late", "gap", "only an importer's words", "errors"],
 )  # fmt: skip
 def test_a_run_that_is_not_names_the_operations(
     rows: list[Row], bounds: Bounds, anomaly: tuple[str, tuple[int, ...]]

@@ -165,10 +165,13 @@ def test_a_rebalance_within_an_operation_ends_its_positions(tmp_path: Path) -> N
 
 def heals(*actions: str) -> list[str]:
     """What becomes of actions that were asked for and done, one after the other."""
-    events = [
-        Event("t", n, n, n, None, "info", f, None, {})
-        for n, f in enumerate(f for action in actions for f in (action, action))
-    ]
+    return faults(*(f for action in actions for f in (action, action)))
+
+
+def faults(*named: str, **failed: Any) -> list[str]:
+    """What becomes of these events, of which the last one may have failed."""
+    raw: list[dict[str, Any]] = [{}] * (len(named) - 1) + [failed]
+    events = [Event("t", n, n, n, None, "info", f, None, raw[n]) for n, f in enumerate(named)]
     return [json.loads(detail)["fault"] for _, detail in nemesis.faults(events)]
 
 
@@ -180,6 +183,14 @@ def test_faults_of_the_nemesis_end_when_the_last_of_them_has_ended() -> None:
     assert heals("start", "start-partition", "stop-partition") == ["start", "start-partition"]
     assert heals("leave-node", "join-node") == ["leave-node", "join-node"]
     assert heals("resume", "stop-partition") == []
+
+
+def test_an_action_of_the_nemesis_that_never_ended_or_failed_heals_nothing() -> None:
+    kill, start = ["kill", "kill"], ["start", "start"]
+    assert faults("kill", *start, *kill) == ["kill", "Heal", "kill"]
+    assert faults(*kill, "start") == ["kill"]
+    assert faults(*kill, *start, exception={"via": []}) == ["kill"]
+    assert faults(*kill, *start, *start, error="timeout") == ["kill", "Heal"]
 
 
 def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
