@@ -14,15 +14,16 @@ from linearizability.removals import still_there
 
 GROUP = [*KEY, "group"]
 MEMBERS_READ = IS_DATA & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
-COUNTED = MEMBERS_READ & IS_OK
-"""An ok poll of a subscribed member commits its positions."""
+COUNTED = MEMBERS_READ & IS_OK & ~pl.col("lost_polls")
+"""An ok poll of a subscribed member commits its positions. From the first poll on of which nobody
+knows even from where it delivered, nothing is said of its group in any partition: whatever is
+missing there may have been given to that poll. What was over before it began is judged."""
 UNKNOWN_DELIVERY = (
     IS_POLL
     & pl.col("group").is_not_null()
     & (
         (pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value))
         | (pl.col("offset").is_not_null() & pl.col("member_id").is_null())
-        | pl.col("lost_polls")
     )
 )
 """A poll that may have delivered anything; or one of a reader of the group whose positions were

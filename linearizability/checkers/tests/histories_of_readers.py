@@ -38,6 +38,10 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER),
             P(None, None, **MEMBER, type="info", topic=None, partition=None), P(3, 2, **MEMBER),
         ],
+        "not over when a poll began that never told from where": [
+            S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER, t_complete_ns=70),
+            P(None, None, **MEMBER, type="info", topic=None, partition=None),
+        ],
         "aborted": [
             S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0, **MEMBER), P(3, 3, **MEMBER),
         ],
@@ -123,6 +127,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER),
              P(None, None, **MEMBER, type="info"), P(2, 1, group="g")],
             [("group-skip", (1, 3, 4))],
+        ),
+        "before a poll that never told from where, and in spite of another group's": (
+            [P(None, None, group="h", member_id="m", type="info", topic=None, partition=None),
+             S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER),
+             P(None, None, **MEMBER, type="info", topic=None, partition=None), P(2, 1)],
+            [("group-skip", (2, 4, 5))],
         ),
     },
     "exactly_once": {

@@ -51,7 +51,9 @@ def _groups(rows: list[Row]) -> dict[Any, list[Row]]:
         if row["f"] == "poll" and row["group"] is not None:
             empty = row["offset"] is None
             if row["topic"] is None and row["type"] == "info":
-                found = {key: reads for key, reads in found.items() if key[1] != row["group"]}
+                for (_, group), reads in found.items():
+                    if group == row["group"]:
+                        reads[:] = [r for r in reads if is_over(r, row)]
             if (empty and row["type"] == "info") or (not empty and row["member_id"] is None):
                 key = (row["place"], row["group"])
                 found[key] = [r for r in found.get(key, []) if is_over(r, row)]
