@@ -260,6 +260,8 @@ class Performed:
     fault: Fault
     nodes: tuple[int, ...]
     note: str = ""
+    failed: bool = False
+    """It was tried; some of it may have been done. A heal that failed has not ended the faults."""
 
 
 class Cluster(Protocol):

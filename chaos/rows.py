@@ -203,12 +203,11 @@ class RowBuilder:
 
 def _fault_json(performed: Performed) -> str:
     """The fault's JSON with the struck nodes added, so that a report needs no roles."""
-    text = performed.fault.to_json()
-    more = f', "nodes": {list(performed.nodes)}'
-    if performed.note:
-        note = performed.note.replace("\\", "/").replace('"', "'")
-        more += f', "note": "{note}"'
-    return text[:-1] + more + "}"
+    told: dict[str, Any] = json.loads(performed.fault.to_json())
+    if performed.failed and told["fault"] == "Heal":
+        told["fault"] = "FailedHeal"  # judges take a heal for the end of all faults
+    told |= {"nodes": performed.nodes} | ({"note": performed.note} if performed.note else {})
+    return json.dumps(told, ensure_ascii=False)
 
 
 # --- one maker per operation: (number of rows, columns) -----------------------------------------

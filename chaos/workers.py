@@ -303,7 +303,7 @@ class Storm:
             self._shared.stop.set()  # nothing noted here would make this run one to be judged
             raise
         except TargetError as error:
-            performed = Performed(fault, (), str(error))
+            performed = Performed(fault, (), str(error), failed=True)
             self._shared.note(f"{fault.name} was not performed: {error}")
         else:
             if isinstance(fault, Heal) and performed.note:

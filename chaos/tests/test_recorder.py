@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from chaos.faults import Kill
+from chaos.faults import Heal, Kill
 from chaos.operations import (
     CommitPosition,
     CreateTopic,
@@ -36,6 +37,7 @@ from chaos.protocols import (
 from chaos.recorder import HistoryRecorder, measure_overhead, recover
 from linearizability import history
 from linearizability.history import HistoryError
+from linearizability.waiting import is_heal
 
 OK = Completion(Outcome.OK)
 
@@ -189,8 +191,20 @@ def test_a_fault_is_a_row_with_the_nodes_it_struck(tmp_path: Path) -> None:
     )
     assert details.to_list() == [
         {"fault": "Kill", "nodes": [2], "note": None},
-        {"fault": "Kill", "nodes": [], "note": "no 'leader'"},
+        {"fault": "Kill", "nodes": [], "note": 'no "leader"'},
     ]
+
+
+def test_a_heal_that_failed_is_no_heal(tmp_path: Path) -> None:
+    """Judges take a heal for the end of all faults; what it said may have several lines."""
+    recorder = HistoryRecorder(tmp_path, "run")
+    recorder.nemesis(Performed(Heal(), (), "links hang:\n\\o/", failed=True), 10, 20)
+    recorder.nemesis(Performed(Heal(), (), "toxiproxy hung, and was replaced"), 30, 31)
+    details = history.scan(recorder.close()).collect()["detail"].to_list()
+    assert [is_heal(detail) for detail in details] == [False, True]
+    assert json.loads(details[0]) == {
+        "fault": "FailedHeal", "nodes": [], "note": "links hang:\n\\o/"
+    }  # fmt: skip
 
 
 def test_an_operation_that_never_completed_is_unknown_without_an_end(tmp_path: Path) -> None:

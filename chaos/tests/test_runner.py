@@ -20,13 +20,14 @@ from chaos import final_phase, recorder, runner
 from chaos.faults import Fault, Heal, Isolate, Kill
 from chaos.listing import check_able
 from chaos.nemeses import NEMESES
-from chaos.protocols import TargetError
+from chaos.protocols import Performed, TargetError
 from chaos.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.workloads import WORKLOADS
 from linearizability import history
 from linearizability.judging import check
 from linearizability.verdict import Validity
+from linearizability.waiting import is_heal
 
 
 class QuickKill:
@@ -171,6 +172,24 @@ def test_faults_which_strike_nothing_forbid_valid(tmp_path: Path) -> None:
     result = make_run(tmp_path, target)
     assert any("no fault struck anything" in problem for problem in result.problems)
     assert any("cannot just now" in note for note in result.notes)
+
+
+def test_a_heal_that_failed_ends_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = FakeTarget()
+    perform = target.cluster.perform
+
+    def perform_but_heal(fault: Fault) -> Performed:
+        if not isinstance(fault, Heal):
+            return perform(fault)
+        target.cluster.restart()
+        raise TargetError("links hang")
+
+    monkeypatch.setattr(target.cluster, "perform", perform_but_heal)
+    result = make_run(tmp_path, target)
+    rows = history.scan(result.directory).filter(pl.col("f") == "nemesis").collect()
+    assert rows.height > 1
+    assert not any(map(is_heal, rows["detail"]))
+    assert any("Heal was not performed: links hang" in note for note in result.notes)
 
 
 def test_a_cluster_that_does_not_get_well_is_told(
