@@ -69,6 +69,12 @@ def test_a_consumer_commits_by_itself_if_it_has_a_group() -> None:
         ({"session.timeout.ms": 3_000}, "heartbeat.interval.ms must be below"),
         ({"auto.offset.reset": "first"}, "must be one of earliest, latest, none"),
         ({"partition.assignment.strategy": "Fair"}, "must be a list of RangeAssignor"),
+        ({"group.protocol": "new"}, "must be one of classic, consumer"),
+        ({"group.remote.assignor": "uniform"}, "needs group.protocol=consumer"),
+        (
+            {"group.protocol": "consumer", "session.timeout.ms": 9_000},
+            "session.timeout.ms needs group.protocol=classic",
+        ),
     ],
 )
 def test_what_a_consumer_cannot_use_is_a_sentence(settings: dict[str, Any], sentence: str) -> None:
