@@ -8,16 +8,37 @@ on to the rules that cannot be cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from zlib import crc32
 
 import polars as pl
 
 from linearizability.checkers import CHECKERS, Cut
 from linearizability.engine.exchange import Whereabouts, remainder
+from linearizability.history import PARTITION
 
 COLUMNS = ("f", "op_id", "process", "group", "offset", "value", "producer_id")
 """What decides of a row to which pieces it goes."""
+
+_OF_ANY = (*PARTITION, "op_id", "record_index", "txn", "f", "replica", "offset")
+COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
+    Cut.VALUE: (
+        *_OF_ANY, "isolation", "acks", "idempotent", "type", "control", "value", "producer_id",
+        "producer_epoch", "sequence", "t_complete_ns", "high_watermark",
+    ),
+    Cut.OFFSET: (*_OF_ANY, "acks", "type", "control", "value", "high_watermark"),
+    Cut.PROCESS: (*_OF_ANY, "process", "session", "isolation", "type", "value"),
+    Cut.GROUP: (
+        *_OF_ANY, "group", "member_id", "type", "final", "control", "value", "t_invoke_ns",
+        "t_complete_ns", "generation", "lost_polls",
+    ),
+    Cut.OPERATION: (
+        *_OF_ANY, "control", "value", "producer_id", "producer_epoch", "sequence",
+        "t_complete_ns", "high_watermark",
+    ),
+}  # fmt: skip
+"""What a piece holds of its rows: what the rules which are cut so read, and `ingest`. A rule that
+reads more says so, as it cannot finish (`unknown`); a test asks each."""
 
 _FIRST = 2
 """Buckets 0 to `count` are of partitions, as many from there on of values: see `Whereabouts`."""

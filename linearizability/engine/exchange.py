@@ -44,6 +44,7 @@ class Chunks:
 
     data: Sequence[pa.BinaryScalar]
     schema: pl.Schema
+    """Of the table that is none."""
 
     def __bool__(self) -> bool:
         return bool(self.data)
@@ -56,7 +57,7 @@ class Chunks:
 
     def all(self) -> pl.DataFrame:
         """The rows at once."""
-        return pl.concat([pl.DataFrame(schema=self.schema), *self.each()])
+        return pl.concat(self.each()) if self else pl.DataFrame(schema=self.schema)
 
 
 class Tables(Mapping[str, pl.DataFrame]):

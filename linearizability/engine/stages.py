@@ -14,7 +14,7 @@ from linearizability.checkers import Cut, Scope
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.cycles import evidence as cycles
 from linearizability.engine.cuts import COLUMNS as CUT_COLUMNS
-from linearizability.engine.cuts import cut_by, pieces
+from linearizability.engine.cuts import COLUMNS_CUT, cut_by, pieces
 from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, remainder, scattered
 from linearizability.engine.opinion import judge
 from linearizability.engine.whales import on_disk
@@ -34,7 +34,8 @@ VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value")
 
 EVENT, VALUE, MARKED = "event", "value", "marked"
 WHALE = "whale"
-"""Rows like EVENT, of partitions that some checkers are given in pieces: `Cut.name` of each."""
+"""Rows like EVENT, of partitions that some checkers are given in pieces: `Cut.name` of each, with
+`cuts.COLUMNS_CUT` alone."""
 END, ASKER, MARKER, OUTCOME = "end", "asker", "marker", "outcome"
 OPINION, EVIDENCE, READ, BACK, COUNT = "opinion", "evidence", "read", "back", "count"
 PAUSE, OTHER, POLL = "pause", "other", "poll"
@@ -90,7 +91,7 @@ def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
     rows = where.with_buckets(rows)
     events = ingest.with_lost_polls(rows.lazy(), where.lost_polls).collect()
     for cut, piece in pieces(where, events):
-        yield from scattered(piece, cut.name, position)
+        yield from scattered(piece.select(*COLUMNS_CUT[cut], "bucket"), cut.name, position)
     yield from scattered(events.filter("is_whale").drop("is_whale"), WHALE, position)
     yield from scattered(events.filter(~pl.col("is_whale")).drop("is_whale"), EVENT, position)
     values = rows.filter(Scope.VALUE.rows).select(

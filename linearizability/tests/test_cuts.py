@@ -14,9 +14,9 @@ from polars.testing import assert_frame_equal
 from linearizability import ingest
 from linearizability.checkers import CHECKERS, Cut, Scope
 from linearizability.checkers.base import COLUMNS_READ
-from linearizability.engine import exchange, local, stages, whales
+from linearizability.engine import cuts, exchange, local, stages, whales
 from linearizability.engine.exchange import Chunk, Tables, as_arrow, unpacked, whereabouts
-from linearizability.engine.opinion import ROWS, opinions
+from linearizability.engine.opinion import JUDGED, ROWS, judge, opinions
 from linearizability.self_test.model import joined, valid_rows
 from linearizability.tests.huge import one_partition
 from linearizability.tests.planted import write_planted
@@ -25,6 +25,7 @@ from linearizability.verdict import CheckerVerdict
 BUCKETS = 3
 STALE_AFTER_NS = 60_000_000_000
 OF_PARTITIONS = [name for name, c in CHECKERS.items() if c.scope is Scope.PARTITION]
+_NO_OUTCOMES = pl.LazyFrame(schema=stages.OUTCOMES)
 CUT = {name for name, checker in CHECKERS.items() if checker.cut is not None}
 
 
@@ -102,6 +103,15 @@ def test_a_partition_on_disk_is_as_it_would_be_in_memory(monkeypatch: pytest.Mon
     assert set(expected["outcome"]) > {ingest.COMMITTED, ingest.ABORTED}
     with whales.on_disk(tables.chunks(stages.WHALE), outcomes) as found:
         assert_frame_equal(found.collect(), expected, check_column_order=False)
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_a_piece_holds_the_columns_that_its_rules_read(cut: Cut) -> None:
+    schema = {name: stages.EVENTS[name] for name in cuts.COLUMNS_CUT[cut]}
+    rows = stages.with_transactions(pl.DataFrame(schema=schema), _NO_OUTCOMES)
+    rules = cuts.cut_by(OF_PARTITIONS, cut)
+    found = judge(rows.lazy(), Scope.PARTITION, rules, is_cut=True)
+    assert found.filter(row=JUDGED)["checker"].to_list() == rules, found["message"].to_list()
 
 
 def test_every_rule_of_partitions_says_how_it_is_cut_or_what_needs_the_whole() -> None:
