@@ -194,13 +194,11 @@ class Wire:
 
     def leader(self, topic: Topic, partition: int = 0) -> Connection:
         """The connection to a partition's leader."""
-        if len(self.addresses) == 1:
-            answer = self.call(
-                "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)]
-            )
-            brokers = {b.node_id: (b.host, b.port) for b in answer.brokers}
-            if len(brokers) == 1:
-                return self.bootstrap
+        answer = self.call(
+            "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)]
+        )
+        brokers = {b.node_id: (b.host, b.port) for b in answer.brokers}
+        if len(brokers) > 1:
             for found in answer.topics[0].partitions:
                 if found.partition_index == partition:
                     return self._cached(brokers[found.leader_id])

@@ -39,7 +39,7 @@ def test_acks_0_is_not_answered(wire: Wire, version: int) -> None:
     """A produce with acks=0 gets no answer: the next answer on the connection is the next
     request's; the records are written."""
     topic = wire.create_topic()
-    connection = wire.connect()
+    connection = wire.leader(topic)
     body = wire.produce_request(topic, batch(b"a").encode(), acks=0)
     connection.send("Produce", version, body)
     sent = connection.send("ApiVersions", 0, request("ApiVersions"))

@@ -54,7 +54,8 @@ def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
     expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_ID, "error")
 
 
-@case("PROD-09", "Produce", versions=(3, 13), spec="ProduceResponse.json, PartitionResponses")
+@case("PROD-09", "Produce", versions=(3, 13), spec="ProduceResponse.json, PartitionResponses",
+      requires=["single-broker"])  # fmt: skip
 def test_partitions_of_one_request_succeed_and_fail_alone(wire: Wire, version: int) -> None:
     """A request with a good and an unknown partition writes the good one and refuses the other."""
     topic = wire.create_topic(partitions=2)

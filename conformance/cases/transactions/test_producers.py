@@ -112,7 +112,7 @@ def test_the_next_owner_aborts_what_is_open(wire: Wire, version: int) -> None:
 
 
 @case("TXN-15", "AddPartitionsToTxn", versions=(0, 3), spec="class TransactionCoordinator, "
-      "handleAddPartitionsToTransaction")  # fmt: skip
+      "handleAddPartitionsToTransaction", requires=["single-broker"])  # fmt: skip
 def test_a_foreign_producer_id_adds_nothing(wire: Wire, version: int) -> None:
     """AddPartitionsToTxn with a transactional id that does not exist, or another producer id than
     its own, gets INVALID_PRODUCER_ID_MAPPING (49)."""
