@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from chaos.clients.factories import CLIENTS, why_no_groups
 from chaos.faults import FAULTS, Heal
 from chaos.nemeses import NEMESES
 from chaos.probes.frame import Backend, Proof
@@ -102,10 +103,15 @@ def is_transactional(workload: Workload) -> bool:
 
 
 def list_markdown() -> str:
-    """Workload and judges, nemesis and target, fault and target, fault and backend."""
+    """Workload, judges and clients, nemesis and target, fault and target, fault and backend."""
     all_targets = targets()
     workloads = [
-        (f"`{w.name}`", _first_line(w), ", ".join(f"`{judge}`" for judge in w.judged_by))
+        (
+            f"`{w.name}`",
+            _first_line(w),
+            ", ".join(f"`{judge}`" for judge in w.judged_by),
+            *(_mark(why_no_groups(client, w) is None) for client in CLIENTS),
+        )
         for w in WORKLOADS.values()
     ]
     nemeses = [
@@ -119,7 +125,7 @@ def list_markdown() -> str:
     ]
     return "\n\n".join(
         (
-            _table(("workload", "does", "judged by"), workloads),
+            _table(("workload", "does", "judged by", *CLIENTS), workloads),
             _table(("nemesis", "does", *all_targets), nemeses),
             _table(("fault", *all_targets), faults),
             _table(("fault, and where a probe proves it", *Backend), registry_table()),
@@ -144,8 +150,15 @@ def list_text() -> str:
         name: ", ".join(f.__name__ for f in FAULTS.values() if f in target.faults) or "none"
         for name, target in all_targets.items()
     }
+    clients = {
+        client: ", ".join(w.name for w in WORKLOADS.values() if why_no_groups(client, w))
+        for client in CLIENTS
+    }
     parts = {
         "workloads": workloads,
+        "clients (and the workloads that they do not perform)": {
+            client: missing or "none" for client, missing in clients.items()
+        },
         "nemeses (and the targets that can)": nemeses,
         "targets (and their faults)": faults,
     }

@@ -37,22 +37,25 @@ def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
 
 
 def check_groups(client: str, workload: Workload) -> None:
-    """Refuse a workload with members of groups where the client performs none, or none whose
-    positions go into transactions."""
+    """Refuse a workload with members of groups that the client does not perform."""
+    if reason := why_no_groups(client, workload):
+        raise TargetError(
+            f"--client {client} {reason}, which workload {workload.name} needs;"
+            f" use --client {CONFLUENT}"
+        )
+
+
+def why_no_groups(client: str, workload: Workload) -> str | None:
+    """Why a client cannot be the members of a workload's groups, or None: it can, or has none."""
     settings = map(workload.settings, range(workload.processes))
     members = [one for one in settings if one.group is not None]
     if not members or client == CONFLUENT:
-        return
+        return None
     protocols = {one.group.protocol for one in members if one.group is not None}
     spoken = JOIN_GROUPS.get(client, frozenset())
     if not protocols <= spoken:
         only = " and ".join(f"group.protocol={each}" for each in sorted(spoken))
-        reason = f"joins groups of {only} alone here" if only else "joins no groups here"
-    elif any(one.transactional for one in members):
-        reason = "commits no group's positions in transactions here"
-    else:
-        return
-    raise TargetError(
-        f"--client {client} {reason}, which workload {workload.name} needs;"
-        f" use --client {CONFLUENT}"
-    )
+        return f"joins groups of {only} alone here" if only else "joins no groups here"
+    if any(one.transactional for one in members):
+        return "commits no group's positions in transactions here"
+    return None

@@ -34,6 +34,10 @@ DIAGRAMS = {
         "reference_impl.client.transaction_states:PRODUCER",
     ),
     "member": ("reference_impl/client/README.md", "reference_impl.client.membership_states:MEMBER"),
+    "consumer-member": (
+        "reference_impl/client/README.md",
+        "reference_impl.client.consumer_membership_states:CONSUMER_MEMBER",
+    ),
 }
 """name -> (the README with its marks, module:TABLE)."""
 

@@ -61,7 +61,8 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         (
             "reference_impl/client/README.md",
             "".join(
-                f"{MARKS[0].format(name)}\nold\n{MARKS[1]}\n" for name in ("producer", "member")
+                f"{MARKS[0].format(name)}\nold\n{MARKS[1]}\n"
+                for name in ("producer", "member", "consumer-member")
             ),
             "a diagram is old",
         ),

@@ -137,7 +137,8 @@ class ConsumerMembership(GroupMember):
     # --- what goes on by itself ---------------------------------------------------------------
 
     def run(self, is_polling: bool) -> None:
-        if self._subscription.mode is not Mode.GROUP or self._handover.is_under_way:
+        is_over = self.error is not None and self.error.fatal
+        if is_over or self._subscription.mode is not Mode.GROUP or self._handover.is_under_way:
             return
         if self.state is State.RECONCILING:
             self._look_up_names()

@@ -7,7 +7,7 @@ is any, its part. RECONCILING, it walks there: it gives up what is not in the pa
 new, and says so (ACKNOWLEDGING); only then what it gave up is given to others. STABLE, its
 heartbeats say that it lives. Whoever is told that its epoch is not the coordinator's has lost
 everything and begins anew (FENCED); so has one that left because its application was silent
-(STALE). From FATAL nothing leads on.
+(STALE). One that is FATAL can only leave.
 
 Everything about transitions is in this file; who causes them is in `consumer_membership.py`.
 """
