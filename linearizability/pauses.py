@@ -44,6 +44,7 @@ COLUMNS: Mapping[str, Any] = {
     **{"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32},
     "process": pl.Int32,
     "group": pl.String,
+    "given_ns": pl.Int64,
     "since_ns": pl.Int64,
     "until_ns": pl.Int64,
     "since_op": pl.Int64,
@@ -54,7 +55,8 @@ COLUMNS: Mapping[str, Any] = {
 }
 """kind: `pause`, with the first record that the reader lacks and when it was known to be there; or
 `span`, from when on a reader read the partition, with its first record of all.
-Either process or group is null. until_ns: when the operation that ended it was invoked."""
+Either process or group is null. given_ns: when it was given what it was given last, which says
+where it stands; null: nothing yet. until_ns: when the operation that ended it was invoked."""
 
 IS_READ = IS_DATA & pl.col("replica").is_null() & (pl.col("client") != "raw").fill_null(True)
 IS_ASSIGNED = (pl.col("f") == F.ASSIGN.value) & IS_OK
@@ -88,7 +90,9 @@ def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: i
     begun = (
         given.group_by("reader")
         .agg(pl.col(*READER, "since_ns", "since_op", "isolation").first())
-        .with_columns(kind=pl.lit(SPAN), until_ns=pl.lit(None, dtype=pl.Int64), before=_offset(-1))
+        .with_columns(
+            kind=pl.lit(SPAN), before=_offset(-1), given_ns=_offset(None), until_ns=_offset(None)
+        )
     )
     ended = pl.col("until_ns").fill_null(end_ns)
     long = _paused(given).filter(ended - pl.col("since_ns") >= shortest_ns)
@@ -101,10 +105,10 @@ def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: i
     )
 
 
-_PAUSED = [*READER, "kind", "since_ns", "until_ns", "since_op", "isolation", "before"]
+_PAUSED = [*READER, "kind", "given_ns", "since_ns", "until_ns", "since_op", "isolation", "before"]
 
 
-def _offset(number: int) -> pl.Expr:
+def _offset(number: int | None) -> pl.Expr:
     return pl.lit(number, dtype=pl.Int64)
 
 
@@ -137,6 +141,10 @@ def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
         kind=pl.lit(PAUSE),
         until_ns=pl.col("t_invoke_ns").shift(-1).over("reader"),
         before=pl.col("offset").forward_fill().over("reader").fill_null(-1),
+        given_ns=pl.when(pl.col("offset").is_not_null())
+        .then("since_ns")
+        .forward_fill()
+        .over("reader"),
     )
 
 

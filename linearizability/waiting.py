@@ -35,7 +35,8 @@ COLUMNS: Mapping[str, Any] = {
 STALE = "stale"
 WHOSE = ["process", "group"]
 TURNS = (F.ASSIGN.value, F.SUBSCRIBE.value, F.LEAVE.value, F.CRASH.value)
-IS_TURN = pl.col("f").is_in(TURNS) | (IS_LOST & pl.col("topic").is_null())
+IS_LOST_ANYWHERE = IS_LOST & pl.col("topic").is_null()
+IS_TURN = pl.col("f").is_in(TURNS) | IS_LOST_ANYWHERE
 IS_FAULT = pl.col("f") == F.NEMESIS.value
 IS_ANSWERED_POLL = IS_POLL & IS_OK & pl.col("t_complete_ns").is_not_null()
 Polls = Callable[[pl.DataFrame], pl.DataFrame]
@@ -65,8 +66,13 @@ def bounds(events: pl.LazyFrame) -> tuple[int, int]:
 
 
 def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
-    """process, group, t_invoke_ns of what changes positions, or may have."""
-    return events.filter(IS_TURN).select("process", "group", "t_invoke_ns").unique()
+    """process, group, t_invoke_ns of what changes positions, or may have; lost_until_ns: by when a
+    poll was over of which nobody knows what it gave, null: it is none."""
+    over_ns = pl.col("t_complete_ns").fill_null(NEVER)
+    found = events.filter(IS_TURN).select(
+        "process", "group", "t_invoke_ns", lost_until_ns=pl.when(IS_LOST_ANYWHERE).then(over_ns)
+    )
+    return found.unique()
 
 
 def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -128,7 +134,7 @@ def _undisturbed(
             turns.filter(pl.col(own).is_not_null()).select(own, "t_invoke_ns").sort("t_invoke_ns")
         )
         found.append(
-            mine.sort("began_ns").join_asof(
+            _of_known_position(mine.sort("began_ns"), turns, own).join_asof(
                 turn, left_on="began_ns", right_on="t_invoke_ns", by=own, strategy="forward",
                 coalesce=False, check_sortedness=False,
             )
@@ -141,6 +147,26 @@ def _undisturbed(
         )
         .filter(pl.col("until_ns") - pl.col("since_ns") >= shortest_ns)
     )
+
+
+def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> pl.DataFrame:
+    """Those whose readers had no poll of which nobody knows what it gave, from when they were given
+    what is known until the pause began: an assignment may go on behind what it gave."""
+    lost = (
+        turns.filter(pl.col(own).is_not_null() & pl.col("lost_until_ns").is_not_null())
+        .sort("t_invoke_ns")
+        .select(own, "lost_until_ns", lost_ns="t_invoke_ns")
+        .with_columns(pl.col("lost_until_ns").cum_max().over(own))
+    )
+    known = pl.col("lost_until_ns") < pl.col("given_ns").fill_null(-NEVER)
+    return (
+        paused.join_asof(
+            lost, left_on="began_ns", right_on="lost_ns", by=own, strategy="backward",
+            coalesce=False, check_sortedness=False,
+        )
+        .filter(pl.col("lost_until_ns").is_null() | known)
+        .drop("lost_ns", "lost_until_ns")
+    )  # fmt: skip
 
 
 def quiet(faults: pl.DataFrame) -> pl.DataFrame:

@@ -90,7 +90,8 @@ def assign(world: World, reader: Consumer) -> None:
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
     """One poll; whether the reader can go on. What a failed one delivered is delivered all the
-    same; then it goes on from where it was before, or nobody knows from where."""
+    same; then it goes on from where it was before. Of an unknown one nobody knows from where it
+    goes on, nor perhaps what was delivered."""
     rng = world.rng
     operation = reader.operation()
     before = dict(reader.positions)
@@ -104,8 +105,10 @@ def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
         row["type"] = outcome
     if outcome == "fail":
         reader.positions = before
-    elif rng.random() < 0.5 and outcome == "ok":
+    elif rng.random() < 0.5:
         reader.committed |= reader.positions
+        if outcome == "info":
+            rows = []  # nobody knows what was given, but the group goes on behind it
     world.write(operation, rows or [{"f": F.POLL.value, "type": outcome}])
     return outcome != "info"
 

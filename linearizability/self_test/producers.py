@@ -188,8 +188,8 @@ def transactional_producer(world: World, inputs: Inputs) -> Actor:
         good = True
         reader = reader_in(world, inputs, producer.process, producer.txn)
         for _ in range(rng.randint(1, 4)):
-            if reader is not None:
-                good = (yield from poll(world, reader)) and good
+            if reader is not None and good:  # else nobody knows from where it would read on
+                good = yield from poll(world, reader)
             outcome, _, partition = yield from send(world, producer)
             touched[partition.number] = partition
             good = good and outcome == "ok"

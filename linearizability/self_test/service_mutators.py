@@ -26,11 +26,16 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader is given nothing more of a partition, though another is given the next record.
 
     The clock must not stand still while it is assigned, and while it asks for the last time: what
-    happens at the instant of a change may have happened before it."""
+    happens at the instant of a change may have happened before it. And the record must not have
+    been given to a poll of the reader that nobody knows of."""
     starts = log_starts(rows)
     at_once = {
         (row["process"], row["session"]) for row in rows
         if row["f"] == F.ASSIGN.value and row["t_invoke_ns"] == row["t_complete_ns"]
+    }  # fmt: skip
+    lost = {
+        row["process"] for row in rows
+        if row["f"] == F.POLL.value and row["type"] == "info" and row.get("offset") is None
     }  # fmt: skip
     last_ns: dict[tuple[int, int], int] = {}
     for row in rows:
@@ -45,6 +50,7 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
         > row["t_complete_ns"] + NOTHING_STATED.stale_after_ns
         and row["offset"] >= starts[row["partition"]]
         and (row["process"], row["session"]) not in at_once
+        and row["process"] not in lost
         and all(
             read["offset"] < row["offset"] for read in reads
             if read["process"] == row["process"] and read["partition"] == row["partition"]

@@ -41,6 +41,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
             *BEGUN, ASSIGN(partition=1, **at(2)), P(9, 0, partition=1, **at(3600)),
             P(1, 0, **at(3601)),
         ],
+        "maybe given to a poll that never told what, before it was assigned anew": [
+            *BEGUN, NOTHING(type="info", **at(2)), ASSIGN(**at(3)), NOTHING(**at(3600)),
+        ],
         "assigned late": [S(1, 0, **at(0)), ASSIGN(**at(3590)), NOTHING(**at(3600))],
         "another partition is read": [*BEGUN, ASSIGN(partition=1, **at(2)), NOTHING(**at(3600))],
         "of unknown outcome": [ASSIGN(**at(0)), S(1, **at(1)), NOTHING(**at(3600))],
@@ -109,6 +112,11 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
                 *BEGUN, P(9, 0, partition=1, **at(10)), P(10, 1, partition=1, **at(62)),
             ],
             [("stale-read", (0, 1, 3))],
+        ),
+        "nothing again, after a poll that never told what it gave": (
+            [*BEGUN, NOTHING(type="info", **at(2)), ASSIGN(**at(3)), P(1, 0, **at(4)),
+             S(2, 1, **at(5)), NOTHING(**at(3600))],
+            [("stale-read", (4, 5, 6))],
         ),
         "it stops in the middle": (
             [*BEGUN, P(1, 0, **at(2)), S(2, 1, **at(10)), NOTHING(**at(71))],

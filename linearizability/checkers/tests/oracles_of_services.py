@@ -89,9 +89,12 @@ def stale_reads(rows: list[Row]) -> Found:
             moves.setdefault((row["place"], _who(row)), []).append(row)
     found: Found = set()
     for (place, who), own in moves.items():
-        before = -1
+        before, given_ns = -1, -NEVER
         for n, row in enumerate(own):
             before = NEVER if _is_lost(row) else row["offset"] if is_given(row) else before
+            given_ns = given_ns if row["f"] == "assign" else _ended(row)
+            if _may_have_gone_on(rows, who, given_ns, _ended(row)):
+                continue
             until = own[n + 1]["t_invoke_ns"] if n + 1 < len(own) else NEVER
             known = _known(rows, place, row["isolation"] != "read_uncommitted")
             lacking = {offset: first for offset, first in known.items() if offset > before}
@@ -131,6 +134,16 @@ def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
         if row[who[0]] == who[1]
         and (row["f"] in TURNS or (_is_lost(row) and row["topic"] is None))
     ]  # fmt: skip
+
+
+def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, began_ns: int) -> bool:
+    """Whether a poll of which nobody knows gave it something, before a pause, behind the last."""
+    return any(
+        _is_lost(row) and row["topic"] is None and row[who[0]] == who[1]
+        and row["t_invoke_ns"] <= began_ns
+        and (row["t_complete_ns"] is None or row["t_complete_ns"] >= given_ns)
+        for row in rows
+    )  # fmt: skip
 
 
 def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
