@@ -10,7 +10,7 @@ if the checker that it was planted for reports it; what others report of it is n
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -136,15 +136,12 @@ def _judge_valid(histories: dict[int, list[Row]], result: SelfTest) -> None:
 
 
 def _judge_broken(histories: dict[int, list[Row]], result: SelfTest) -> None:
-    planted: dict[str, list[tuple[int, Mutator, list[Row]]]] = defaultdict(list)
-    for seed, history in histories.items():
-        rows = with_outcomes(history)
-        for name, mutators in MUTATORS.items():
-            for mutate in mutators:
-                broken = mutate(rows, Random(f"{seed}:{mutate.__name__}"))
-                if broken is not None:
-                    planted[name].append((seed, mutate, stripped(broken)))
-    for name, mutants in planted.items():
+    """Rule by rule: what all mutators make of a batch would take gigabytes at once."""
+    known = {seed: with_outcomes(history) for seed, history in histories.items()}
+    for name in MUTATORS:
+        mutants = list(_planted(name, known))
+        if not mutants:
+            continue
         caught = _caught(name, [rows for _, _, rows in mutants])
         result.planted[name] += len(mutants)
         for number, (seed, mutate, _) in enumerate(mutants):
@@ -152,6 +149,15 @@ def _judge_broken(histories: dict[int, list[Row]], result: SelfTest) -> None:
                 result.caught[name] += 1
             else:
                 result.problems.append(f"missed: {name}, seed {seed}, {mutate.__name__}")
+
+
+def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Mutator, list[Row]]]:
+    """What the mutators of one rule make of these histories."""
+    for seed, rows in known.items():
+        for mutate in MUTATORS[name]:
+            broken = mutate(rows, Random(f"{seed}:{mutate.__name__}"))
+            if broken is not None:
+                yield seed, mutate, stripped(broken)
 
 
 def _caught(name: str, mutants: Sequence[list[Row]]) -> set[int]:
