@@ -30,6 +30,8 @@ from linearizability.verdict import Validity
 
 SEEDS_AT_ONCE = 100
 """Histories that are judged in one call: so many fit into little memory."""
+BATCHES_OF_A_PROCESS = 10
+"""Then a new one takes its place: allocators do not give back all that a large batch took."""
 COLUMNS = ("checker", "judged", "false alarms", "planted", "caught", "mutators")
 
 
@@ -102,7 +104,9 @@ def run_self_test(
             progress(result.seeds)
         return result
     # Spawned: polars keeps threads, which a fork would lose.
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        processes, get_context("spawn"), max_tasks_per_child=BATCHES_OF_A_PROCESS
+    ) as pool:
         for some in pool.map(_of_batch, batches):
             result.add(some)
             progress(result.seeds)
