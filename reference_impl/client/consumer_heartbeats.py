@@ -15,7 +15,7 @@ from reference_impl.client.coordinators import Coordinators, Key
 from reference_impl.client.effects import Lane
 from reference_impl.client.errors import COORDINATOR_MOVED, ClientError, is_retriable
 from reference_impl.client.kernel import Backoff, Kernel
-from reference_impl.client.network import Failure, Network
+from reference_impl.client.network import Failure, Network, Node
 from reference_impl.client.values import ConsumerGroupMetadata
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
@@ -49,7 +49,7 @@ class ConsumerHeartbeats:
         self._told: Wishes = {}
         """What the coordinator has surely heard; nothing, once an answer was lost."""
         self._under_way: Wishes | None = None
-        """The news in the heartbeat that is not answered yet."""
+        """The news in the heartbeat that is not answered yet; none while it is not sent."""
         self._has_news = False
         self._series = 0
         """Answers to heartbeats of an earlier series are about what we were before."""
@@ -113,7 +113,22 @@ class ConsumerHeartbeats:
         )
 
     def _beat(self) -> None:
+        """Look for the coordinator first: what is said is what holds when it is sent."""
         self._kernel.cancel(HEARTBEAT)
+        self._under_way = {}
+        series = self._series
+
+        def found(_: Node) -> None:
+            if series == self._series:  # else we have left meanwhile, and must not join
+                self._send()
+
+        def not_found(error: ClientError) -> None:
+            if series == self._series:
+                self._give_up(error)
+
+        self._coordinators.find(self._key, found, not_found)
+
+    def _send(self) -> None:
         wishes = dict(self._wishes())
         news = {field: value for field, value in wishes.items() if not self.has_told(field, value)}
         self._under_way, self._has_news = news, False
@@ -141,17 +156,13 @@ class ConsumerHeartbeats:
             else:
                 self._say_everything_after(self._backoff.fail())
 
-        def not_found(error: ClientError) -> None:
-            if series == self._series:
-                self._give_up(error)
-
         self._coordinators.ask(
             self._key,
             ApiKey.CONSUMER_GROUP_HEARTBEAT,
             heartbeat(self._identity(), news),
             answered,
             failed,
-            not_found,
+            self._give_up,
             version_min=TOPIC_REGEX_SINCE if REGEX in news else 0,
         )
 

@@ -224,11 +224,11 @@ class ConsumerMembership(GroupMember):
         elif code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             self.error = error  # it may be granted yet: the heartbeats go on
         else:
-            error.fatal = True
             self._fail(error)
 
     def _fail(self, error: ClientError) -> None:
         self.error = error
+        error.fatal = True
         self._forget(Move.FAILS)
 
     # --- leaving ------------------------------------------------------------------------------

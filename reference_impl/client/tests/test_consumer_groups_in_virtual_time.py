@@ -14,6 +14,7 @@ from reference_impl.client.errors import ClientError
 from reference_impl.client.producer import Producer
 from reference_impl.client.tests.virtual import BOOTSTRAP, PENDING, Client, VirtualWorld
 from reference_impl.client.values import ProducerRecord, TopicPartition
+from reference_impl.core.rules import Rules
 from reference_impl.wire import ApiKey
 
 SEEDS = range(3)
@@ -136,9 +137,9 @@ class Watched(Member):
                 self.shared.update(set(self.held) & set(other.held))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_partition_is_held_by_two(seed: int) -> None:
-    world = VirtualWorld(seed, config=CONFIG)
+def shared_partitions(seed: int, rules: type[Rules] = Rules) -> set[TopicPartition]:
+    """What two members have held at once, while three came and went."""
+    world = VirtualWorld(seed, config=CONFIG, rules=rules)
     fill(world, 30)
     members: list[Watched] = []
     members += [Watched(world, members) for _ in range(3)]
@@ -151,8 +152,23 @@ def test_no_partition_is_held_by_two(seed: int) -> None:
         leaver.client.do(calls.Unsubscribe())
         others: list[Member] = [member for member in members if member is not leaver]
         poll_until(world, others, have_all(others))
-    assert not [member.shared for member in members if member.shared]
     assert any(Change.REVOKED in [change for change, _ in m.changes] for m in members)
+    return {each for member in members for each in member.shared}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_partition_is_held_by_two(seed: int) -> None:
+    assert not shared_partitions(seed)
+
+
+def test_a_broker_that_gives_before_it_got_is_found_out() -> None:
+    """Or the test above would show nothing."""
+
+    class GiveAtOnce(Rules):
+        def is_released(self, *_: Any) -> bool:
+            return True
+
+    assert shared_partitions(0, GiveAtOnce)
 
 
 def test_a_member_that_the_broker_forgot_has_lost_its_partitions_and_joins_again() -> None:

@@ -253,6 +253,19 @@ def test_a_replaced_static_member_can_only_be_closed() -> None:
     assert not script.waits_for(HEARTBEAT)
 
 
+def test_who_leaves_before_the_coordinator_is_found_does_not_join_afterwards() -> None:
+    script = consumer(group_id="g", group_protocol="consumer")
+    script.ok(SUBSCRIBE)
+    script.call(POLL)
+    script.ok(calls.Unsubscribe())
+    answer_coordinator(script)
+    script.wait(1_000)
+    assert not script.waits_for(HEARTBEAT)
+    script.ok(SUBSCRIBE)
+    script.call(POLL)
+    assert beat(script, 1, ZERO).member_epoch == 0
+
+
 @pytest.mark.parametrize(("instance_id", "epoch"), [(None, -1), ("one", -2)])
 def test_closing_commits_and_leaves_for_good_or_for_a_while(
     instance_id: str | None, epoch: int
