@@ -32,7 +32,7 @@ ROWS_PER_TASK = 500_000
 PIECE_ROWS = 1_000_000
 """More than a run has, unless row groups are very large."""
 WHALE_ROWS = 1_000_000
-"""A partition with more takes half a GiB of an executor's memory for each kernel."""
+"""A partition with more would take half a GiB of an executor's memory, if it were kept there."""
 
 Chunk = tuple[int, str, int, bytes]
 """bucket, kind, position, data."""
