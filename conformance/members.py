@@ -56,6 +56,18 @@ def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
     return found.host, found.port
 
 
+def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
+    """The name of another group (or transactional id) with the same coordinator, so that one
+    request may name both: coordinators know nothing of the others' groups."""
+    here, prefix = coordinator(wire, key, key_type), key.partition("-")[0]
+    name: str = eventually(
+        lambda: wire.new_name(prefix),
+        lambda found: coordinator(wire, found, key_type) == here,
+        f"a name that the coordinator of {key} coordinates, too",
+    )
+    return name
+
+
 def group_connection(wire: Wire, group: str) -> Connection:
     """A fresh connection to a group's coordinator, once that serves the group."""
     connection = wire.connect(address=coordinator(wire, group))
@@ -227,7 +239,11 @@ class Member:
         return described(self.observer, self.wire, self.group)
 
     def wait_for_state(self, state: str) -> None:
-        """Wait until the group is in this state."""
+        """Wait until the group is in this state.
+
+        DescribeGroups tells only what every replica in sync has, and with several replicas a new
+        group is unknown to it, Dead, for a moment after its first JoinGroup was answered.
+        """
         eventually(self.state, lambda found: found == state, f"the group becomes {state}")
 
     def wait_for_members(self, count: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.case import expect
-from conformance.members import NOT_YET, TRANSACTION, coordinator
+from conformance.members import NOT_YET, TRANSACTION, beside, coordinator
 from conformance.wire import Connection, Topic, Wire, batch, eventually, part
 from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, RecordBatch, Struct
 
@@ -43,6 +43,10 @@ class Producer:
         producer = Producer.of(wire, transactional_id)
         producer.init(timeout_ms=timeout_ms)
         return producer
+
+    def another(self) -> Producer:
+        """A second producer that may begin a transaction, of the same coordinator."""
+        return Producer.ready(self.wire, beside(self.wire, self.transactional_id, TRANSACTION))
 
     def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
         """InitProducerId, asked again while the coordinator is busy; the answer."""

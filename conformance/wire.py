@@ -91,6 +91,27 @@ class Wire:
             self._by_address[address] = Connection(*address)
         return self._by_address[address]
 
+    def brokers(self) -> dict[int, tuple[str, int]]:
+        """Where each broker listens, by its id (Metadata)."""
+        answer = self.call("Metadata", topics=[])
+        return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+
+    def broker(self, node_id: int) -> Connection:
+        """The connection to one broker, of which some requests tell only about itself."""
+        found = self.brokers()
+        return self._cached(found[node_id]) if len(found) > 1 else self.bootstrap
+
+    def everywhere(self) -> list[Connection]:
+        """A connection to each broker. The others learn of what the controller has decided a
+        moment after the one that was asked, so that who goes on to them waits for all."""
+        found = self.brokers()
+        return [self._cached(at) for at in found.values()] if len(found) > 1 else [self.bootstrap]
+
+    def home(self) -> tuple[str, int]:
+        """Where the broker listens that leads what is created on one broker."""
+        found = self.brokers()
+        return found[min(found)] if len(found) > 1 else self.addresses[0]
+
     def forget_connections(self) -> None:
         """After a restart of the target: connect anew on the next use."""
         for connection in self._by_address.values():
@@ -126,17 +147,22 @@ class Wire:
         return f"{prefix}-{_RUN}-{next(_TOPIC_NUMBER)}"
 
     def create_topic(
-        self, partitions: int = 1, config: Mapping[str, str] | None = None, name: str | None = None
-    ) -> Topic:
-        """A new topic whose partitions all have a leader."""
+        self, partitions: int = 1, config: Mapping[str, str] | None = None,
+        name: str | None = None, *, on_one_broker: bool = False,
+    ) -> Topic:  # fmt: skip
+        """A new topic whose partitions all have a leader, known to every broker.
+
+        on_one_broker: the one at `home` leads them all, so that one request may name several.
+        """
         name = name or self.new_name()
         entries = [
             part("CreateTopics", "CreatableTopicConfig", name=key, value=value)
             for key, value in (config or {}).items()
         ]
+        placed = self._placed_together(partitions) if on_one_broker else []
         creatable = part(
-            "CreateTopics", "CreatableTopic", name=name, num_partitions=partitions,
-            replication_factor=1, configs=entries,
+            "CreateTopics", "CreatableTopic", name=name, configs=entries, assignments=placed,
+            num_partitions=-1 if placed else partitions, replication_factor=-1 if placed else 1,
         )  # fmt: skip
         answer = self.call("CreateTopics", topics=[creatable], timeout_ms=20_000)
         code = answer.topics[0].error_code
@@ -144,21 +170,34 @@ class Wire:
             raise Deviation(f"CreateTopics {name}", "NONE(0)", f"error {code}")
         return self.wait_for_topic(name, partitions)
 
+    def _placed_together(self, partitions: int) -> list[Struct]:
+        """The assignment of partitions to one of several brokers; nothing where there is one."""
+        brokers = self.brokers()
+        return [
+            part(
+                "CreateTopics", "CreatableReplicaAssignment", partition_index=partition,
+                broker_ids=[min(brokers)],
+            )
+            for partition in range(partitions if len(brokers) > 1 else 0)
+        ]  # fmt: skip
+
     def wait_for_topic(self, name: str, partitions: int) -> Topic:
-        """Wait until Metadata shows the topic with a leader for each partition, and it leads.
+        """Wait until Metadata of every broker shows the topic with a leader for each partition,
+        and it leads.
 
         A broker may show a new topic in Metadata a moment before its log can be read (seen on
         Apache Kafka 4.3.1), so that a case would take that moment for the target's answer.
         """
-        described = eventually(
-            lambda: self.topic_metadata(name),
-            lambda t: (
-                t.error_code == 0
-                and len(t.partitions) == partitions
-                and all(p.error_code == 0 for p in t.partitions)
-            ),
-            f"topic {name} becomes visible with leaders",
-        )
+        for connection in self.everywhere():
+            described = eventually(
+                lambda asked=connection: self.topic_metadata(name, connection=asked),  # type: ignore[misc]
+                lambda t: (
+                    t.error_code == 0
+                    and len(t.partitions) == partitions
+                    and all(p.error_code == 0 for p in t.partitions)
+                ),
+                f"topic {name} becomes visible with leaders",
+            )
         topic = Topic(name, described.topic_id, partitions)
         for partition in range(partitions):
             eventually(
@@ -169,23 +208,28 @@ class Wire:
         return topic
 
     def delete_topic(self, topic: Topic) -> None:
-        """Delete a topic and wait until Metadata no longer knows it."""
+        """Delete a topic and wait until Metadata of no broker knows it."""
         state = part("DeleteTopics", "DeleteTopicState", name=topic.name)
         answer = self.call(
             "DeleteTopics", topics=[state], topic_names=[topic.name], timeout_ms=20_000
         )
         if answer.responses[0].error_code != ErrorCode.NONE:
             raise Deviation(f"DeleteTopics {topic.name}", "NONE(0)", answer.responses[0])
-        eventually(
-            lambda: self.topic_metadata(topic.name).error_code,
-            lambda error: error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"topic {topic.name} is gone from Metadata",
-        )
+        for connection in self.everywhere():
+            eventually(
+                lambda asked=connection: self.topic_metadata(topic.name, connection=asked),  # type: ignore[misc]
+                lambda found: found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {topic.name} is gone from Metadata",
+            )
 
-    def topic_metadata(self, name: str, version: int | None = None) -> Struct:
-        """The answer's entry for one topic, never creating it."""
-        answer = self.call(
-            "Metadata", version, topics=[part("Metadata", "MetadataRequestTopic", name=name)],
+    def topic_metadata(
+        self, name: str, version: int | None = None, *, connection: Connection | None = None
+    ) -> Struct:
+        """The answer's entry for one topic, never creating it; of the bootstrap broker unless
+        told."""
+        answer = (connection or self.bootstrap).call(
+            "Metadata", self.version("Metadata") if version is None else version,
+            topics=[part("Metadata", "MetadataRequestTopic", name=name)],
             allow_auto_topic_creation=False,
         )  # fmt: skip
         if len(answer.topics) != 1:
@@ -193,16 +237,25 @@ class Wire:
         return answer.topics[0]  # type: ignore[no-any-return]
 
     def leader(self, topic: Topic, partition: int = 0) -> Connection:
-        """The connection to a partition's leader."""
+        """The connection to a partition's leader; to the bootstrap broker where nobody leads."""
+        return self._cached(self.leader_address(topic, partition))
+
+    def leader_address(self, topic: Topic, partition: int = 0) -> tuple[str, int]:
+        """Where the leader of a partition listens, as `leader` has it; the topic is not created."""
         answer = self.call(
-            "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)]
-        )
+            "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)],
+            allow_auto_topic_creation=False,
+        )  # fmt: skip
         brokers = {b.node_id: (b.host, b.port) for b in answer.brokers}
         if len(brokers) > 1:
             for found in answer.topics[0].partitions:
-                if found.partition_index == partition:
-                    return self._cached(brokers[found.leader_id])
-        return self.bootstrap
+                if found.partition_index == partition and found.leader_id in brokers:
+                    return brokers[found.leader_id]
+        return self.addresses[0]
+
+    def connect_to_leader(self, topic: Topic, partition: int = 0) -> Connection:
+        """A fresh connection of the case's own to a partition's leader."""
+        return self.connect(address=self.leader_address(topic, partition))
 
     # --- produce and fetch ------------------------------------------------------------------------
 

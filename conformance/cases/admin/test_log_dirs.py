@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
-from conformance.wire import Wire, batch, eventually, part
+from conformance.wire import Connection, Wire, batch, eventually, part
 from reference_impl.wire import Struct
 
 
-def directories(wire: Wire, version: int, wanted: dict[str, list[int]] | None) -> list[Struct]:
+def directories(
+    broker: Connection, version: int, wanted: dict[str, list[int]] | None
+) -> list[Struct]:
+    """What one broker tells of its own directories."""
     topics = None if wanted is None else [
         part("DescribeLogDirs", "DescribableLogDirTopic", topic=topic, partitions=indexes)
         for topic, indexes in wanted.items()
     ]  # fmt: skip
-    return list(wire.call("DescribeLogDirs", version, topics=topics).results)
+    return list(broker.call("DescribeLogDirs", version, topics=topics).results)
 
 
 def sizes(results: list[Struct], topic: str) -> dict[int, int]:
@@ -21,21 +24,21 @@ def sizes(results: list[Struct], topic: str) -> dict[int, int]:
     return {row.partition_index: row.partition_size for e in entries for row in e.partitions}
 
 
-@case("ADMIN-33", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2",
-      requires=["single-broker"])  # fmt: skip
+@case("ADMIN-33", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2")
 def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> None:
     """Each directory has a path and no error; a partition's size is that of its batches, byte for
     byte; partitions that do not exist are left out, and null asks for all."""
-    topic, missing = wire.create_topic(partitions=2), wire.new_name("missing")
+    topic = wire.create_topic(partitions=2, on_one_broker=True)
+    missing, leader = wire.new_name("missing"), wire.leader(topic)
     data = batch(b"a" * 100).encode()
     wire.produce(topic, data, partition=1)
-    eventually(lambda: sizes(directories(wire, version, {topic.name: [0, 1]}), topic.name),
+    eventually(lambda: sizes(directories(leader, version, {topic.name: [0, 1]}), topic.name),
                lambda found: found == {0: 0, 1: len(data)}, "sizes by partition")  # fmt: skip
-    found = directories(wire, version, {topic.name: [1, 9], missing: [0]})
+    found = directories(leader, version, {topic.name: [1, 9], missing: [0]})
     for directory in found:
         expect(directory.error_code, 0, "error of the directory")
         expect_that(len(directory.log_dir) > 0, "path of the directory", "some", directory.log_dir)
     names = [entry.name for directory in found for entry in directory.topics]
     expect((sizes(found, topic.name), names), ({1: len(data)}, [topic.name]), "(sizes, topics)")
-    everything = directories(wire, version, None)
+    everything = directories(leader, version, None)
     expect(sizes(everything, topic.name), {0: 0, 1: len(data)}, "sizes among all")

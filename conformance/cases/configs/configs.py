@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 from conformance.case import expect
-from conformance.wire import Wire, eventually, part
+from conformance.wire import Connection, Wire, eventually, part
 from reference_impl.wire import Struct
 
 TOPIC, BROKER = 2, 4
@@ -49,20 +50,33 @@ class Operation(IntEnum):
 
 def describe(
     wire: Wire, name: str, keys: list[str] | None = None, version: int | None = None, *,
-    resource_type: int = TOPIC, **options: bool,
+    resource_type: int = TOPIC, connection: Connection | None = None, **options: Any,
 ) -> Struct:  # fmt: skip
-    """DescribeConfigs of one resource: its entry."""
+    """DescribeConfigs of one resource: its entry; of a broker, as it tells itself unless another
+    is asked."""
     resource = part("DescribeConfigs", "DescribeConfigsResource", resource_type=resource_type,
                     resource_name=name, configuration_keys=keys)  # fmt: skip
-    answer = wire.call("DescribeConfigs", version, resources=[resource], **options)
+    asked = connection or asked_about(wire, resource_type, name)
+    version = wire.version("DescribeConfigs") if version is None else version
+    answer = asked.call("DescribeConfigs", version, resources=[resource], **options)
     expect([(r.resource_type, r.resource_name) for r in answer.results],
            [(resource_type, name)], "resources in the answer")  # fmt: skip
     return answer.results[0]  # type: ignore[no-any-return]
 
 
-def setting(wire: Wire, name: str, key: str, resource_type: int = TOPIC) -> tuple[str | None, int]:
+def asked_about(wire: Wire, resource_type: int, name: str) -> Connection:
+    """Whom to ask about a resource: a broker speaks of itself alone, anyone of all else."""
+    if resource_type == BROKER and name.isdigit() and int(name) in wire.brokers():
+        return wire.broker(int(name))
+    return wire.bootstrap
+
+
+def setting(
+    wire: Wire, name: str, key: str, resource_type: int = TOPIC,
+    connection: Connection | None = None,
+) -> tuple[str | None, int]:  # fmt: skip
     """One configuration of a resource: (value, source)."""
-    found = describe(wire, name, [key], resource_type=resource_type)
+    found = describe(wire, name, [key], resource_type=resource_type, connection=connection)
     expect((found.error_code, [c.name for c in found.configs]), (0, [key]), "(error, keys)")
     return found.configs[0].value, found.configs[0].config_source
 
@@ -82,12 +96,18 @@ def alter(
              resource_name=name, configs=configs)
         for name, configs in changes.items()
     ]  # fmt: skip
-    answer = wire.call("IncrementalAlterConfigs", version, resources=resources,
-                       validate_only=validate_only)  # fmt: skip
+    version = wire.version("IncrementalAlterConfigs") if version is None else version
+    answer = asked_about(wire, resource_type, next(iter(changes))).call(
+        "IncrementalAlterConfigs", version, resources=resources, validate_only=validate_only
+    )
     return {r.resource_name: r.error_code for r in answer.responses}
 
 
 def wait_for(wire: Wire, topic: str, key: str, value: str) -> None:
-    """Wait until the broker has heard of a change that the controller accepted."""
-    eventually(lambda: setting(wire, topic, key)[0], lambda found: found == value,
-               f"{key} of {topic} becomes {value}")  # fmt: skip
+    """Wait until every broker has heard of a change that the controller accepted."""
+    for connection in wire.everywhere():
+        eventually(
+            lambda asked=connection: setting(wire, topic, key, connection=asked)[0],  # type: ignore[misc]
+            lambda found: found == value,
+            f"{key} of {topic} becomes {value}",
+        )

@@ -6,6 +6,7 @@ import time
 import uuid
 
 from conformance.case import case, expect, expect_that
+from conformance.cases.list_offsets.test_delete_records import delete_records
 from conformance.wire import Topic, Wire, batch, part, request
 from reference_impl.wire import ErrorCode, RecordBatch, Struct, batches
 
@@ -76,10 +77,8 @@ def test_an_offset_out_of_range_is_refused(wire: Wire, version: int) -> None:
 def test_an_offset_below_the_log_start_is_refused(wire: Wire, version: int) -> None:
     """An offset below the log start offset gets OFFSET_OUT_OF_RANGE (1)."""
     topic = filled(wire, [b"a"], [b"b"])
-    deleted = wire.call("DeleteRecords", timeout_ms=20_000, topics=[part(
-        "DeleteRecords", "DeleteRecordsTopic", name=topic.name, partitions=[part(
-            "DeleteRecords", "DeleteRecordsPartition", partition_index=0, offset=1)])])  # fmt: skip
-    expect(deleted.topics[0].partitions[0].error_code, ErrorCode.NONE, "DeleteRecords error")
+    deleted = delete_records(wire, topic, 1, wire.version("DeleteRecords"))
+    expect(deleted.error_code, ErrorCode.NONE, "DeleteRecords error")
     expect(wire.fetch(topic, 0, version).error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "error")
 
 
@@ -88,7 +87,7 @@ def test_a_waiting_fetch_is_answered_when_records_come(wire: Wire, version: int)
     """A fetch that waits (min_bytes 1, max_wait 20 s) is answered as soon as a record is written,
     not before and not only at the end of the wait."""
     topic = wire.create_topic()
-    waiting = wire.connect()
+    waiting = wire.connect_to_leader(topic)
     waiting.send("Fetch", version, wire.fetch_request(topic, 0, max_wait_ms=20_000))
     expect_that(waiting.is_silent(0.5), "before anything is written", "silence", "an answer")
     started = time.monotonic()
@@ -118,13 +117,13 @@ def test_an_error_of_the_log_ends_the_wait(wire: Wire, version: int) -> None:
     others have nothing yet."""
     # The catalogue says so of every error. On Apache Kafka 4.3.1 an unknown partition does not end
     # the wait: KafkaApis answers for it, and the log never hears of it.
-    topic = wire.create_topic(partitions=2)
+    topic = wire.create_topic(partitions=2, on_one_broker=True)
     body = wire.fetch_request(topic, 0, max_wait_ms=20_000)
     body.topics[0].partitions.append(
         part("Fetch", "FetchPartition", partition=1, fetch_offset=99, partition_max_bytes=1000)
     )
     started = time.monotonic()
-    answer = wire.bootstrap.call("Fetch", version, body)
+    answer = wire.leader(topic).call("Fetch", version, body)
     took_s = time.monotonic() - started
     errors = {p.partition_index: p.error_code for p in answer.responses[0].partitions}
     expect(errors, {0: 0, 1: int(ErrorCode.OFFSET_OUT_OF_RANGE)}, "errors")
@@ -146,7 +145,7 @@ def test_the_first_batch_comes_whole_however_small_the_limit(wire: Wire, version
 def test_max_bytes_is_shared_in_request_order(wire: Wire, version: int) -> None:
     """Partitions get data in the order of the request until max_bytes is spent; later ones come
     back empty."""
-    topic = wire.create_topic(partitions=3)
+    topic = wire.create_topic(partitions=3, on_one_broker=True)
     for index in range(3):
         wire.produce(topic, batch(b"%d" % index * 3000).encode(), partition=index)
     wanted = [
@@ -155,7 +154,7 @@ def test_max_bytes_is_shared_in_request_order(wire: Wire, version: int) -> None:
     ]  # fmt: skip
     entry = part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=wanted)
     body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=4000, topics=[entry])
-    answer = wire.bootstrap.call("Fetch", version, body)
+    answer = wire.leader(topic).call("Fetch", version, body)
     sizes = {p.partition_index: len(bytes(p.records or b"")) for p in
              answer.responses[0].partitions}  # fmt: skip
     expect_that(sizes[2] > 3000, "bytes of partition 2, asked for first", "> 3000", sizes)

@@ -45,8 +45,8 @@ def partitions_in(answer: Struct) -> dict[int, int]:
 
 def opened(wire: Wire, version: int, partitions: int = 2) -> tuple[Topic, Connection, int]:
     """A topic of empty partitions, and a session on all of them."""
-    topic = wire.create_topic(partitions)
-    connection = wire.connect()
+    topic = wire.create_topic(partitions, on_one_broker=True)
+    connection = wire.connect_to_leader(topic)
     first = fetch(connection, version, 0, 0, wanted(topic, *((p, 0) for p in range(partitions))))
     expect(first.error_code, ErrorCode.NONE, "error of the first fetch")
     expect_that(first.session_id != 0, "session id", "not 0", first.session_id)
@@ -132,7 +132,7 @@ def test_without_room_for_a_session_the_fetch_is_still_served(wire: Wire, versio
     wire.produce(topic, batch(b"a").encode())
     given = []
     for _ in range(6):
-        connection = wire.connect()
+        connection = wire.connect_to_leader(topic)
         answer = fetch(connection, version, 0, 0, wanted(topic, (0, 0)))
         expect_that(partitions_in(answer).get(0, 0) > 0, "records", "the batch", answer)
         given.append((connection, answer.session_id))
@@ -140,7 +140,7 @@ def test_without_room_for_a_session_the_fetch_is_still_served(wire: Wire, versio
     expect_that(len(held) <= 2, "sessions given", "at most 2", len(held))
     for connection, session in held:
         expect(fetch(connection, version, session, 1).error_code, 0, "error of a session given")
-    final = fetch(wire.connect(), version, 0, FINAL_EPOCH, wanted(topic, (0, 0)))
+    final = fetch(wire.connect_to_leader(topic), version, 0, FINAL_EPOCH, wanted(topic, (0, 0)))
     expect_that(partitions_in(final).get(0, 0) > 0, "records without a session", "the batch", final)
     for connection, session in held:  # so that the next case finds room
         fetch(connection, version, session, FINAL_EPOCH)
@@ -184,14 +184,14 @@ def test_an_error_is_repeated_until_it_is_over(wire: Wire, version: int) -> None
     answer; once the topic is there its records come, without being asked for again."""
     name = wire.new_name()
     missing = Topic(name, uuid.UUID(int=0), 1)
-    connection = wire.connect()
+    connection = wire.connect(address=wire.home())
     first = fetch(connection, version, 0, 0, wanted(missing, (0, 0)))
     session = first.session_id
     expect_that(session != 0, "session id", "not 0", session)
     for epoch, answer in ((0, first), (1, fetch(connection, version, session, 1))):
         errors = [p.error_code for t in answer.responses for p in t.partitions]
         expect(errors, [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], f"errors of fetch {epoch}")
-    wire.produce(wire.create_topic(name=name), batch(b"a").encode())
+    wire.produce(wire.create_topic(name=name, on_one_broker=True), batch(b"a").encode())
     found = fetch(connection, version, session, 2)
     errors = [p.error_code for t in found.responses for p in t.partitions]
     expect((errors, partitions_in(found).get(0, 0) > 0), ([0], True), "(errors, are there records)")

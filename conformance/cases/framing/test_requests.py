@@ -46,7 +46,7 @@ def test_pipelined_requests_are_answered_in_order(wire: Wire, version: int) -> N
 def test_an_answer_waits_for_the_slower_request_before_it(wire: Wire, version: int) -> None:
     """ApiVersions sent behind a Fetch that waits 1 s is answered after it, not before."""
     topic = wire.create_topic()
-    connection = wire.connect()
+    connection = wire.connect_to_leader(topic)
     slow = wire.fetch_request(topic, 0, max_wait_ms=1000)
     started = time.monotonic()
     connection.send_bytes(
@@ -64,7 +64,8 @@ def test_an_answer_waits_for_the_slower_request_before_it(wire: Wire, version: i
 def test_a_slow_request_does_not_hold_up_another_connection(wire: Wire, version: int) -> None:
     """While one connection waits in a Fetch of 10 s, another one is answered at once."""
     topic = wire.create_topic()
-    waiting, other = wire.connect(), wire.connect()
+    leader = wire.leader_address(topic)
+    waiting, other = wire.connect(address=leader), wire.connect(address=leader)
     waiting.send("Fetch", version, wire.fetch_request(topic, 0, max_wait_ms=10_000))
     started = time.monotonic()
     other.call("Metadata", wire.version("Metadata"), topics=[])

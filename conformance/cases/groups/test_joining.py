@@ -146,7 +146,7 @@ def test_a_second_member_makes_the_group_rebalance(wire: Wire, version: int) -> 
     leader, follower = rebalanced(first, Member.of(wire, first.group, versions=versions))
     expect([leader.generation, follower.generation], [2, 2], "generations")
     expect(leader.member_id != follower.member_id, True, "ids differ")
-    expect(first.state(), "CompletingRebalance", "state of the group")
+    first.wait_for_state("CompletingRebalance")
 
 
 @case("GRPC-13", "JoinGroup", spec=PROTOCOLS, priority="P1")

@@ -46,7 +46,7 @@ def test_an_empty_group_waits_for_more_members(wire: Wire, version: int) -> None
                 f"{took:.2f} s")  # fmt: skip
     answers.append(second.finish_joining())
     expect([a.generation_id for a in answers], [1, 1], "generation of each")
-    expect(len(first.describe().members), 2, "members of the first generation")
+    first.wait_for_members(2)
 
 
 @case("GRPC-33", "JoinGroup", versions=(5, 9), spec="KIP-345, Static Membership", priority="P1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, stable_pair
+from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, beside, stable_pair
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -28,7 +28,7 @@ def test_a_stranger_has_no_heartbeat(wire: Wire, version: int) -> None:
            "error of another generation")  # fmt: skip
     expect(member.heartbeat(member_id="never-given"), ErrorCode.UNKNOWN_MEMBER_ID,
            "error of an unknown member")  # fmt: skip
-    expect(member.heartbeat(group_id=wire.new_name("group")), ErrorCode.UNKNOWN_MEMBER_ID,
+    expect(member.heartbeat(group_id=beside(wire, member.group)), ErrorCode.UNKNOWN_MEMBER_ID,
            "error of an unknown group")  # fmt: skip
     expect(member.heartbeat(), ErrorCode.NONE, "error of the member's own")
 
@@ -39,7 +39,7 @@ def test_a_heartbeat_is_accepted_before_the_assignments(wire: Wire, version: int
     """A member that waits for its assignment may send heartbeats."""
     member = Member.of(wire, versions={"Heartbeat": version})
     member.join()
-    expect(member.state(), "CompletingRebalance", "state of the group")
+    member.wait_for_state("CompletingRebalance")
     expect(member.heartbeat(), ErrorCode.NONE, "error")
 
 

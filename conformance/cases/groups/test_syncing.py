@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.case import case, expect
-from conformance.members import Member, rebalanced, stable_pair
+from conformance.members import Member, beside, rebalanced, stable_pair
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 
@@ -55,7 +55,7 @@ def test_a_stranger_may_not_sync(wire: Wire, version: int) -> None:
     older = member.try_to_sync(wrong, generation_id=member.generation - 1)
     newer = member.try_to_sync(wrong, generation_id=member.generation + 1)
     stranger = member.try_to_sync(wrong, member_id="never-given")
-    nowhere = member.try_to_sync(wrong, group_id=wire.new_name("group"))
+    nowhere = member.try_to_sync(wrong, group_id=beside(wire, member.group))
     expect([a.error_code for a in (older, newer)], [ErrorCode.ILLEGAL_GENERATION] * 2,
            "errors of other generations")  # fmt: skip
     expect([a.error_code for a in (stranger, nowhere)], [ErrorCode.UNKNOWN_MEMBER_ID] * 2,

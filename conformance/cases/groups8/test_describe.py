@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
-from conformance.cases.offsets.offsets import commit
-from conformance.cases.offsets.test_group_admin import delete, listed
+from conformance.cases.offsets.offsets import commit, listed
+from conformance.cases.offsets.test_group_admin import delete
 from conformance.consumer_members import (
     ConsumerMember,
     described,

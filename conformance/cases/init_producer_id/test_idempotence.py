@@ -208,7 +208,7 @@ def test_what_follows_a_refused_batch_is_refused(wire: Wire, version: int) -> No
     OUT_OF_ORDER_SEQUENCE_NUMBER (45) until it comes again, in order, and then are accepted."""
     producer = Producer(wire, wire.create_topic(config={"max.message.bytes": "1000"}), version,
                         init_producer_id(wire).producer_id)  # fmt: skip
-    connection = wire.connect()
+    connection = wire.connect_to_leader(producer.topic)
     for sequence in range(5):
         value = b"x" * 2000 if sequence == 2 else b"%d" % sequence
         records = batch(value, producer_id=producer.producer_id, producer_epoch=0,

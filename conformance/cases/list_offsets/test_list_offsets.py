@@ -145,7 +145,7 @@ def test_the_same_partition_twice_is_refused(wire: Wire, version: int) -> None:
     wanted = [part("ListOffsets", "ListOffsetsPartition", partition_index=0, timestamp=LATEST)
               for _ in range(2)]  # fmt: skip
     entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=wanted)
-    answer = wire.bootstrap.call("ListOffsets", version, replica_id=-1, topics=[entry])
+    answer = wire.leader(topic).call("ListOffsets", version, replica_id=-1, topics=[entry])
     for found in (p for t in answer.topics for p in t.partitions):
         expect(found.error_code, ErrorCode.INVALID_REQUEST, "error")
 
@@ -207,7 +207,8 @@ def test_without_tiers_the_local_log_is_all(wire: Wire, version: int) -> None:
     expect(list_offset(wire, topic, EARLIEST_LOCAL, version).offset, 0, "earliest local offset")
     wanted = part("DeleteRecords", "DeleteRecordsPartition", partition_index=0, offset=2)
     entry = part("DeleteRecords", "DeleteRecordsTopic", name=topic.name, partitions=[wanted])
-    wire.call("DeleteRecords", topics=[entry], timeout_ms=20_000)
+    body = request("DeleteRecords", topics=[entry], timeout_ms=20_000)
+    wire.leader(topic).call("DeleteRecords", wire.version("DeleteRecords"), body)
     answer = list_offset(wire, topic, EARLIEST_LOCAL, version)
     expect((answer.error_code, answer.offset), (0, 2), "(error, earliest local) after deletion")
     if version >= 9:

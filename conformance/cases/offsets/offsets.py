@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.case import expect
-from conformance.members import group_connection
-from conformance.wire import Topic, Wire, part, request
+from conformance.case import expect, expect_that
+from conformance.members import NOT_YET, group_connection
+from conformance.wire import Topic, Wire, eventually, part, request
 from reference_impl.wire import ZERO_UUID, ErrorCode, Struct
 
 
@@ -82,6 +82,20 @@ def fetch_offsets(
         return answer
     expect([(g.group_id, g.error_code) for g in answer.groups], [(group, 0)], "(group, error)")
     return answer.groups[0]  # type: ignore[no-any-return]
+
+
+def listed(wire: Wire, group: str, version: int, **filters: Any) -> Struct | None:
+    """A group's entry in ListGroups at its coordinator, if it is there, once nothing is loaded."""
+    connection = group_connection(wire, group)
+    answer = eventually(
+        lambda: connection.call("ListGroups", version, **filters),
+        lambda answer: answer.error_code not in NOT_YET,
+        "ListGroups is served",
+    )
+    expect(answer.error_code, ErrorCode.NONE, "ListGroups error")
+    found = [entry for entry in answer.groups if entry.group_id == group]
+    expect_that(len(found) <= 1, "entries of one group", "at most 1", len(found))
+    return found[0] if found else None
 
 
 def committed_in(answer: Struct, topic: Topic) -> dict[int, Committed]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conformance.case import case, expect, expect_that
-from conformance.cases.offsets.offsets import Committed, commit, committed
+from conformance.cases.offsets.offsets import Committed, commit, committed, listed
 from conformance.members import (
     RANGE,
     Member,
@@ -14,19 +12,10 @@ from conformance.members import (
     subscription,
 )
 from conformance.wire import Topic, Wire, part
-from reference_impl.wire import ErrorCode, Struct
+from reference_impl.wire import ErrorCode
 
 NOT_ASKED = -(2**31)
 DESCRIBE = "DescribeGroupsResponse.json; class ClassicGroup, asDescribedGroup"
-
-
-def listed(wire: Wire, group: str, version: int, **filters: Any) -> Struct | None:
-    """A group's entry in ListGroups at its coordinator, if it is there."""
-    answer = group_connection(wire, group).call("ListGroups", version, **filters)
-    expect(answer.error_code, ErrorCode.NONE, "ListGroups error")
-    found = [entry for entry in answer.groups if entry.group_id == group]
-    expect_that(len(found) <= 1, "entries of one group", "at most 1", len(found))
-    return found[0] if found else None
 
 
 def delete(wire: Wire, group: str, version: int) -> int:
@@ -61,6 +50,7 @@ def test_each_state_of_a_group_is_described(wire: Wire, version: int) -> None:
         states.append(found.group_state)
 
     member.join()
+    member.wait_for_state("CompletingRebalance")
     describe()
     member.sync({member.member_id: b"mine"})
     describe()

@@ -54,14 +54,13 @@ def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
     expect(answer.error_code, ErrorCode.UNKNOWN_TOPIC_ID, "error")
 
 
-@case("PROD-09", "Produce", versions=(3, 13), spec="ProduceResponse.json, PartitionResponses",
-      requires=["single-broker"])  # fmt: skip
+@case("PROD-09", "Produce", versions=(3, 13), spec="ProduceResponse.json, PartitionResponses")
 def test_partitions_of_one_request_succeed_and_fail_alone(wire: Wire, version: int) -> None:
     """A request with a good and an unknown partition writes the good one and refuses the other."""
-    topic = wire.create_topic(partitions=2)
+    topic = wire.create_topic(partitions=2, on_one_broker=True)
     body = to_partitions(topic, {0: batch(b"a").encode(), 7: batch(b"b").encode(),
                                  1: batch(b"c").encode()})  # fmt: skip
-    answer = wire.bootstrap.call("Produce", version, body).responses[0]
+    answer = wire.leader(topic).call("Produce", version, body).responses[0]
     errors = {p.index: p.error_code for p in answer.partition_responses}
     expect(errors, {0: 0, 7: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 1: 0}, "errors")
     expect((wire.values(topic), wire.values(topic, partition=1)), ([b"a"], [b"c"]), "records")
@@ -77,7 +76,7 @@ def test_the_same_partition_twice_is_written_once(wire: Wire, version: int) -> N
     body.topic_data[0].partition_data += (
         to_partitions(topic, {0: batch(b"second").encode()}).topic_data[0].partition_data
     )
-    answer = wire.bootstrap.call("Produce", version, body)
+    answer = wire.leader(topic).call("Produce", version, body)
     found = [(p.index, p.error_code) for t in answer.responses for p in t.partition_responses]
     expect(found, [(0, 0)], "(partition, error) of the answers")
     expect(wire.values(topic), [b"second"], "records")
@@ -89,7 +88,7 @@ def test_pipelined_batches_are_appended_in_order(wire: Wire, version: int) -> No
     """Five produce requests sent at once on one connection get increasing base offsets in the
     order of sending."""
     topic = wire.create_topic()
-    connection = wire.connect()
+    connection = wire.connect_to_leader(topic)
     for number in range(5):
         body = wire.produce_request(topic, batch(b"%d" % number, b"x").encode(), acks=1)
         connection.send("Produce", version, body)

@@ -65,8 +65,10 @@ class Client:
         return int(self.produce(topic, size).throttle_time_ms)
 
 
-def new_client(wire: Wire) -> Client:
-    return Client(wire, wire.connect(), wire.new_name("client"))
+def topic_and_client(wire: Wire) -> tuple[Topic, Client]:
+    """A new topic, and a new client at its leader."""
+    topic = wire.create_topic()
+    return topic, Client(wire, wire.connect_to_leader(topic), wire.new_name("client"))
 
 
 def took_ms(action: Callable[[], object]) -> float:
@@ -80,7 +82,7 @@ def test_a_producer_over_its_quota_is_answered_then_muted(wire: Wire) -> None:
     """What exceeds producer_byte_rate is appended and answered at once with throttle_time_ms, the
     time until the mean is back at the quota; the connection is not served before that, others
     are."""
-    topic, client = wire.create_topic(), new_client(wire)
+    topic, client = topic_and_client(wire)
     with quota(wire, {CLIENT_ID: client.client_id}, producer_byte_rate=RATE):
         expect(client.produce(topic, 1000).throttle_time_ms, 0, "throttle below the quota")
         answer = client.produce_too_much(topic)
@@ -101,7 +103,7 @@ def test_a_producer_over_its_quota_is_answered_then_muted(wire: Wire) -> None:
 @case("QUOT-02", "Produce", spec="KIP-219; KafkaApis.handleProduceRequest", priority="P1")
 def test_a_producer_without_acks_is_muted_too(wire: Wire) -> None:
     """With acks=0 there is no answer to say it, but the connection is muted all the same."""
-    topic, client = wire.create_topic(), new_client(wire)
+    topic, client = topic_and_client(wire)
     with quota(wire, {CLIENT_ID: client.client_id}, producer_byte_rate=RATE):
         client.produce_too_much(topic)  # the quota is in force, and used up
         client.is_served()
@@ -116,7 +118,7 @@ def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None
     """A fetch returns no more than what passes at once. The one that would exceed
     consumer_byte_rate is answered at once, empty and with throttle_time_ms; the connection is muted
     for that time. What it would have read does not count, and is read in the end."""
-    topic, client, size = wire.create_topic(), new_client(wire), 35_000
+    (topic, client), size = topic_and_client(wire), 35_000
     for _ in range(3):
         wire.produce(topic, batch(bytes(size)).encode())
     ends: list[int] = []

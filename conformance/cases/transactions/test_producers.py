@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.members import TRANSACTION, coordinator, found_coordinator
+from conformance.members import TRANSACTION, beside, coordinator, found_coordinator
 from conformance.transactions import Producer, committed_values, wait_until_ended
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
@@ -112,13 +112,13 @@ def test_the_next_owner_aborts_what_is_open(wire: Wire, version: int) -> None:
 
 
 @case("TXN-15", "AddPartitionsToTxn", versions=(0, 3), spec="class TransactionCoordinator, "
-      "handleAddPartitionsToTransaction", requires=["single-broker"])  # fmt: skip
+      "handleAddPartitionsToTransaction")  # fmt: skip
 def test_a_foreign_producer_id_adds_nothing(wire: Wire, version: int) -> None:
     """AddPartitionsToTxn with a transactional id that does not exist, or another producer id than
     its own, gets INVALID_PRODUCER_ID_MAPPING (49)."""
     producer, topic = Producer.ready(wire), wire.create_topic()
-    unknown = producer.try_to_add(topic, 0, version=version,
-                                  transactional_id=wire.new_name("never"))  # fmt: skip
+    never = beside(wire, producer.transactional_id, TRANSACTION)
+    unknown = producer.try_to_add(topic, 0, version=version, transactional_id=never)
     foreign = producer.try_to_add(topic, 0, version=version, producer_id=producer.producer_id + 999)
     code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     expect([unknown, foreign], [{0: code}, {0: code}], "errors")

@@ -23,11 +23,13 @@ def of(producer: Producer, topic: Topic, *indexes: int, verify_only: bool = Fals
     )  # fmt: skip
 
 
-def ask(wire: Wire, version: int, *transactions: Struct) -> dict[str, dict[int, int]]:
-    """Transactional id -> partition -> error code, once no coordinator is busy."""
+def ask(producer: Producer, version: int, *transactions: Struct) -> dict[str, dict[int, int]]:
+    """Transactional id -> partition -> error code, once the coordinator is not busy."""
 
     def once() -> dict[str, dict[int, int]]:
-        answer = wire.call("AddPartitionsToTxn", version, transactions=list(transactions))
+        answer = producer.connection.call(
+            "AddPartitionsToTxn", version, transactions=list(transactions)
+        )
         expect(answer.error_code, ErrorCode.NONE, "error of the request")
         return {
             each.transactional_id: {
@@ -47,14 +49,14 @@ def ask(wire: Wire, version: int, *transactions: Struct) -> dict[str, dict[int, 
     )
 
 
-@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1",
-      requires=["single-broker"])  # fmt: skip
+@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1")
 def test_transactions_of_one_request_are_judged_alone(wire: Wire, version: int) -> None:
     """From v4 on a request may speak of several transactions: each is answered for itself, and
     what is wrong with one does not keep the others out."""
-    good, fenced, topic = Producer.ready(wire), Producer.ready(wire), wire.create_topic()
+    good, topic = Producer.ready(wire), wire.create_topic()
+    fenced = good.another()
     fenced.epoch += 5
-    found = ask(wire, version, of(good, topic, 0), of(fenced, topic, 0))
+    found = ask(good, version, of(good, topic, 0), of(fenced, topic, 0))
     refused = {0: int(ErrorCode.PRODUCER_FENCED)}
     expect(found, {good.transactional_id: {0: 0}, fenced.transactional_id: refused}, "errors")
     good.send(topic, b"a")
@@ -63,8 +65,7 @@ def test_transactions_of_one_request_are_judged_alone(wire: Wire, version: int) 
     expect(wire.end_offset(topic), 2, "end offset: record and marker")
 
 
-@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1",
-      requires=["single-broker"])  # fmt: skip
+@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1")
 def test_verification_adds_nothing(wire: Wire, version: int) -> None:
     """With verify_only a partition that takes part gets NONE, one that does not
     TRANSACTION_ABORTABLE (120) also when it is asked again, and a wrong producer id
@@ -73,21 +74,20 @@ def test_verification_adds_nothing(wire: Wire, version: int) -> None:
     producer.add(topic, 0)
     wanted = {producer.transactional_id: {0: 0, 1: int(ErrorCode.TRANSACTION_ABORTABLE)}}
     for _ in range(2):
-        found = ask(wire, version, of(producer, topic, 0, 1, verify_only=True))
+        found = ask(producer, version, of(producer, topic, 0, 1, verify_only=True))
         expect(found, wanted, "errors")
     producer.producer_id += 999
-    found = ask(wire, version, of(producer, topic, 0, verify_only=True))
+    found = ask(producer, version, of(producer, topic, 0, verify_only=True))
     expect(found[producer.transactional_id], {0: ErrorCode.INVALID_PRODUCER_ID_MAPPING}, "errors")
 
 
-@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1",
-      requires=["single-broker"])  # fmt: skip
+@case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1")
 def test_an_unknown_partition_is_not_verified(wire: Wire, version: int) -> None:
     """With verify_only a partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3), and
     the others of the transaction OPERATION_NOT_ATTEMPTED (55)."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add(topic, 0)
-    found = ask(wire, version, of(producer, topic, 0, 7, verify_only=True))
+    found = ask(producer, version, of(producer, topic, 0, 7, verify_only=True))
     expect(found[producer.transactional_id],
            {0: ErrorCode.OPERATION_NOT_ATTEMPTED, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
            "errors")  # fmt: skip

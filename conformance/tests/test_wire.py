@@ -1,0 +1,133 @@
+"""A case on several brokers: who leads, who coordinates, and who knows of a topic by now."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+
+from conformance.examination import advertised_versions
+from conformance.members import beside, coordinator
+from conformance.tests.fake import Answer, FakeKafka, piece, response
+from conformance.wire import Topic, Wire
+from reference_impl.wire import ErrorCode, Struct
+
+TOPIC = Topic("led-by-others", uuid.uuid4(), 2)
+LEADERS = (2, 1)
+"""The leader of each partition; the bootstrap broker is 1."""
+
+
+@dataclass
+class Pair:
+    """Two brokers that agree; the second learns of the topic after so many questions."""
+
+    late: int = 0
+    asked: list[int] = field(default_factory=list)
+    created: list[Struct] = field(default_factory=list)
+    may_create: set[bool] = field(default_factory=set)
+    brokers: list[FakeKafka] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for node_id in (1, 2):
+            answers: dict[str, Answer] = {
+                "Metadata": partial(self.metadata, node_id),
+                "FindCoordinator": self.find_coordinator,
+                "CreateTopics": self.create,
+                "Fetch": self.fetch,
+            }
+            self.brokers.append(FakeKafka(answers))
+
+    def metadata(self, node_id: int, _version: int, asked: Struct) -> Struct:
+        brokers = [
+            piece("Metadata", "MetadataResponseBroker", node_id=at, host=host, port=port)
+            for at, (host, port) in enumerate((b.address for b in self.brokers), start=1)
+        ]
+        topics = [self.described(node_id, topic.name) for topic in asked.topics]
+        if topics:
+            self.may_create.add(asked.allow_auto_topic_creation)
+        return response("Metadata", brokers=brokers, topics=topics)
+
+    def described(self, node_id: int, name: str) -> Struct:
+        self.asked.append(node_id)
+        if node_id == 2 and self.asked.count(2) <= self.late:
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return piece("Metadata", "MetadataResponseTopic", name=name, error_code=unknown)
+        partitions = [
+            piece("Metadata", "MetadataResponsePartition", partition_index=index, leader_id=leader)
+            for index, leader in enumerate(LEADERS)
+        ]
+        return piece("Metadata", "MetadataResponseTopic", name=name, topic_id=TOPIC.id,
+                     partitions=partitions)  # fmt: skip
+
+    def find_coordinator(self, _version: int, asked: Struct) -> Struct:
+        """The number at the end of the key decides."""
+        (key,) = asked.coordinator_keys
+        number = int(key.rpartition("-")[2]) % 2
+        host, port = self.brokers[number].address
+        found = piece("FindCoordinator", "Coordinator", key=key, host=host, port=port)
+        return response("FindCoordinator", coordinators=[found])
+
+    def create(self, _version: int, asked: Struct) -> Struct:
+        self.created += asked.topics
+        made = [piece("CreateTopics", "CreatableTopicResult", name=t.name) for t in asked.topics]
+        return response("CreateTopics", topics=made)
+
+    def fetch(self, _version: int, asked: Struct) -> Struct:
+        (topic,) = asked.topics
+        partition = piece("Fetch", "PartitionData",
+                          partition_index=topic.partitions[0].partition)  # fmt: skip
+        entry = piece("Fetch", "FetchableTopicResponse", topic_id=topic.topic_id,
+                      partitions=[partition])  # fmt: skip
+        return response("Fetch", responses=[entry])
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    made = Pair()
+    yield made
+    for broker in made.brokers:
+        broker.stop()
+
+
+def wire_to(pair: Pair) -> Wire:
+    bootstrap = pair.brokers[0].bootstrap
+    return Wire(bootstrap, advertised_versions(bootstrap))
+
+
+def test_requests_go_to_the_leader_and_create_nothing(pair: Pair) -> None:
+    wire, (first, second) = wire_to(pair), pair.brokers
+    assert wire.leader(TOPIC, 0).socket.getpeername() == second.address
+    assert wire.leader(TOPIC, 1).socket.getpeername() == first.address
+    assert wire.leader(TOPIC, 7).socket.getpeername() == first.address  # nobody: any will do
+    assert wire.connect_to_leader(TOPIC).socket.getpeername() == second.address
+    assert pair.may_create == {False}
+    wire.close()
+
+
+def test_a_topic_is_waited_for_on_every_broker(pair: Pair) -> None:
+    pair.late = 3
+    wire = wire_to(pair)
+    assert wire.create_topic(2, name=TOPIC.name) == TOPIC
+    assert pair.asked.count(2) == pair.late + 1
+    wire.close()
+
+
+def test_partitions_are_put_on_one_broker_where_a_case_asks_for_it(pair: Pair) -> None:
+    wire = wire_to(pair)
+    wire.create_topic(2, name=TOPIC.name, on_one_broker=True)
+    (created,) = pair.created
+    assert [(a.partition_index, a.broker_ids) for a in created.assignments] == [(0, [1]), (1, [1])]
+    assert (created.num_partitions, created.replication_factor) == (-1, -1)
+    assert wire.home() == pair.brokers[0].address
+    wire.close()
+
+
+def test_a_group_beside_another_has_the_same_coordinator(pair: Pair) -> None:
+    wire = wire_to(pair)
+    for group in ("group-1", "group-2"):
+        for _ in range(3):
+            assert coordinator(wire, beside(wire, group)) == coordinator(wire, group)
+    wire.close()
