@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("touchstone", "what is examined")
     group.addoption("--target", help="start and examine: reference, apache:4.3.1, kfake, …")
     group.addoption("--bootstrap", help="examine what runs at host:port[,host:port…]")
+    group.addoption("--nodes", type=int, default=1, help="how many brokers --target starts")
     group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
     group.addoption("--priority", default="P2", help="cases up to this priority: P0, P1 or P2")
     group.addoption("--all-versions", action="store_true", help="not only the first and last")
@@ -41,13 +42,16 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
     if config.getoption("--bug") and not target:
         raise pytest.UsageError("conformance: --bug needs --target reference")
+    if config.getoption("--nodes") != 1 and not target:
+        raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
     if config.getoption("--priority") not in ("P0", "P1", "P2"):
         raise pytest.UsageError("conformance: --priority takes P0, P1 or P2")
     if (target or bootstrap) and not config.option.collectonly:
         try:
             config.stash[EXAMINED] = Examined.start(
-                target, bootstrap, config.getoption("--bug"), config.getoption("--target-directory")
-            )
+                target, bootstrap, config.getoption("--bug"),
+                config.getoption("--target-directory"), nodes=config.getoption("--nodes"),
+            )  # fmt: skip
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
         config.stash[RESULTS] = Results(config.stash[EXAMINED].name)

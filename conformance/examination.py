@@ -53,21 +53,25 @@ class Examined:
         bug: str | None,
         directory: Path | None,
         settings: Mapping[str, str] | None = None,
+        nodes: int = 1,
     ) -> Examined:
         """Start the target, or find the address; TargetError (one sentence) if that fails.
 
         settings: broker configuration on top of what the examination needs itself.
+        nodes: how many brokers are started; several take no settings of single cases.
         """
         chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
         made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
         try:
             config = QUICK_CLEANUP | dict(settings or {}) if _is_configured(target) else None
-            cluster = chosen.start(directory or made or Path(), nodes=1, config=config)
+            cluster = chosen.start(directory or made or Path(), nodes=nodes, config=config)
         except BaseException:
             if made:
                 shutil.rmtree(made, ignore_errors=True)
             raise
         options = f"--target {target}" if target else f"--bootstrap {bootstrap}"
+        options += f" --nodes {nodes}" if nodes > 1 else ""
+        takes_settings = _is_configured(target) and nodes == 1
         try:
             advertised = advertised_versions(cluster.bootstrap)
         except (OSError, Malformed) as error:
@@ -78,7 +82,7 @@ class Examined:
         return Examined(
             target or bootstrap or "", cluster.bootstrap, cluster, Kill in chosen.faults, made,
             advertised, options + (f" --bug {bug}" if bug else ""), _is_configured(target),
-            partial(_start_second, target, bug) if _is_configured(target) else None,
+            partial(_start_second, target, bug) if takes_settings else None,
         )  # fmt: skip
 
     def for_case(self, stated: Case | None) -> Examined:
@@ -89,7 +93,9 @@ class Examined:
         if stated is None or not stated.config:
             return self
         if self.start_with is None:
-            raise Unsupported("the case needs broker settings of its own; this target takes none")
+            raise Unsupported(
+                "the case needs broker settings of its own: a single node that is started here"
+            )
         if self._variant is None or self._variant[0] != stated.config:
             self._stop_variant()
             self._variant = (stated.config, self.start_with(dict(stated.config)))

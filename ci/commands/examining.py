@@ -19,6 +19,7 @@ def conform(
     context: typer.Context,
     target: TargetOption = None,
     bootstrap: BootstrapOption = None,
+    nodes: Annotated[int, typer.Option(help="How many brokers --target starts: 1 or 3.")] = 1,
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     keyword: Annotated[str | None, typer.Option("-k", help="Only cases matching (pytest -k).")] = (
         None
@@ -39,6 +40,7 @@ def conform(
 
     options = ["--target", target] if target else ["--bootstrap", str(bootstrap)]
     options += ["--priority", priority]
+    options += ["--nodes", str(nodes)] if nodes != 1 else []
     options += ["--bug", bug] if bug else []
     options += ["-k", keyword] if keyword else []
     options += ["--all-versions"] if all_versions else []
