@@ -93,6 +93,8 @@ class ConfluentMember:
                 self._held = message  # after the records that came before it
                 break
             if message is not None:
+                if not records:
+                    identity = _identity(consumer)  # it may have joined while it waited
                 records.append(self._taken(consumer, message))
             left_s = MORE_RECORDS_S if records else deadline - time.monotonic()
             if left_s <= 0 or len(records) >= poll.max_records:

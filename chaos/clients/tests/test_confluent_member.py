@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from chaos.clients import payload
+from chaos.clients import confluent_member, payload
 from chaos.clients.admin import Admin
 from chaos.clients.confluent import ConfluentClient
 from chaos.protocols import (
@@ -22,6 +24,7 @@ from chaos.protocols import (
     Leave,
     Outcome,
     Poll,
+    Record,
     Send,
     Subscribe,
     TopicSpec,
@@ -133,6 +136,40 @@ def test_a_member_that_is_none_is_told(cluster: Cluster) -> None:
 
 
 @pytest.mark.needs("toxiproxy")
+class Joining:
+    """A consumer that joins while it is polled, is given a record, and is rebalanced again."""
+
+    def __init__(self, config: Mapping[str, object]) -> None:
+        self.polls = 0
+
+    def subscribe(self, topics: list[str], on_assign: Any, on_revoke: Any, on_lost: Any) -> None:
+        self.assigned = on_assign
+
+    def poll(self, timeout_s: float) -> object:
+        self.polls += 1
+        self.assigned(self, [])
+        return Mock(error=lambda: None) if self.polls == 1 else None
+
+    def memberid(self) -> str:
+        return "me" if self.polls else ""
+
+    def consumer_group_metadata(self) -> None: ...
+
+    def store_offsets(self, message: object) -> None: ...
+
+
+def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confluent_member, "Consumer", Joining)
+    record = Record(TOPIC, 0, None, 0, Outcome.OK)
+    monkeypatch.setattr(confluent_member, "record_of", lambda message, nonce: record)
+    group = GroupSettings("joining", GroupProtocol.CLASSIC, "range", False)
+    client = confluent_member.ConfluentMember("", ClientSettings(group=group), group, NONCE)
+    client.subscribe(Subscribe((TOPIC,)))
+    polled = client.poll(Poll())
+    assert polled.records == [record]
+    assert polled.columns["member_id"] == "me"
+
+
 def test_a_short_storm_over_groups_is_valid(tmp_path: Path) -> None:
     result = run(
         "reference", "groups-consumer", "kill",
