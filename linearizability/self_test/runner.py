@@ -10,13 +10,16 @@ if the checker that it was planted for reports it; what others report of it is n
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait
 from random import Random
+from threading import Thread
 
 from linearizability.checkers import CHECKERS
 from linearizability.engine import local
@@ -104,13 +107,34 @@ def run_self_test(
             progress(result.seeds)
         return result
     # Spawned: polars keeps threads, which a fork would lose.
-    with ProcessPoolExecutor(
-        processes, get_context("spawn"), max_tasks_per_child=BATCHES_OF_A_PROCESS
-    ) as pool:
+    pool = ProcessPoolExecutor(
+        processes, get_context("spawn"), max_tasks_per_child=BATCHES_OF_A_PROCESS,
+        initializer=_end_with_parent,
+    )  # fmt: skip
+    others = set(active_children())
+    try:
         for some in pool.map(_of_batch, batches):
             result.add(some)
             progress(result.seeds)
+    except BaseException:  # who interrupts does not wait for what is under way
+        for child in set(active_children()) - others:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
     return result
+
+
+def _end_with_parent() -> None:
+    """A process of the pool does not outlive a command that was killed."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _of_batch(seeds: list[int]) -> SelfTest:
