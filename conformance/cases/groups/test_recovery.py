@@ -24,7 +24,7 @@ def test_a_generation_outlives_its_coordinator(
     wire.forget_connections()
     member.connection = group_connection(wire, member.group)
     member.observer = group_connection(wire, member.group)
-    expect(member.state(), "Stable", "state of the group")
+    member.wait_for_state("Stable")
     expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error")
     expect(member.sync(), b"mine", "assignment")
 

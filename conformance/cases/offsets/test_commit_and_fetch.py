@@ -244,5 +244,14 @@ def test_commits_survive_a_restart(wire: Wire, version: int, examined: Examined)
     examined.kill_and_restart()
     wire.forget_connections()
     wire.wait_for_topic(topic.name, 1)
-    answer = committed_in(fetch_offsets(wire, group, {topic: [0]}, version), topic)
-    expect(answer, {0: Committed(6, "last", 0 if version >= 5 else -1)}, "committed")
+    expected = {0: Committed(6, "last", 0 if version >= 5 else -1)}
+
+    def read() -> dict[int, Committed]:
+        return committed_in(fetch_offsets(wire, group, {topic: [0]}, version), topic)
+
+    # Replicas that all died at once must find out again how far they had agreed, and Apache Kafka
+    # 4.3.1 answers from before until then (README, Where Apache Kafka contradicts). A lone one
+    # has nobody to ask.
+    if len(wire.brokers()) > 1:
+        eventually(read, lambda found: found == expected, "committed offsets are read again")
+    expect(read(), expected, "committed")

@@ -76,8 +76,9 @@ def test_what_is_decided_is_not_undone_by_a_kill(
     with restarting(wire, topic):
         examined.kill_and_restart()
     reconnected(producer)
+    # Of three nodes of Apache Kafka 4.3.1 that all came back it took up to half a minute.
     eventually(lambda: described(producer, wire.version("DescribeTransactions")).transaction_state,
-               lambda state: state == "CompleteCommit", "the commit is complete")  # fmt: skip
+               lambda state: state == "CompleteCommit", "the commit is complete", 90)  # fmt: skip
     opposite = producer.try_to_end(False, wire.version("EndTxn", 0, 4))
     expect_that(opposite.error_code != 0, "EndTxn(abort) afterwards", "an error", 0)
     for partition in range(MANY):
