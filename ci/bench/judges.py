@@ -134,12 +134,13 @@ def write_history(file: Path, rows: int) -> int:
 
 
 def _moved(block: pl.DataFrame, number: int) -> pl.DataFrame:
-    """The same history with operations, values, processes and topics of its own."""
+    """The same history with operations, values, processes, groups and topics of its own."""
     numbers = [
         pl.col(column) + number * BLOCK_APART for column in ("op_id", "value", "txn", "producer_id")
     ]
     process = pl.col("process") + number * 1_000_000 % 2_000_000_000
-    return block.with_columns(*numbers, process, topic=pl.col("topic") + f"-{number}")
+    names = pl.col("topic", "group") + f"-{number}"
+    return block.with_columns(*numbers, process, names)
 
 
 def _measured(what: str, *files: Path) -> Figures:
