@@ -136,6 +136,13 @@ class LogAgainstList(RuleBasedStateMachine):
         self.sequence = 0 if entry is None else entry.last_sequence + 1
         self.epoch = max(self.epoch, (self.log.latest_epoch or 0))
 
+    def forget_senders(self) -> None:
+        """After an unclean end: recovery reads the log from its start on, so that where
+        DeleteRecords had everything, the sender of it is forgotten (LogLoader.java).
+        """
+        if self.log.log_end_offset == self.start:
+            self.last_sent = None
+
     @rule()
     def flush(self) -> None:
         self.log.flush()
@@ -181,15 +188,14 @@ class InMemory(LogAgainstList):
         self.open()
         assert self.log.log_end_offset >= min(self.synced, len(self.records))
         self.cut(self.log.log_end_offset)
-        if self.log.log_end_offset == self.start:
-            # DeleteRecords had everything; what was left of it in the file is gone with its sender.
-            self.last_sent = None
+        self.forget_senders()
 
     @rule()
     def kill(self) -> None:
         self.memory.kill()
         self.open()
         assert self.log.log_end_offset == len(self.records), "the page cache outlives the process"
+        self.forget_senders()
 
 
 class OnDisk(LogAgainstList):
@@ -205,6 +211,7 @@ class OnDisk(LogAgainstList):
         self.storage = Disk(descriptors_max=2)
         self.open()
         assert self.log.log_end_offset == len(self.records), "the page cache outlives the process"
+        self.forget_senders()
 
     def teardown(self) -> None:
         shutil.rmtree(self.data)
