@@ -46,6 +46,25 @@ async def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
     return records
 
 
+async def go_on_alone(
+    bootstrap: str,
+    topic: str,
+    members: tuple[Consumer, Consumer],
+    sent: list[bytes],
+    records: list[ConsumerRecord],
+) -> None:
+    """The first of two members leaves: the other is given every partition, and each record of all
+    that was sent was read once."""
+    one, two = members
+    sent = sent + await fill(bootstrap, topic, 60)
+    await one.close()
+    while len(records) < len(sent):
+        records = records + await two.poll(200)
+    assert sorted(two.assignment) == partitions(topic)
+    await two.close()
+    assert sorted(record.value or b"" for record in records) == sorted(sent)
+
+
 class Diary:
     """A listener which commits what it is about to lose."""
 

@@ -7,7 +7,16 @@ import asyncio
 import pytest
 
 from reference_impl.client.errors import ClientError
-from reference_impl.client.tests.tcp import EARLIEST, Diary, fill, fresh, partitions, read, run
+from reference_impl.client.tests.tcp import (
+    EARLIEST,
+    Diary,
+    fill,
+    fresh,
+    go_on_alone,
+    partitions,
+    read,
+    run,
+)
 from reference_impl.client.values import ConsumerRecord, TopicPartition
 from reference_impl.host.clients import Consumer
 
@@ -34,13 +43,7 @@ def test_two_members_share_a_topic_and_one_takes_over(bootstrap: str, assignor: 
                 records += polled
         assert set(one.assignment) < kept
         assert two.group_metadata.generation_id > epoch
-        sent += await fill(bootstrap, topic, 60)
-        await one.close()
-        while len(records) < len(sent):
-            records += await two.poll(200)
-        assert sorted(two.assignment) == partitions(topic)
-        await two.close()
-        assert sorted(record.value or b"" for record in records) == sorted(sent)
+        await go_on_alone(bootstrap, topic, (one, two), sent, records)
 
     run(test)
 

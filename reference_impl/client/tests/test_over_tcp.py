@@ -9,7 +9,16 @@ import pytest
 
 from reference_impl.client.assignors import ASSIGNORS
 from reference_impl.client.errors import ClientError, Refusal
-from reference_impl.client.tests.tcp import EARLIEST, Diary, fill, fresh, partitions, read, run
+from reference_impl.client.tests.tcp import (
+    EARLIEST,
+    Diary,
+    fill,
+    fresh,
+    go_on_alone,
+    partitions,
+    read,
+    run,
+)
 from reference_impl.client.values import (
     ConsumerRecord,
     OffsetAndMetadata,
@@ -114,13 +123,7 @@ def test_two_members_share_a_topic_and_one_takes_over(bootstrap: str, strategy: 
                 records += polled
         if strategy in ("StickyAssignor", "CooperativeStickyAssignor"):
             assert set(one.assignment) < kept
-        sent += await fill(bootstrap, topic, 60)
-        await one.close()
-        while len(records) < len(sent):
-            records += await two.poll(200)
-        assert sorted(two.assignment) == partitions(topic)
-        await two.close()
-        assert sorted(record.value or b"" for record in records) == sorted(sent)
+        await go_on_alone(bootstrap, topic, (one, two), sent, records)
 
     run(test)
 
