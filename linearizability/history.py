@@ -13,6 +13,15 @@ judge those topics alone, and every other judge excuses what their settings allo
 - retained (cleanup.policy names delete, with a retention.ms or retention.bytes): every answer tells
   its `log_start`; a send that sets a record's time has `timestamp_ms`.
 - a delete_records row is info where nobody knows whether it was done, fail only where it was not.
+
+Since version 2 a history also says what version 1 left to be inferred. Each of these may be absent:
+- where a reader begins: `position` rows, one per partition, whenever positions are set (assign,
+  seek, a partition received from the group), in the session that begins there;
+- what a group's member owns: `owned` rows, one per partition after each rebalance that its client
+  reports, or one without a partition where it owns nothing;
+- what a producer is: `init_producer` rows, with the id and epoch that InitProducerId answered;
+- the offsets of transactions: `send_offsets` rows, one per partition (TxnOffsetCommit);
+- what a record is: `checksum`, on every row that speaks of a record.
 """
 
 from __future__ import annotations
@@ -26,7 +35,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: records have checksums, readers say where they begin, producers and members what they are."""
 ROW_GROUP_ROWS = 512 * 1024
 CHECKED_AT_ONCE = ROW_GROUP_ROWS
 """So many rows are looked at at a time: a history may outgrow a machine, its check must not."""
@@ -51,6 +61,12 @@ class F(StrEnum):
     TOPIC = "topic"  # the topic was made with, or changed to, `settings`: one row per partition
     DELETE_RECORDS = "delete_records"  # DeleteRecords of all below `offset` (null: below the high
     # watermark); its answer's low watermark: `log_start`
+    POSITION = "position"  # this process reads the partition from `offset` on (null: not known yet);
+    # `asked` and `asked_offset`: how it chose
+    OWNED = "owned"  # the member owns this partition from t_complete_ns on, in `generation`; without
+    # a topic: it owns nothing
+    INIT_PRODUCER = "init_producer"  # InitProducerId answered with producer_id and producer_epoch
+    SEND_OFFSETS = "send_offsets"  # `txn` is to commit the group's next `offset` of a partition
     LEAVE = "leave"  # the member was closed
     CRASH = "crash"  # the member is gone without a word
     NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)
@@ -69,7 +85,7 @@ class HistoryError(ValueError):
 
 
 COLUMNS: Mapping[str, tuple[Any, str]] = {
-    "schema_version": (pl.Int16, "version of this table: 1"),
+    "schema_version": (pl.Int16, "version of this table: 2; older ones stay readable"),
     "run_id": (pl.String, "name of the run directory"),
     "op_id": (pl.Int64, "number of the operation, unique in the run, in order of invocation"),
     "record_index": (pl.Int32, "position of the record inside its operation, from 0"),
@@ -101,10 +117,13 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "value": (pl.Int64, "unique number inside the payload (of a tombstone: inside a header); null "
               "if the payload is not ours"),
     "tombstone": (pl.Boolean, "the record's value is null; recorded where key is"),
+    "checksum": (pl.Int64, "CRC-32 of the record's key, value and headers, as sent or as given"),
     "timestamp_ms": (pl.Int64, "of the record, on polls, and on sends that set it themselves; on "
                      "topic rows: the wall clock at t_invoke_ns"),
-    "producer_id": (pl.Int64, "from the batch header (raw reads)"),
-    "producer_epoch": (pl.Int16, "from the batch header (raw reads)"),
+    "timestamp_type": (pl.String, "create or append: who set timestamp_ms (polls, raw reads)"),
+    "producer_id": (pl.Int64, "from the batch header (raw reads); as answered (init_producer); of "
+                    "the transactional producer (send_offsets)"),
+    "producer_epoch": (pl.Int16, "as producer_id"),
     "sequence": (pl.Int32, "of the record (raw reads)"),
     "leader_epoch": (pl.Int32, "of the batch; without a record: of the leader that answered (on "
                      "delete_records: that was asked)"),
@@ -113,11 +132,17 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "t_complete_ns": (pl.Int64, "monotonic; null if it never completed"),
     "high_watermark": (pl.Int64, "as the answer said (polls, read_all)"),
     "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
-    "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records)"),
+    "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records, position)"),
+    "asked": (pl.String, "where a reader asked to begin: earliest, latest, committed, offset, "
+              "timestamp (position)"),
+    "asked_offset": (pl.Int64, "the offset or timestamp that it asked for, or the group's committed "
+                     "offset that it was told (position)"),
     "settings": (pl.String, "JSON object of a topic's settings, text to text, in Kafka's names "
                  "(topic rows), its own and those which its brokers give it: cleanup.policy, "
                  "retention.ms, retention.bytes, delete.retention.ms; "
-                 "log.retention.check.interval.ms of its brokers"),
+                 "log.retention.check.interval.ms of its brokers; a client's own: "
+                 "session.timeout.ms, max.poll.interval.ms (subscribe), transaction.timeout.ms "
+                 "(init_producer)"),
     "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read"),
 }  # fmt: skip
 """Column -> (polars type, meaning). Every column but REQUIRED may be null."""

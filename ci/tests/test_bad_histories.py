@@ -60,7 +60,7 @@ def in_row_2(column: str, value: object) -> Callable[[pl.DataFrame], pl.DataFram
         (in_row_2("f", "sing"), "row 2: column 'f' is not one of send, poll"),
         (in_row_2("offset", -7), "row 2: column 'offset' is negative"),
         (in_row_2("partition", None), "row 2: column 'topic' or 'partition' is null"),
-        (in_row_2("schema_version", 99), "row 2: column 'schema_version' is newer than 1"),
+        (in_row_2("schema_version", 99), "row 2: column 'schema_version' is newer than 2"),
         (in_row_2("op_id", 1), "row 2: columns 'op_id' and 'record_index' are those of the row"),
         (lambda good: in_row_2("process", 5)(in_row_2("op_id", 1)(good)),
          "row 2: column 'op_id' is that of the row before, but the process is another"),
