@@ -46,7 +46,7 @@ class LastOfProducer:
 
 @dataclass(frozen=True)
 class Care:
-    """What the cleaner heeds: `core/rules.py`, where each has its source."""
+    """What the cleaner heeds: `core/rules`, where each has its source."""
 
     keeps_newest: bool = True
     waits_for_delete_horizon: bool = True

@@ -34,7 +34,7 @@ _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What a start takes the files' word for: `core/rules.py`, where each has its source."""
+    """What a start takes the files' word for: `core/rules`, where each has its source."""
 
     restores_producer_state: bool = True
     replays_after_snapshot: bool = True

@@ -16,7 +16,7 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.segment import Segment
 
 HasExpired = Callable[[int, int], bool]
-"""Of an age and `retention.ms`: `core/rules.py`, has_expired."""
+"""Of an age and `retention.ms`: `core/rules/deleting.py`, has_expired."""
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int, has_expired: HasExpired = gt) -> int:

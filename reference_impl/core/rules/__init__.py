@@ -1,0 +1,24 @@
+"""The decisions on which safety rests: each has a name, a source (a KIP or a class of Kafka's) and
+a chapter in this folder.
+
+Read the chapters as the list of invariants. A planted bug (`reference_impl/bugs`) is a subclass of
+Rules that overrides one decision, mostly one method; the rest of the broker cannot tell the
+difference.
+"""
+
+from __future__ import annotations
+
+from reference_impl.core.rules.deleting import Deleting
+from reference_impl.core.rules.grouping import Grouping
+from reference_impl.core.rules.producing import ACKS_ALL, Producing
+from reference_impl.core.rules.reading import READ_COMMITTED, Reading
+from reference_impl.core.rules.recovering import Recovering
+from reference_impl.core.rules.transacting import Transacting
+
+__all__ = ["ACKS_ALL", "CHAPTERS", "READ_COMMITTED", "Rules"]
+
+CHAPTERS = (Producing, Recovering, Reading, Deleting, Grouping, Transacting)
+
+
+class Rules(Producing, Recovering, Reading, Deleting, Grouping, Transacting):
+    """How a correct broker decides."""

@@ -1,0 +1,76 @@
+"""What a leader decides about a batch before it appends and acknowledges it."""
+
+from __future__ import annotations
+
+from reference_impl.core import batch_validation
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.log import AppendResult
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode
+
+ACKS_ALL = -1
+
+
+class Producing:
+    """Validation, deduplication, sequences, and the acknowledgement."""
+
+    def validated_batch(
+        self, partition: Partition, data: memoryview | bytearray, now_ms: int
+    ) -> ValidatedBatch:
+        """Only a whole, uncorrupted batch of data enters a log. Source: LogValidator.java."""
+        return batch_validation.validated(data, partition.config, now_ms)
+
+    def check_enough_replicas(self, partition: Partition, acks: int) -> None:
+        """acks=all is refused before the append when the ISR is too small.
+
+        Of a partition with fewer replicas than min.insync.replicas all replicas are enough.
+        Source: Partition.java, appendRecordsToLeader and effectiveMinIsr.
+        """
+        needed = min(partition.config.min_insync_replicas, len(partition.state.replicas))
+        if acks == ACKS_ALL and len(partition.state.isr) < needed:
+            raise Refused(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR {list(partition.state.isr)} is insufficient to"
+                f" satisfy the min.isr requirement of {needed} for"
+                f" partition {partition.topic}-{partition.index}",
+            )
+
+    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
+        """A batch sent again gets the first answer, not a second copy (KIP-98; the last five)."""
+        first = partition.log.producer_state.duplicate_of(batch.header)
+        if first is None:
+            return None
+        # Kafka puts the batch's timestamp where the append time belongs (UnifiedLog.append).
+        return AppendResult(
+            first.first_offset, first.last_offset, first.timestamp, partition.log.log_start_offset
+        )
+
+    def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
+        """A producer's batches enter in its order, without gaps, under its newest epoch.
+
+        Source: KIP-98; ProducerAppendInfo.java (checkProducerEpoch, checkSequence).
+        """
+        code = partition.log.producer_state.check_sequence(batch.header)
+        if code is not ErrorCode.NONE:
+            raise Refused(
+                code,
+                f"Sequence {batch.header.base_sequence} of producer {batch.header.producer_id},"
+                f" epoch {batch.header.producer_epoch}, does not follow what"
+                f" {partition.topic}-{partition.index} has of it.",
+            )
+        entry = partition.log.producer_state.entry(batch.header.producer_id)
+        is_open = entry is not None and entry.current_txn_first_offset is not None
+        if is_open and not batch.header.is_transactional:
+            # ProducerAppendInfo.appendDataBatch: the marker would end what is no part of it.
+            raise Refused(ErrorCode.INVALID_TXN_STATE)
+
+    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
+        """What is acknowledged is in the log, and synced where `flush.messages` asks for it: the
+        append happens before the answer is made.
+        """
+        return partition.append(batch, now_ms)
+
+    def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
+        """acks=all waits until the whole ISR has the record (design#replication)."""
+        return acks != ACKS_ALL or partition.high_watermark > last_offset
