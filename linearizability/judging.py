@@ -120,11 +120,11 @@ def to_pandas(verdict: Verdict) -> pd.DataFrame:
 
 
 def checkers_to_pandas(verdict: Verdict) -> pd.DataFrame:
-    """One row per checker: validity, checked, anomaly_count, reason."""
+    """One row per checker: validity, checked, excused, anomaly_count, reason."""
     import pandas as pd
 
     rows = [{"checker": name, **opinion.as_dict()} for name, opinion in verdict.checkers.items()]
-    columns = ["checker", "validity", "checked", "anomaly_count", "reason"]
+    columns = ["checker", "validity", "checked", "excused", "anomaly_count", "reason"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -1,8 +1,8 @@
 """The verdict: what the judges say of one history, and how single opinions merge into one.
 
 Merging (guarantees.md): INVALID if any checker is; else UNKNOWN if an applicable checker did not
-finish, if a checker that the workload names judged nothing, or if none judged anything; else
-VALID. UNKNOWN is never green.
+finish or had to excuse all that it found to judge, if a checker that the workload names judged
+nothing, or if none judged anything; else VALID. UNKNOWN is never green.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Anomaly:
 @dataclass(frozen=True)
 class CheckerVerdict:
     """What one checker says. checked: how many things it judged (its docstring says which).
+    excused: how many it left out, since something in the history might explain what it would find.
 
     anomalies may be cut to the first MAX_ANOMALIES of each kind; anomaly_count is always the full
     number.
@@ -66,11 +67,13 @@ class CheckerVerdict:
     anomalies: tuple[Anomaly, ...] = ()
     anomaly_count: int = 0
     reason: str | None = None
+    excused: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "validity": self.validity.value,
             "checked": self.checked,
+            "excused": self.excused,
             "anomaly_count": self.anomaly_count,
             "anomalies": [anomaly.as_dict() for anomaly in self.anomalies],
             "reason": self.reason,
@@ -121,7 +124,7 @@ class Verdict:
             )
             checkers[name] = CheckerVerdict(
                 name, Validity(c["validity"]), c["checked"], anomalies, c["anomaly_count"],
-                c["reason"],
+                c["reason"], c.get("excused", 0),
             )  # fmt: skip
         return Verdict(
             Validity(data["validity"]), data["engine"], checkers, data["reason"],
@@ -146,7 +149,7 @@ def merge(
     if invalid:
         validity, reason = Validity.INVALID, f"invalid: {', '.join(invalid)}"
     elif unfinished:
-        validity, reason = Validity.UNKNOWN, f"not finished: {', '.join(unfinished)}"
+        validity, reason = Validity.UNKNOWN, f"undecided: {', '.join(unfinished)}"
     elif idle:
         validity = Validity.UNKNOWN
         reason = f"named by the workload but judged nothing: {', '.join(idle)}"

@@ -155,6 +155,9 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
 }
 
 
+NOTHING_EXCUSED = pl.LazyFrame({"checked": [0]}, schema={"checked": pl.Int64})
+
+
 class Checker(ABC):
     """One property. Subclasses say in their docstring when it is broken, and by which source."""
 
@@ -168,6 +171,8 @@ class Checker(ABC):
     """Of Scope.PARTITION. Such a rule must not read `outcome`, which no piece tells."""
     whole: ClassVar[str] = ""
     """What only a whole partition tells, where a rule cannot be cut: a few words."""
+    excuse: ClassVar[str] = ""
+    """Why the rule leaves out what `excused` counts: a few words."""
 
     @abstractmethod
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
@@ -176,6 +181,10 @@ class Checker(ABC):
     @abstractmethod
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         """One row, one column `checked`: how many things were judged (the docstring says which)."""
+
+    def excused(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        """One row, one column `checked`: how many more would have been judged, but for `excuse`."""
+        return NOTHING_EXCUSED
 
 
 def describe(

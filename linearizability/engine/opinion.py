@@ -37,6 +37,7 @@ _COLUMNS: dict[str, Any] = {
     "place": pl.String,  # JSON: the columns that say where
     "checked": pl.Int64,
     "anomalies": pl.Int64,
+    "excused": pl.Int64,
 }
 ROWS = pl.Schema(_COLUMNS)
 """What `judge` answers: anomalies (the first MAX_ANOMALIES of each kind), and counts."""
@@ -105,11 +106,13 @@ def _judge_one(
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
     """The anomalies, if there are any, and the row that counts."""
     if not checker.counted_under.isdisjoint(absent):
-        return None, _total(checker, 0, 0)
+        return None, _total(checker, 0, 0, 0)
     if not checker.needs.isdisjoint(absent):
-        return None, _total(checker, _counted(collect(checker.checked(events))), 0)
-    found, judged = collect_all([checker.anomalies(events), checker.checked(events)])
-    total = _total(checker, _counted(judged), found.height)
+        return None, _total(checker, _counted(collect(checker.checked(events))), 0, 0)
+    found, judged, left_out = collect_all(
+        [checker.anomalies(events), checker.checked(events), checker.excused(events)]
+    )
+    total = _total(checker, _counted(judged), found.height, _counted(left_out))
     if found.is_empty():
         return None, total
     found = named(found, names)
@@ -121,6 +124,7 @@ def _judge_one(
         place=pl.struct(where).struct.json_encode(),
         checked=pl.lit(None, dtype=pl.Int64),
         anomalies=pl.lit(None, dtype=pl.Int64),
+        excused=pl.lit(None, dtype=pl.Int64),
     ).select(pl.col(name).cast(dtype) for name, dtype in ROWS.items())
     few = rows.sort(_ORDER).group_by("kind", maintain_order=True).head(MAX_ANOMALIES)
     return few.select(ROWS.names()), total
@@ -131,12 +135,13 @@ def _counted(judged: pl.DataFrame) -> int:
     return checked
 
 
-def _total(checker: Checker, checked: int, anomalies: int) -> dict[str, Any]:
+def _total(checker: Checker, checked: int, anomalies: int, excused: int) -> dict[str, Any]:
     return {
         "checker": checker.name,
         "row": JUDGED,
         "checked": checked,
         "anomalies": anomalies,
+        "excused": excused,
     }
 
 
@@ -173,20 +178,20 @@ def opinions(
         if kept[row["checker"], row["kind"]] <= MAX_ANOMALIES:
             anomalies[row["checker"]].append(_anomaly(row))
     occurs: set[str] = set()
-    totals: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int, int]] = {}
     problems: dict[str, str] = {}
     told = rows.filter(pl.col("row") != ANOMALY).group_by("checker", "row").agg(
-        pl.col("checked", "anomalies").sum(), pl.col("message").min()
+        pl.col("checked", "anomalies", "excused").sum(), pl.col("message").min()
     )  # fmt: skip
-    for name, row, checked, total, message in told.iter_rows():
+    for name, row, checked, total, excused, message in told.iter_rows():
         if row == JUDGED:
-            totals[name] = checked, total
+            totals[name] = checked, total, excused
         elif row == ERROR:
             problems[name] = message
         elif checked > 0:
             occurs.add(name)
     return [
-        _opinion(name, totals.get(name, (0, 0)), tuple(anomalies[name]), occurs,
+        _opinion(name, totals.get(name, (0, 0, 0)), tuple(anomalies[name]), occurs,
                  failed or problems.get(name))
         for name in checkers
     ]  # fmt: skip
@@ -194,24 +199,29 @@ def opinions(
 
 def _opinion(
     name: str,
-    totals: tuple[int, int],
+    totals: tuple[int, int, int],
     anomalies: tuple[Anomaly, ...],
     occurs: set[str],
     problem: str | None,
 ) -> CheckerVerdict:
-    checked, total = totals
+    checked, total, excused = totals
     absent = [need.value for need in CHECKERS[name].needs if need.name not in occurs]
     if absent and not problem:  # a local judge does not even look
-        total, anomalies = 0, ()
+        total, excused, anomalies = 0, 0, ()
+    left_out = f"{excused:,} left out: {CHECKERS[name].excuse}" if excused else None
     if total:
-        validity, reason = Validity.INVALID, problem
+        validity, reason = Validity.INVALID, problem or left_out
     elif problem:
         validity, reason = Validity.UNKNOWN, problem
     elif absent:
         validity, reason = Validity.NOT_APPLICABLE, f"no {'; no '.join(sorted(absent))}"
+    elif checked:
+        validity, reason = Validity.VALID, left_out
+    elif excused:
+        validity, reason = Validity.UNKNOWN, f"all {left_out}"
     else:
-        validity, reason = Validity.VALID, None
-    return CheckerVerdict(name, validity, checked, anomalies, total, reason)
+        validity, reason = Validity.NOT_APPLICABLE, "nothing to judge"
+    return CheckerVerdict(name, validity, checked, anomalies, total, reason, excused)
 
 
 def _anomaly(row: dict[str, Any]) -> Anomaly:

@@ -74,6 +74,26 @@ def test_a_checker_that_crashes_is_unknown_not_valid(monkeypatch: pytest.MonkeyP
     assert verdict.checkers["poll_order"].validity is Validity.VALID
 
 
+def test_a_checker_that_found_nothing_to_judge_is_not_applicable() -> None:
+    """A run of a moment says nothing of readers who wait for a minute."""
+    stale = check_frame(frame(GOOD)).checkers["stale_reads"]
+    assert (stale.validity, stale.checked) == (Validity.NOT_APPLICABLE, 0)
+    assert stale.reason == "nothing to judge"
+
+
+@pytest.mark.parametrize(("judged", "validity"), [(0, Validity.UNKNOWN), (2, Validity.VALID)])
+def test_what_was_excused_is_counted(
+    monkeypatch: pytest.MonkeyPatch, judged: int, validity: Validity
+) -> None:
+    monkeypatch.setattr(LostWrites, "checked", lambda *_: pl.LazyFrame({"checked": [judged]}))
+    monkeypatch.setattr(LostWrites, "excused", lambda *_: pl.LazyFrame({"checked": [3]}))
+    monkeypatch.setattr(LostWrites, "excuse", "nobody knows")
+    verdict = check_frame(frame(GOOD))
+    lost = verdict.checkers["lost_writes"]
+    assert (verdict.validity, lost.validity, lost.excused) == (validity, validity, 3)
+    assert str(lost.reason).endswith("3 left out: nobody knows")
+
+
 def test_many_anomalies_are_cut_and_counted() -> None:
     rows = [S(n, n) for n in range(300)] + [S(999, 300), P(999, 300)]
     lost = check_frame(frame(rows)).checkers["lost_writes"]
