@@ -1,21 +1,16 @@
-"""Where set-up puts what it builds or brings: jars, executables. One place, so that all agree."""
+"""Find the executables that set-up builds or brings."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-ENVIRONMENT_VARIABLE = "TOUCHSTONE_CACHE"
+from linearizability.caches import cache_directory
 
-
-def cache_directory() -> Path:
-    """The project's .cache folder, unless TOUCHSTONE_CACHE names another."""
-    if named := os.environ.get(ENVIRONMENT_VARIABLE):
-        return Path(named).resolve()
-    return Path(__file__).resolve().parent.parent / ".cache"
+__all__ = ["cache_directory", "executable"]
 
 
 def executable(name: str) -> Path | None:
-    """An executable that set-up built, or None."""
+    """Return the executable of this name that set-up built, or None where it is missing."""
     path = cache_directory() / "bin" / name
     return path if os.access(path, os.X_OK) and path.is_file() else None

@@ -7,8 +7,9 @@ Exit status everywhere: 0 valid or passed, 1 invalid or failed, 2 usage or envir
 from __future__ import annotations
 
 import signal
+from importlib.metadata import version
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -18,7 +19,7 @@ from ci.commands.broker import bugs, fuzz, kills, serve
 from ci.commands.examining import conform_app
 from ci.commands.judging import check, report
 from ci.commands.nights import findings, nightly, scenarios
-from ci.commands.project import bench, demo, doctor
+from ci.commands.project import bench, demo, doctor, setup
 from ci.errors import explain
 
 
@@ -37,20 +38,40 @@ class Group(TyperGroup):
 
 
 COMMANDS = (
-    doctor, serve, check, report, demo, nightly, scenarios, findings, bench, fuzz, kills, bugs,
+    doctor, setup, serve, check, report, demo, nightly, scenarios, findings, bench, fuzz, kills,
+    bugs,
 )  # fmt: skip
 """In the order of `touchstone --help`."""
 
 app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Tells you whether a Kafka is a Kafka. Exit status: 0 valid or passed, 1 invalid or "
     "failed, 2 usage or environment error, 3 unknown.",
 )
 for command in COMMANDS:
     app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"touchstone {version('touchstone-kafka')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
 app.add_typer(conform_app, name="conform")
 app.add_typer(chaos_app, name="chaos")
 

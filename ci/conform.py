@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import conformance
 from ci.errors import UsageError
+from conformance import cases
 
-CASES = Path(conformance.__file__).parent / "cases"
+CASES = Path(cases.__file__).parent
 PYTEST_DID_NOT_RUN = (2, 3)  # interrupted, internal error (pytest.ExitCode)
 PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5

@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from chaos import disks
-from chaos.containers import STAND_IN
 from chaos.shim.control import library
 from ci import places
 from ci.tools import golang, jvm, node
@@ -148,8 +147,12 @@ def kafkajs() -> tuple[bool, str]:
 
 
 def docker() -> tuple[bool, str]:
-    import docker as sdk  # here, because a fifth of a second matters where nobody asks for it
+    try:
+        import docker as sdk  # here, because a fifth of a second matters where nobody asks for it
 
+        from chaos.containers import STAND_IN
+    except ModuleNotFoundError:
+        return False, "the Python package docker is not installed"
     try:
         client = sdk.from_env(timeout=2)
         try:

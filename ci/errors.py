@@ -1,4 +1,4 @@
-"""What a command tells a user who asked for something impossible: one sentence, exit status 2."""
+"""Explain errors to the user of a command: one sentence, and an exit status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import traceback
 
 from chaos.protocols import TargetError
-from linearizability.history import HistoryError
+from linearizability.errors import HistoryError
 
 
 class UsageError(Exception):
@@ -16,6 +16,20 @@ class UsageError(Exception):
 
 
 EXPECTED = (UsageError, TargetError, HistoryError)
+EXTRAS = {
+    "confluent_kafka": "chaos",
+    "docker": "chaos",
+    "hypothesis": "all",
+    "jinja2": "check",
+    "markupsafe": "check",
+    "numpy": "check",
+    "pandas": "check",
+    "polars": "check",
+    "pyarrow": "check",
+    "pyspark": "spark",
+    "scipy": "check",
+}
+"""Package -> the extra of the wheel that brings it (pyproject.toml)."""
 
 
 def explain(error: BaseException) -> int:
@@ -27,7 +41,13 @@ def explain(error: BaseException) -> int:
         # Whoever read the output (`| head`) has gone; there is nobody to tell anything.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 3
-    if isinstance(error, EXPECTED):
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+        print(
+            f"touchstone: this needs the package {error.name}, which is not installed; "
+            f"pip install 'touchstone-kafka[{EXTRAS[error.name]}]'",
+            file=sys.stderr,
+        )
+    elif isinstance(error, EXPECTED):
         print(f"touchstone: {error}", file=sys.stderr)
     elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
         print(

@@ -1,10 +1,11 @@
-"""Where the project keeps what it builds; everything generated lies under one ignored folder."""
+"""Name the places of the project: its tree, and the folder of everything that it generates."""
 
-import os
 from pathlib import Path
 
+from linearizability.caches import cache_directory
+
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = Path(os.environ.get("TOUCHSTONE_CACHE") or ROOT / ".cache").absolute()
+CACHE = cache_directory()
 """TOUCHSTONE_CACHE lets several working copies share what is costly to bring."""
 PROGRAMS = CACHE / "bin"
 KAFKA_JARS = CACHE / "kafka"

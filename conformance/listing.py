@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 from typing import Literal
 
-import conformance.cases
+from conformance import cases as all_folders
 from conformance.case import Case, case_of
 from conformance.examination import CAMEL
 from reference_impl.wire import ApiKey, api_keys, request_definition
@@ -77,7 +77,7 @@ def all_cases() -> list[Listed]:
 
 
 def _modules() -> Iterator[str]:
-    for module in pkgutil.walk_packages(conformance.cases.__path__, "conformance.cases."):
+    for module in pkgutil.walk_packages(all_folders.__path__, f"{all_folders.__name__}."):
         if module.name.rpartition(".")[2].startswith("test_"):
             yield module.name
 

@@ -35,9 +35,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from linearizability import errors
+
 SCHEMA_VERSION = 2
 """2: records have checksums, readers say where they begin, producers and members what they are."""
 ROW_GROUP_ROWS = 512 * 1024
+HistoryError = errors.HistoryError
 CHECKED_AT_ONCE = ROW_GROUP_ROWS
 """So many rows are looked at at a time: a history may outgrow a machine, its check must not."""
 
@@ -61,9 +64,13 @@ class F(StrEnum):
     TOPIC = "topic"  # the topic was made with, or changed to, `settings`: one row per partition
     DELETE_RECORDS = "delete_records"  # DeleteRecords of all below `offset` (null: below the high
     # watermark); its answer's low watermark: `log_start`
-    POSITION = "position"  # this process reads the partition from `offset` on (null: not known yet);
+    POSITION = (
+        "position"  # this process reads the partition from `offset` on (null: not known yet);
+    )
     # `asked` and `asked_offset`: how it chose
-    OWNED = "owned"  # the member owns this partition from t_complete_ns on, in `generation`; without
+    OWNED = (
+        "owned"  # the member owns this partition from t_complete_ns on, in `generation`; without
+    )
     # a topic: it owns nothing
     INIT_PRODUCER = "init_producer"  # InitProducerId answered with producer_id and producer_epoch
     SEND_OFFSETS = "send_offsets"  # `txn` is to commit the group's next `offset` of a partition
@@ -78,10 +85,6 @@ class Type(StrEnum):
     OK = "ok"
     FAIL = "fail"
     INFO = "info"
-
-
-class HistoryError(ValueError):
-    """The file is not a history; the message names file, column and row, and what to do."""
 
 
 COLUMNS: Mapping[str, tuple[Any, str]] = {
@@ -135,8 +138,8 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records, position)"),
     "asked": (pl.String, "where a reader asked to begin: earliest, latest, committed, offset, "
               "timestamp (position)"),
-    "asked_offset": (pl.Int64, "the offset or timestamp that it asked for, or the group's committed "
-                     "offset that it was told (position)"),
+    "asked_offset": (pl.Int64, "the offset or timestamp that it asked for, or the committed offset "
+                     "that the group's coordinator answered (position)"),
     "settings": (pl.String, "JSON object of a topic's settings, text to text, in Kafka's names "
                  "(topic rows), its own and those which its brokers give it: cleanup.policy, "
                  "retention.ms, retention.bytes, delete.retention.ms; "

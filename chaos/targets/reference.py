@@ -39,7 +39,8 @@ FAULTS: frozenset[type[Fault]] = (
     | {BitFlip, CutClients, DelayAnswers, AdminStorm, Heal}
 )
 STOP_TIMEOUT_S = 10.0
-_SOURCES = Path(__file__).resolve().parent.parent.parent
+_SOURCES = Path(__file__).resolve().parents[__name__.count(".")]
+"""The folder that a node's Python must search: a checkout, or where Touchstone is installed."""
 
 
 class Reference:

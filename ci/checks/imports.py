@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.operations": ("chaos.protocols",),
     "chaos.workloads": ("chaos.faults", "chaos.operations", "chaos.protocols"),
     "chaos.nemeses": ("chaos.faults", "chaos.protocols"),
-    "chaos.caches": (),
+    "chaos.caches": ("linearizability.caches",),
     "chaos.ports": (),
     "chaos.guard": (),
     "chaos.capabilities": (),

@@ -18,6 +18,17 @@ def doctor(as_json: JsonOption = False) -> None:
     print(doctor_module.as_json(components) if as_json else doctor_module.render(components))
 
 
+def setup(
+    components: Annotated[
+        list[str] | None, typer.Argument(help="Only these, as `touchstone doctor` names them.")
+    ] = None,
+) -> None:
+    """Bring the tools that Python packages cannot: toxiproxy, porcupine, the shim, Kafka's jars."""
+    from ci.tools.build import bring
+
+    raise typer.Exit(bring(components or []))
+
+
 def demo(
     seconds: Annotated[float, typer.Option(help="Length of the attack on Apache Kafka.")] = 30,
     out: Annotated[Path, typer.Option(help="Directory of the report and the runs.")] = Path(

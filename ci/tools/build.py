@@ -1,13 +1,15 @@
-"""Brings into .cache what Python packages cannot: `python -m ci.tools.build`, run by `make setup`.
+"""Bring into the cache what Python packages cannot: `touchstone setup`, and part of `make setup`.
 
 A component that cannot be had never stops set-up: the line says why, `touchstone doctor` says what
 is lost without it, and everything else goes on.
 """
 
 import fcntl
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ci import places
+from ci.errors import UsageError
 from ci.tools import golang, jvm, native, node
 from ci.tools.step import Step, StepFailed
 
@@ -23,18 +25,46 @@ def perform_all(lane: list[Step]) -> None:
             print(f"setup: {step.name}: {word}", flush=True)
 
 
-def main() -> None:
-    """Compiling keeps the processor busy, Maven and npm the network: two lanes side by side."""
+def bring(names: Sequence[str] = ()) -> int:
+    """Bring these components, or all of them; return 0 if each is there in the end, else 2.
+
+    Compiling keeps the processor busy, Maven and npm the network: two lanes run side by side.
+    Raise UsageError for a name that no component has.
+    """
     places.PROGRAMS.mkdir(parents=True, exist_ok=True)
     with (places.CACHE / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        lanes = [[*native.steps(), *golang.steps()], [*jvm.steps(), *node.steps()]]
+        lanes = _chosen(names, [[*native.steps(), *golang.steps()], [*jvm.steps(), *node.steps()]])
         missing = [step.name for lane in lanes for step in lane if not step.is_done()]
         if missing:
-            print(f"setup: bringing {', '.join(missing)} into .cache", flush=True)
+            print(f"setup: bringing {', '.join(missing)} into {_cache()}", flush=True)
         with ThreadPoolExecutor(max_workers=len(lanes)) as pool:
             list(pool.map(perform_all, lanes))
+        return 0 if all(step.is_done() for lane in lanes for step in lane) else 2
+
+
+def _chosen(names: Sequence[str], lanes: list[list[Step]]) -> list[list[Step]]:
+    """Return the steps whose components are named, as `touchstone doctor` writes them."""
+    if not names:
+        return lanes
+    known = {_component(step): step for lane in lanes for step in lane}
+    if unknown := sorted(set(names) - set(known)):
+        raise UsageError(f"setup: no component {', '.join(unknown)}; choose of {', '.join(known)}")
+    wanted = [known[name] for name in names]
+    return [[step for step in lane if step in wanted] for lane in lanes]
+
+
+def _component(step: Step) -> str:
+    """Return the doctor's name of what a step brings: "kafka 3.9.1" brings kafka-jars-3.9.1."""
+    newest = f"kafka {places.KAFKA_VERSION}"
+    if step.name == newest:
+        return "kafka-jars"
+    return step.name.replace("kafka ", "kafka-jars-")
+
+
+def _cache() -> str:
+    return places.shown(places.CACHE)
 
 
 if __name__ == "__main__":
-    main()
+    bring()

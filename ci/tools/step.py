@@ -4,6 +4,7 @@ import hashlib
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,7 +100,14 @@ def last_error(log: Path) -> str:
 
 
 def install_locked(name: str, lock: Path) -> None:
-    """Add a wheel of a second lock file to .venv."""
-    python = str(places.VENV / "bin" / "python")
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q"]
+    """Add a wheel of a second lock file to the environment that runs this."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        "install",
+        "-q",
+    ]
     run_logged(f"{name} wheel", [*pip, "--require-hashes", "-r", str(lock)])

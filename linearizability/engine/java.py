@@ -12,9 +12,10 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
+from linearizability.caches import cache_directory
+
 OLDEST = 17  # Spark 4.0, "Java 17 is the minimum"
 _ANSWER_WITHIN_S = 60
-_SET_UP = Path(__file__).resolve().parents[2] / ".cache" / "java" / "bin" / "java"
 
 
 def find_java() -> Path | None:
@@ -22,7 +23,7 @@ def find_java() -> Path | None:
     home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     candidates = [Path(home) / "bin" / "java"] if home else []
     candidates += [Path(on_path)] if on_path else []
-    for candidate in (*candidates, _SET_UP):
+    for candidate in (*candidates, cache_directory() / "java" / "bin" / "java"):
         release = _release(candidate)
         if release is not None and release >= OLDEST:
             return candidate

@@ -221,9 +221,10 @@ class _WithoutChatter:
 def _shipped_kernels(scratch: Path) -> Path:
     """This package as a zip, so that executors on other machines have the same kernels."""
     package = Path(__file__).resolve().parents[1]
+    import_root = Path(__file__).resolve().parents[__name__.count(".")]
     file = scratch / "touchstone_kernels.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for source in sorted(package.rglob("*.py")):
             if "tests" not in source.parts:
-                archive.write(source, source.relative_to(package.parent))
+                archive.write(source, source.relative_to(import_root))
     return file

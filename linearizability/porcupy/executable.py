@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from linearizability.caches import cache_directory
 from linearizability.porcupy.operations import COLUMNS, Operations
 from linearizability.porcupy.result import Annotation, PartitionResult, Result, combine
 from linearizability.verdict import Validity
@@ -29,13 +30,11 @@ EXIT_BAD_REQUEST: Final = 64
 GRACE_S: Final = 10.0
 """How much longer than its own time limit the process may take (reading, explaining, drawing)."""
 
-_REPOSITORY: Final = Path(__file__).resolve().parents[2]
-
 
 def find_executable() -> Path | None:
     """$TOUCHSTONE_PORCUPINE if set, else where `make setup` puts it; None if it is not there."""
     named = os.environ.get("TOUCHSTONE_PORCUPINE")
-    path = Path(named) if named else _REPOSITORY / ".cache" / "bin" / "porcupine-check"
+    path = Path(named) if named else cache_directory() / "bin" / "porcupine-check"
     return path if path.is_file() and os.access(path, os.X_OK) else None
 
 

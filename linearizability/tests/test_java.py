@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from linearizability.engine import java
 from linearizability.engine.java import find_java, java_environment
 
 
@@ -22,7 +21,7 @@ def fake_java(home: Path, answer: str) -> Path:
 def _nothing_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr("shutil.which", lambda _: None)
-    monkeypatch.setattr(java, "_SET_UP", tmp_path / "absent")
+    monkeypatch.setenv("TOUCHSTONE_CACHE", str(tmp_path / "absent"))
 
 
 def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,9 +33,9 @@ def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_old_java_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path / "old", 'java version "1.8.0_402"')
-    brought = fake_java(tmp_path / "brought", 'openjdk version "17.0.1" 2021-10-19')
+    brought = fake_java(tmp_path / "cache" / "java", 'openjdk version "17.0.1" 2021-10-19')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
-    monkeypatch.setattr(java, "_SET_UP", brought)
+    monkeypatch.setenv("TOUCHSTONE_CACHE", str(tmp_path / "cache"))
     assert find_java() == brought
 
 

@@ -19,7 +19,10 @@ IMAGE = "python:3.11-slim"
 LIBRARIES = ("crc32c", "cramjam", "lz4")
 """What the broker imports beside Python's own; brought by pip unless the image has it."""
 SOURCES = "/touchstone"
+"""Where a container's Python searches for the broker."""
 _HERE = Path(__file__).resolve().parents[3]
+_MOUNT_POINT = "/".join([SOURCES, *__name__.split(".")[:-4]])
+"""An installed Touchstone is one package, and is mounted as that package alone."""
 
 
 class DockerizedReference(ContainerTarget):
@@ -76,7 +79,7 @@ class DockerizedReference(ContainerTarget):
 
 
 def _make(engine: Engine, script: str, options: Mapping[str, Any]) -> Container:
-    mounted = {str(_HERE): {"bind": SOURCES, "mode": "ro"}}
+    mounted = {str(_HERE): {"bind": _MOUNT_POINT, "mode": "ro"}}
     python = {"PYTHONPATH": SOURCES, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     more = {
         "volumes": {**options["volumes"], **mounted},

@@ -1,0 +1,79 @@
+"""The wheel: one package, which works beside a user's own packages of the same names."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ci import places
+from ci.tools import wheel_backend
+from ci.tools.wheel_backend import BuildError, renamed
+
+
+def test_imports_and_names_of_modules_move_under_the_package() -> None:
+    source = (
+        "from chaos.faults import Heal\nfrom ci import places\nfrom os import path\n"
+        'COMMAND = ["-m", "reference_impl.host", "chaos", "chaos.md file"]\n'
+    )
+    assert renamed(source, "x.py") == (
+        "from touchstone.chaos.faults import Heal\nfrom touchstone.ci import places\n"
+        "from os import path\n"
+        'COMMAND = ["-m", "touchstone.reference_impl.host", "chaos", "chaos.md file"]\n'
+    )
+
+
+def test_an_import_that_cannot_be_renamed_is_refused_by_file_and_line() -> None:
+    with pytest.raises(BuildError, match=r"x\.py:2: `import chaos\.faults` cannot be renamed"):
+        renamed("import os\nimport chaos.faults\n", "x.py")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    return folder / wheel_backend.build_wheel(str(folder))
+
+
+def test_the_wheel_installs_one_package_without_tests_but_with_all_data(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"touchstone"}
+    tests = [name for name in names if "/tests/" in name and not name.endswith("/__init__.py")]
+    assert all(any(kept in name for kept in wheel_backend.KEPT_TESTS) for name in tests)
+    for needed in (
+        "conformance/cases/produce/test_acks.py",
+        "reference_impl/wire/schemas/kafka-4.3.1.json",
+        "ci/report/templates/run.html.j2",
+        "ci/tools/toxiproxy/go.mod",
+        "ci/tools/kafka/4.3.1/pom.xml",
+        "linearizability/porcupy/go/go.mod",
+        "chaos/shim/shim.c",
+        "chaos/clients/java/KafkaClients.java",
+        "requirements-go.lock",
+    ):
+        assert f"touchstone/{needed}" in names
+
+
+def test_it_works_in_a_project_that_has_packages_of_the_same_names(
+    wheel: Path, tmp_path: Path
+) -> None:
+    for name in wheel_backend.PACKAGES:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('the user\\'s own')\n")
+    installed = tmp_path / "installed"
+    zipfile.ZipFile(wheel).extractall(installed)
+    program = (
+        "import sys; sys.path.insert(0, 'installed'); from touchstone.ci.cli import app;"
+        " app(['conform', '--target', 'reference', '-k', 'test_api_versions', '--json'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "installed"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert '"failed": 0' in done.stdout
+    assert str(places.ROOT) not in done.stdout

@@ -1,0 +1,9 @@
+"""Name the errors of the judges apart from what judges, so that a program can catch them cheaply.
+
+Importing `linearizability.history` imports polars and pyarrow; a command line that only has to
+explain an error must not need them.
+"""
+
+
+class HistoryError(ValueError):
+    """The file is not a history; the message names file, column and row, and what to do."""
