@@ -21,6 +21,7 @@ from reference_impl.core.security.listeners import Listener
 from reference_impl.core.storage import StorageError
 from reference_impl.host.node import NodeHost
 from reference_impl.host.sendfile import send_parts
+from reference_impl.host.turns import Turns
 from reference_impl.wire import (
     API_NAMES,
     ApiKey,
@@ -51,6 +52,7 @@ class Server:
         self._connections: set[Connection] = set()
         self._listening: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
+        self.turns = Turns(asyncio.get_running_loop())
 
     async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:
         """Bind, without accepting yet; the port, if 0 was asked for. Raises OSError."""
@@ -152,6 +154,7 @@ class Connection(asyncio.Protocol):
         if self._sending is not None:
             self._sending.cancel()
         self._frames.clear()
+        self._server.turns.forget(self)
         self._server.left(self)
 
     def data_received(self, data: bytes) -> None:
@@ -182,7 +185,14 @@ class Connection(asyncio.Protocol):
             self._gathered_bytes += len(data)
             if self._gathered_bytes > GATHERED_BYTES_MAX:
                 self._send_answers()
-        self._pump()
+        if self._is_pumping:
+            return  # answered while it was handed over: the pump goes on by itself
+        if self._frames:
+            # Another client's request may have answered this one: what waits behind has its turn.
+            self._send_answers()
+            self._server.turns.wait(self)
+        else:
+            self._pump()
 
     def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
         """The request stays in flight until the last part is sent: nothing may come between."""
@@ -230,16 +240,20 @@ class Connection(asyncio.Protocol):
 
     # --- one request after the other ----------------------------------------------------------
 
+    def take_turn(self) -> None:
+        self._pump()
+
     def _pump(self) -> None:
-        """Hand over the next request, unless one is in flight or the client does not read."""
-        if self._is_pumping:
-            return  # answered while it was handed over: the loop below goes on
+        """Hand over what has come until the turn ends, one is in flight, or nobody reads."""
         self._is_pumping = True
         try:
             while self._frames and not (
                 self._in_flight or self._muted is not None or not self._caught_up.is_set()
             ):
                 self._hand_over(self._frames.popleft())
+                if self._frames and self._server.turns.is_over():
+                    self._server.turns.wait(self)
+                    break
         finally:
             self._is_pumping = False
         self._send_answers()

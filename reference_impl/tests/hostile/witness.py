@@ -1,0 +1,201 @@
+"""A well-behaved client in a process of its own: it writes, reads what it wrote, and times both.
+
+    python -m reference_impl.tests.hostile.witness HOST PORT TOPIC
+
+A process, because whoever attacks would delay a thread of its own. It goes on until its standard
+input ends, then reads everything once more. Each line on its standard output is a JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from reference_impl.host.tests.process import PATIENCE_S, Address, RawClient
+from reference_impl.wire import ApiKey, request_definition
+
+TOPIC = "canary"
+PACE_S = 0.02
+READ_EVERY = 25
+TOLD_EVERY_S = 0.2
+CONFIGS = {"retention.ms": "-1", "max.message.bytes": "1000000", "cleanup.policy": "delete"}
+"""Set on the topic, so that no default which an attack may change reaches it."""
+
+
+@dataclass
+class Place:
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+
+class Witness:
+    """The process, and what it has told so far."""
+
+    def __init__(self, broker: Address, topic: str = TOPIC) -> None:
+        self.waits_s: list[float] = []
+        self.verified = 0
+        self.failure: str | None = None
+        self.topic_id: UUID | None = None
+        self._begun = threading.Event()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, broker.host, str(broker.port), topic],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, name="witness", daemon=True)
+        self._reader.start()
+        if not self._begun.wait(PATIENCE_S) or self.failure is not None:
+            self.stop()
+            raise AssertionError(f"the witness did not begin: {self.failure}")
+
+    @property
+    def longest_s(self) -> float:
+        """The longest wait for an answer."""
+        return max(self.waits_s, default=0.0)
+
+    def percentile_s(self, share: float) -> float:
+        """The wait that this share of all waits does not exceed."""
+        waits = sorted(self.waits_s)
+        return waits[min(len(waits) - 1, int(len(waits) * share))]
+
+    def stop(self) -> None:
+        """Let it read everything once more, then end it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(2 * PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.failure = self.failure or "it did not come to its end"
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process.poll() is None:
+            self.stop()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        ended = False
+        for line in self._process.stdout:
+            told: dict[str, Any] = json.loads(line)
+            self.waits_s += told.get("waits_s", ())
+            self.verified = told.get("verified", self.verified)
+            self.failure = told.get("failure", self.failure)
+            ended = told.get("ended", False)
+            if "topic_id" in told:
+                self.topic_id = UUID(told["topic_id"])
+            self._begun.set()
+        if not ended and self.failure is None:
+            self.failure = "its process ended early"
+        self._begun.set()
+
+
+@dataclass
+class Worker:
+    """The work of the process: an idempotent producer and a reader, on one connection."""
+
+    client: RawClient
+    topic: str
+    written: int = 0
+    verified: int = 0
+    waits_s: list[float] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Create the topic and become a producer."""
+        of = request_definition(ApiKey.CREATE_TOPICS)
+        configs = [
+            of.struct("CreatableTopicConfig", name=name, value=value)
+            for name, value in CONFIGS.items()
+        ]
+        topic = of.struct(
+            "CreatableTopic",
+            name=self.topic,
+            num_partitions=1,
+            replication_factor=1,
+            configs=configs,
+        )
+        answer = self.client.call(ApiKey.CREATE_TOPICS, 7, topics=[topic], timeout_ms=60_000)
+        created = answer.topics[0]
+        assert created.error_code == 0, f"CreateTopics was refused with {created.error_code}"
+        body = {"transactional_id": None, "transaction_timeout_ms": 60_000}
+        self.producer_id = self.client.call(ApiKey.INIT_PRODUCER_ID, 4, **body).producer_id
+        tell(topic_id=str(created.topic_id))
+
+    def run(self) -> None:
+        """Work until standard input ends."""
+        told_s = time.monotonic()
+        while not select.select([sys.stdin], [], [], PACE_S)[0]:
+            self._write()
+            if self.written % READ_EVERY == 0:
+                self._read()
+            if time.monotonic() - told_s > TOLD_EVERY_S:
+                told_s = time.monotonic()
+                tell(waits_s=self.waits_s, verified=self.verified)
+                self.waits_s = []
+        self._read()
+        tell(waits_s=self.waits_s, verified=self.verified, ended=True)
+
+    def _write(self) -> None:
+        started_s = time.monotonic()
+        answer = self.client.produce(
+            self.topic,
+            str(self.written),
+            producer_id=self.producer_id,
+            producer_epoch=0,
+            base_sequence=self.written,
+        )
+        self.waits_s.append(time.monotonic() - started_s)
+        assert answer.error_code == 0, f"Produce was refused with error {answer.error_code}"
+        assert answer.base_offset == self.written, (
+            f"record {self.written} was given the offset {answer.base_offset}"
+        )
+        self.written += 1
+
+    def _read(self) -> None:
+        started_s = time.monotonic()
+        found = self.client.read_all(self.topic, self.verified)
+        self.waits_s.append(time.monotonic() - started_s)
+        wanted = [str(number) for number in range(self.verified, self.written)]
+        assert found == wanted, f"reads {found[:5]}… ({len(found)}) instead of {wanted[:5]}…"
+        self.verified = self.written
+
+
+def tell(**what: object) -> None:
+    """Write a line for the parent."""
+    print(json.dumps(what), flush=True)
+
+
+def main(host: str, port: str, topic: str) -> None:
+    """Be the witness; a failure is told, too."""
+    with RawClient(Place(host, int(port))) as client:
+        worker = Worker(client, topic)
+        try:
+            worker.begin()
+            worker.run()
+        except (AssertionError, OSError, ValueError) as error:
+            text = f"{type(error).__name__}: {error} (after {worker.written} records)"
+            tell(waits_s=worker.waits_s, verified=worker.verified, failure=text)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
