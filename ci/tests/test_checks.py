@@ -39,6 +39,11 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "imports": [
         ("linearizability/a.py", "from chaos import faults\n", "may import nothing"),
         ("linearizability/b.py", "from chaos.faults import Kill\n", "yet imports chaos.faults"),
+        (
+            "linearizability/self_test/lookup.py",
+            "from linearizability.ingest import resolved\n",
+            "yet imports linearizability.ingest",
+        ),
         ("chaos/nemeses/stop.py", "import chaos.sim\n", "yet imports chaos.sim"),
         ("reference_impl/core/a.py", "from ..host import disk\n", "imports reference_impl.host"),
         ("reference_impl/core/b.py", "import time\n", "no world of its own, yet imports time"),

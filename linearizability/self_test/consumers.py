@@ -98,7 +98,7 @@ def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
     yield
     rows = reader.fetch(rng.randint(1, 8))
     yield
-    outcome = "ok"
+    outcome, given = "ok", list[Row]()
     if rng.random() < failures:
         outcome = rng.choice(["info", "fail"])
     for row in rows:
@@ -107,9 +107,11 @@ def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
         reader.positions = before
     elif rng.random() < 0.5:
         reader.committed |= reader.positions
-        if outcome == "info":
-            rows = []  # nobody knows what was given, but the group goes on behind it
-    world.write(operation, rows or [{"f": F.POLL.value, "type": outcome}])
+        if outcome == "info":  # nobody knows what was given, but the group goes on behind it
+            given, rows = rows, []
+    told_nothing: Row = {"f": F.POLL.value, "type": outcome}
+    told_nothing["_given"] = [(row["partition"], row["offset"]) for row in given]
+    world.write(operation, rows or [told_nothing])
     return outcome != "info"
 
 

@@ -11,9 +11,9 @@ from linearizability.self_test.lookup import (
     if_still_durable,
     is_acked,
     is_compacted,
-    outcome_of,
     where_nothing_is_compacted,
 )
+from linearizability.self_test.truth import outcome_of
 from linearizability.self_test.world import Row
 
 KNOWN = ("plain", "committed")

@@ -8,32 +8,12 @@ from functools import wraps
 from itertools import pairwise
 from random import Random
 
-from linearizability.history import F, frame
-from linearizability.ingest import resolved
+from linearizability.history import F
+from linearizability.self_test.truth import ends_told
 from linearizability.self_test.world import Row
 
 NOT_OURS = 999_999
 """An operation number, process and value that no model history reaches (each of its own kind)."""
-
-
-def with_outcomes(rows: list[Row]) -> list[Row]:
-    """The rows with the outcome of each record's transaction under "_outcome" (see `stripped`)."""
-    if not rows:
-        return []
-    keys = [f"{row['op_id']}/{row['record_index']}" for row in rows]
-    found = resolved(frame(rows).lazy()).select("op_id", "record_index", "outcome")
-    outcomes = {f"{op}/{index}": outcome for op, index, outcome in found.iter_rows()}
-    return [row | {"_outcome": outcomes[key]} for row, key in zip(rows, keys, strict=True)]
-
-
-def stripped(rows: list[Row]) -> list[Row]:
-    """Without what `with_outcomes` added: a history's rows again."""
-    return [{k: v for k, v in row.items() if k != "_outcome"} for row in rows]
-
-
-def outcome_of(row: Row) -> str | None:
-    outcome: str | None = row["_outcome"]
-    return outcome
 
 
 def data_rows(rows: list[Row]) -> list[Row]:
@@ -85,14 +65,10 @@ def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
 
 
 def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
-    """The rows; None where only what was removed told that the send's transaction committed."""
-    if send["txn"] is None:
-        return rows
-    place = (send["op_id"], send["record_index"])
-    found = [
-        row for row in with_outcomes(stripped(rows)) if (row["op_id"], row["record_index"]) == place
-    ]
-    return rows if outcome_of(found[0]) in ("plain", "committed") else None
+    """Return the rows; None where only what was removed told that the send's transaction
+    committed."""
+    is_told = send["txn"] is None or send["txn"] in ends_told(rows)
+    return rows if is_told else None
 
 
 def with_places_changed(rows: list[Row], first: Row, second: Row) -> list[Row]:

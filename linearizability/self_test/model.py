@@ -23,6 +23,7 @@ from linearizability.self_test.consumers import (
 from linearizability.self_test.deletions import delete_beginnings, tell_settings
 from linearizability.self_test.processing import Inputs
 from linearizability.self_test.producers import plain_producer, transactional_producer
+from linearizability.self_test.truth import stripped, with_outcomes, with_truth
 from linearizability.self_test.watching import watch
 from linearizability.self_test.world import Row, World
 
@@ -32,7 +33,13 @@ NUMBERS_APART = 1_000_000
 
 
 def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
-    """The rows of the history of this seed, sorted by operation."""
+    """Return the history of this seed as a recorder would have written it."""
+    return stripped(rows_with_truth(seed, turns))
+
+
+def rows_with_truth(seed: int, turns: int = TURNS) -> list[Row]:
+    """Return the rows of the history of this seed, sorted by operation, with the model's truth
+    about them (`truth`)."""
     world = World(seed)
     rng = world.rng
     world.actors += [plain_producer(world) for _ in range(rng.randint(0, 2))]
@@ -53,7 +60,8 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
         _final_phase(world)
         ask_finally(world, coordinator)
     world.end()
-    return sorted(world.rows, key=lambda row: (row["op_id"], row["record_index"]))
+    rows = sorted(world.rows, key=lambda row: (row["op_id"], row["record_index"]))
+    return with_outcomes(with_truth(rows, world.ends))
 
 
 def _final_phase(world: World) -> None:

@@ -1,8 +1,8 @@
 """Ways to break a valid history: each plants one anomaly, which its checker must find.
 
-A mutator takes the rows of a valid history and gives broken ones, or None where this history holds
-nothing to break. What it plants is what the named checker's docstring calls an anomaly, so that a
-checker which misses it is wrong.
+A mutator takes the rows of a valid history with the model's truth (`truth`) and gives broken ones,
+or None where this history holds nothing to break. What it plants is what the named checker's
+docstring calls an anomaly, so that a checker which misses it is wrong.
 """
 
 from __future__ import annotations
@@ -41,12 +41,10 @@ from linearizability.self_test.lookup import (
     leader_knew,
     log_end_of,
     log_starts,
-    outcome_of,
     places_seen,
     sent_once,
     stands_before,
     where_nothing_is_compacted,
-    with_outcomes,
     with_places_changed,
     without_reads_of,
 )
@@ -56,6 +54,7 @@ from linearizability.self_test.service_mutators import (
     read_too_little,
 )
 from linearizability.self_test.transaction_mutators import abort_half, deliver_half, read_each_other
+from linearizability.self_test.truth import outcome_of
 from linearizability.self_test.world import Row
 
 Mutator = Callable[[list[Row], Random], list[Row] | None]
@@ -348,5 +347,6 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
 
 
 def broken(name: str, rows: list[Row], rng: Random) -> list[Row] | None:
-    """The history with one anomaly that checker `name` must find; None if there is no room."""
-    return rng.choice(MUTATORS[name])(with_outcomes(rows), rng)
+    """The history (`model.rows_with_truth`) with one anomaly that checker `name` must find; None if
+    there is no room."""
+    return rng.choice(MUTATORS[name])(rows, rng)

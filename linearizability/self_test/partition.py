@@ -36,6 +36,8 @@ class Entry:
     begins_batch: bool = False
     removed: bool = False
     """By the cleaner: its offset stays empty."""
+    txn: int | None = None
+    """Of markers: the transaction that it ends."""
 
 
 @dataclass

@@ -238,15 +238,17 @@ def _decide(world: World, producer: Producer, touched: list[Partition], end: str
     # Transaction version 2 begins an epoch with each transaction, version 1 after errors.
     producer.begin_epoch(producer.epoch + (1 if end == "abort" else world.rng.choice([0, 1])))
     epoch = producer.epoch
+    assert producer.txn is not None
+    world.ends[producer.txn] = end
     for partition in touched:
         producer.unfinished_markers += 1
-        world.actors.append(_marker(producer, partition, end, epoch))
+        world.actors.append(_marker(producer, partition, end, epoch, producer.txn))
 
 
-def _marker(producer: Producer, partition: Partition, end: str, epoch: int) -> Actor:
+def _marker(producer: Producer, partition: Partition, end: str, epoch: int, txn: int) -> Actor:
     """Write the marker until it is replicated."""
     while True:
-        marker = Entry(None, end, producer.producer_id, epoch, -1, 0, True)
+        marker = Entry(None, end, producer.producer_id, epoch, -1, 0, True, txn=txn)
         offset = partition.append([marker])
         while partition.holds(offset, marker) and partition.high_watermark <= offset:
             yield

@@ -25,9 +25,9 @@ from linearizability.checkers import CHECKERS
 from linearizability.engine import local
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved
-from linearizability.self_test.lookup import stripped, with_outcomes
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model import joined, rows_with_truth
 from linearizability.self_test.mutators import MUTATORS, Mutator
+from linearizability.self_test.truth import stripped
 from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
 
@@ -139,9 +139,9 @@ def _end_with_parent() -> None:
 
 def _of_batch(seeds: list[int]) -> SelfTest:
     result = SelfTest(seeds=len(seeds))
-    histories = {seed: valid_rows(seed) for seed in seeds}
-    _judge_valid(histories, result)
-    _judge_broken(histories, result)
+    known = {seed: rows_with_truth(seed) for seed in seeds}
+    _judge_valid({seed: stripped(rows) for seed, rows in known.items()}, result)
+    _judge_broken(known, result)
     return result
 
 
@@ -163,9 +163,8 @@ def _judge_valid(histories: dict[int, list[Row]], result: SelfTest) -> None:
             result.problems.append(f"{opinion.name} did not finish: {opinion.reason}")
 
 
-def _judge_broken(histories: dict[int, list[Row]], result: SelfTest) -> None:
+def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
     """Rule by rule: what all mutators make of a batch would take gigabytes at once."""
-    known = {seed: with_outcomes(history) for seed, history in histories.items()}
     for name in MUTATORS:
         mutants = list(_planted(name, known))
         if not mutants:

@@ -14,10 +14,10 @@ from linearizability.self_test.lookup import (
     is_acked,
     log_end_of,
     log_starts,
-    outcome_of,
     sent_once,
     where_nothing_is_compacted,
 )
+from linearizability.self_test.truth import outcome_of
 from linearizability.self_test.world import Row
 
 

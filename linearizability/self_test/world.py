@@ -38,6 +38,8 @@ class World:
         self.transactions = count(1)
         self._operations = count()
         self.cleaner = Cleaner(self.rng)
+        self.ends: dict[int, str] = {}
+        """How the coordinator decided each transaction: commit or abort."""
         self.under_way: dict[int, tuple[Row, list[Row]]] = {}
         """Sends invoked and not completed: the recorder writes them as unknown at the end."""
         # A recorder may know the topic's id always, never, or for reads alone.
@@ -113,6 +115,8 @@ class World:
             "partition": partition.number, "offset": offset, "value": entry.value,
             "client": client, "type": "ok", **self.dress(entry.value)._asdict(),
         }  # fmt: skip
+        if entry.control is not None:
+            row["_txn"] = entry.txn
         if client == RAW:
             row |= {
                 "control": entry.control, "producer_id": entry.producer_id,

@@ -6,15 +6,15 @@ from pathlib import Path
 from random import Random
 
 from linearizability import history
-from linearizability.self_test.lookup import stripped
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model import joined, rows_with_truth, valid_rows
 from linearizability.self_test.mutators import MUTATORS, broken
+from linearizability.self_test.truth import stripped
 
 
 def write_planted(file: Path) -> None:
     """Valid histories beside one with each anomaly."""
     histories = [valid_rows(seed) for seed in range(8)]
     for name in MUTATORS:
-        attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 200))
+        attempts = (broken(name, rows_with_truth(seed), Random(seed)) for seed in range(100, 200))
         histories.append(stripped(next(rows for rows in attempts if rows is not None)))
     history.write(file, joined(histories))

@@ -15,10 +15,10 @@ from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import IS_SEND, KEY, resolved
 from linearizability.judging import check_frame
 from linearizability.self_test import runner
-from linearizability.self_test.lookup import stripped, with_outcomes
-from linearizability.self_test.model import joined, valid_rows
+from linearizability.self_test.model import joined, rows_with_truth, valid_rows
 from linearizability.self_test.mutators import MUTATORS
 from linearizability.self_test.runner import run_self_test
+from linearizability.self_test.truth import stripped, with_outcomes
 from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
 
@@ -29,13 +29,12 @@ ROWS_MAX = 6_000
 
 
 @cache
+def history_with_truth(seed: int) -> list[Row]:
+    return rows_with_truth(seed)
+
+
 def history(seed: int) -> list[Row]:
-    return valid_rows(seed)
-
-
-@cache
-def history_with_outcomes(seed: int) -> list[Row]:
-    return with_outcomes(history(seed))
+    return stripped(history_with_truth(seed))
 
 
 def test_no_history_of_the_model_is_reported() -> None:
@@ -51,6 +50,27 @@ def test_a_seed_is_a_history() -> None:
     assert valid_rows(5) != valid_rows(6)
 
 
+def test_the_rows_tell_how_a_transaction_ended_by_its_answer_or_by_its_marker() -> None:
+    """The truth is the model's; what the rows tell of it decides whether a mutant can be caught."""
+    send: Row = {"f": "send", "txn": 1, "value": 7, "type": "ok"}
+    record: Row = {"f": "poll", "value": 7, "op_id": 5, "partition": 0, "producer_id": 9, "_txn": 1}
+    marker = record | {"value": None, "control": "abort"}
+    begin: Row = {"f": "begin", "txn": 1, "type": "ok"}
+    commit: Row = {"f": "commit", "txn": 1, "type": "info"}
+    abort: Row = {"f": "abort", "txn": 1, "type": "ok"}
+
+    def outcome(*rows: Row, end: str = "abort") -> str | None:
+        ended = [row | {"_end": end} for row in (begin, send, *rows)]
+        return with_outcomes(ended)[1]["_outcome"]  # type: ignore[no-any-return]
+
+    assert outcome() == "unknown"
+    assert outcome(abort) == "aborted"
+    assert outcome(commit, abort) == "unknown"
+    assert outcome(commit, abort, record, marker) == "aborted"
+    assert outcome(abort, record, marker | {"op_id": 6}, commit) == "unknown"
+    assert outcome(commit | {"type": "ok"}, end="commit") == "committed"
+
+
 def test_histories_stay_small_whatever_fails() -> None:
     """A reader that begins anew after each failure never sees the end of a long log."""
     assert max(len(history(seed)) for seed in SEEDS) < ROWS_MAX
@@ -63,7 +83,7 @@ def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
         if seed >= SEEDS_TO_BREAK and len(planted) >= PLANTED_MIN:
             break
         for mutate in MUTATORS[name]:
-            rows = mutate(history_with_outcomes(seed), Random(seed))
+            rows = mutate(history_with_truth(seed), Random(seed))
             planted += [] if rows is None else [stripped(rows)]
     assert len(planted) >= PLANTED_MIN
     caught = set(anomalies_of(CHECKERS[name], resolved(joined(planted).lazy()))["topic"])

@@ -31,9 +31,9 @@ from linearizability.explain.shrink import ddmin, is_same, shrink
 from linearizability.explain.words import in_words, operations_of
 from linearizability.history import frame, write
 from linearizability.judging import check
-from linearizability.self_test.lookup import stripped
-from linearizability.self_test.model import valid_rows
+from linearizability.self_test.model import rows_with_truth
 from linearizability.self_test.mutators import MUTATORS, broken
+from linearizability.self_test.truth import stripped
 from linearizability.verdict import Anomaly
 
 HANDFUL = 12
@@ -42,7 +42,7 @@ FOREVER = float("inf")
 
 def planted(name: str) -> list[Row]:
     """The shortest of five, for every operation that may be left out is tried."""
-    attempts = (broken(name, valid_rows(seed), Random(seed)) for seed in range(100, 200))
+    attempts = (broken(name, rows_with_truth(seed), Random(seed)) for seed in range(100, 200))
     return stripped(min(islice(filter(None, attempts), 5), key=len))
 
 

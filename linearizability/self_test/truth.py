@@ -1,0 +1,92 @@
+"""What really happened in a history of the model, beside what its rows tell.
+
+The model writes it on its own rows, under keys that no history has: they begin with "_", and
+`stripped` takes them away before anything is judged. Mutators take from here, and from the rows
+alone, what a history promises. Nothing in this folder but the runner may ask a judge: a judge that
+is blind would blind its own test (`ci/checks/imports.py` holds the folder to it).
+
+- `_txn`: on polls of a record or marker, the transaction that wrote it.
+- `_end`: on every row of a transaction, and of a record that one wrote: `commit` or `abort`, as
+  its coordinator decided; None, it stays open.
+- `_given`: on polls that tell no record, the (partition, offset) of those that they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linearizability.history import F
+from linearizability.self_test.world import Row
+
+PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
+_OUTCOMES = {"commit": COMMITTED, "abort": ABORTED}
+
+
+def with_truth(rows: Iterable[Row], ends: dict[int, str]) -> list[Row]:
+    """Return the rows with `_txn` and `_end`. ends: how each transaction ended, where it did."""
+    found = list(rows)
+    writers = {row["value"]: row["txn"] for row in found if row["f"] == F.SEND.value}
+    for row in found:
+        if row["f"] == F.POLL.value:
+            row.setdefault("_txn", writers.get(row.get("value") or 0))
+            row["_end"] = ends.get(row["_txn"] or 0)
+        else:
+            row["_end"] = ends.get(row.get("txn") or 0)
+    return found
+
+
+def stripped(rows: list[Row]) -> list[Row]:
+    """Return the rows as a recorder would have written them."""
+    return [{k: v for k, v in row.items() if not k.startswith("_")} for row in rows]
+
+
+def ends_told(rows: Iterable[Row]) -> dict[int, str]:
+    """Return how each transaction ended, of those whose end these rows tell.
+
+    A commit that was acknowledged tells it; an abort that was, if no commit was ever asked for; and
+    one raw read that shows a record of the transaction and, behind it, its marker.
+    """
+    ends: dict[int, str] = {}
+    answered: dict[str, set[int]] = {"commit": set(), "abort": set()}
+    commits_asked: set[int] = set()
+    records: set[tuple[int, ...]] = set()
+    markers: set[tuple[int, ...]] = set()
+    for row in rows:
+        if row["f"] in answered:
+            if row["type"] == "ok":
+                answered[row["f"]].add(row["txn"])
+            if row["f"] == F.COMMIT.value:
+                commits_asked.add(row["txn"])
+            ends[row["txn"]] = row["_end"]
+        elif row["f"] == F.POLL.value and row.get("_txn") is not None and is_raw(row):
+            place = (row["_txn"], row["op_id"], row.get("replica") or 0, row["partition"])
+            (markers if row.get("control") else records).add(place)
+            ends[row["_txn"]] = row["_end"]
+    by_marker = {txn for txn, *_ in records & markers}
+    told = answered["commit"] | (answered["abort"] - commits_asked) | by_marker
+    return {txn: ends[txn] for txn in told}
+
+
+def is_raw(row: Row) -> bool:
+    """Whether the row shows the batch's header."""
+    return row.get("producer_id") is not None
+
+
+def with_outcomes(rows: list[Row]) -> list[Row]:
+    """Return the rows with `_outcome`: plain, committed or aborted, as the record's transaction
+    truly ended; unknown where these rows do not tell its end; None where there is no record."""
+    told = ends_told(rows)
+    return [row | {"_outcome": _outcome(row, told)} for row in rows]
+
+
+def _outcome(row: Row, told: dict[int, str]) -> str | None:
+    if row.get("value") is None:
+        return None
+    txn: int | None = row["_txn"] if row["f"] == F.POLL.value else row["txn"]
+    return PLAIN if txn is None else _OUTCOMES.get(told.get(txn, ""), UNKNOWN)
+
+
+def outcome_of(row: Row) -> str | None:
+    """Return what `with_outcomes` found."""
+    outcome: str | None = row["_outcome"]
+    return outcome
