@@ -19,11 +19,10 @@ The rules (guarantees.md, `aborted_reads`; KIP-98, "Control Records"):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 
 from linearizability.history import PARTITION, F, Type
+from linearizability.lost_polls import lost_polls, with_eras
 from linearizability.plans import collect
 
 PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
@@ -71,34 +70,6 @@ def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
         dict(known.iter_rows()), default=NO_TOPIC_ID, return_dtype=pl.String
     )
     return history.with_columns(topic_id=pl.coalesce("topic_id", only_id, pl.lit(NO_TOPIC_ID)))
-
-
-IS_LOST_POLL = (
-    IS_POLL
-    & (pl.col("type") == Type.INFO.value)
-    & pl.col("topic").is_null()
-    & pl.col("group").is_not_null()
-)
-"""A member's poll of which nobody knows what it delivered, nor from where."""
-
-
-LostPolls = Mapping[str, int]
-"""Group -> when the first of its lost polls began: from then on more may have been delivered to it,
-anywhere, than the history shows."""
-
-
-def lost_polls(history: pl.LazyFrame) -> pl.DataFrame:
-    """group, t_invoke_ns: `LostPolls` of these rows."""
-    lost = history.filter(IS_LOST_POLL)
-    return collect(lost.group_by("group").agg(pl.col("t_invoke_ns").min()))
-
-
-def with_lost_polls(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
-    """Adds `lost_polls`: a poll of the row's group was lost, and the row is not over before that
-    began."""
-    since_ns = pl.col("group").replace_strict(lost, default=None, return_dtype=pl.Int64)
-    is_before = (pl.col("t_complete_ns") < since_ns).fill_null(False)
-    return history.with_columns(lost_polls=since_ns.is_not_null() & ~is_before)
 
 
 def places(events: pl.LazyFrame) -> pl.DataFrame:
@@ -269,7 +240,7 @@ def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> p
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     """The three steps in one process, for a history that fits into memory."""
-    known = with_lost_polls(history, dict(lost_polls(history).iter_rows()))
+    known = with_eras(history, lost_polls(history))
     events = with_places(collect(with_topic_ids(known, topic_ids(history))))
     lazy = events.lazy()
     outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))

@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
-from linearizability.checkers.group_delivery import GROUP, judged
+from linearizability.checkers.group_delivery import COUNTED, GROUP
 from linearizability.ingest import COMMITTED, KEY
 
 
@@ -45,4 +45,4 @@ class ExactlyOnce(Checker):
 
 def inputs(events: pl.LazyFrame) -> pl.LazyFrame:
     """What members were given in committed transactions."""
-    return judged(events).filter((pl.col("txn_outcome") == COMMITTED).fill_null(False))
+    return events.filter(COUNTED & (pl.col("txn_outcome") == COMMITTED).fill_null(False))

@@ -7,28 +7,15 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.history import Type
 from linearizability.inferred_log import VISIBLE_COMMITTED, inferred_log
-from linearizability.ingest import IS_DATA, IS_OK, IS_POLL, KEY
+from linearizability.ingest import IS_DATA, IS_OK, KEY
 from linearizability.removals import still_there
 
 GROUP = [*KEY, "group"]
+IN_ONE_SESSION = [*GROUP, "process", "session", "own_era"]
 MEMBERS_READ = IS_DATA & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
-COUNTED = MEMBERS_READ & IS_OK & ~pl.col("lost_polls")
-"""An ok poll of a subscribed member commits its positions. From the first poll on of which nobody
-knows even from where it delivered, nothing is said of its group in any partition: whatever is
-missing there may have been given to that poll. What was over before it began is judged."""
-UNKNOWN_DELIVERY = (
-    IS_POLL
-    & pl.col("group").is_not_null()
-    & (
-        (pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value))
-        | (pl.col("offset").is_not_null() & pl.col("member_id").is_null())
-    )
-)
-"""A poll that may have delivered anything; or one of a reader of the group whose positions were
-not the group's (it was assigned, not subscribed): of what comes after it in this partition nothing
-is said."""
+COUNTED = MEMBERS_READ & IS_OK
+"""What an ok poll of a subscribed member gave, the group goes on behind."""
 
 
 class GroupDelivery(Checker):
@@ -37,8 +24,10 @@ class GroupDelivery(Checker):
 
     Between two committed positions a group goes forward through the log, whoever its members are; a
     final read that does not belong to the group proves nothing for it. Visible: plain, committed,
-    or given to some read_committed reader. Source: docs, design#theconsumer (position, committed
-    offsets). Counted: records that successful polls of members were given.
+    or given to some read_committed reader. A poll of which nobody knows what it delivered explains
+    what is missing between what was given before and after it (`lost_polls`), and no more. Source:
+    docs, design#theconsumer (position, committed offsets). Counted: records that successful polls
+    of members were given.
     """
 
     name: ClassVar[str] = "group_delivery"
@@ -47,19 +36,10 @@ class GroupDelivery(Checker):
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
     whole: ClassVar[str] = "how far a group went, and the log below"
+    excuse: ClassVar[str] = "given about when a poll ended of which nobody knows what it gave"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        reach = (
-            judged(events)
-            .sort("offset", "op_id")
-            .group_by(GROUP)
-            .agg(
-                low=pl.col("offset").first(),
-                low_op=pl.col("op_id").first(),
-                high=pl.col("offset").last(),
-                high_op=pl.col("op_id").last(),
-            )
-        )
+        reach = reaches(events)
         log = still_there(inferred_log(events), events).filter(
             VISIBLE_COMMITTED & pl.col("control").is_null() & pl.col("value").is_not_null()
         )
@@ -68,6 +48,8 @@ class GroupDelivery(Checker):
             log.join(reach, on=KEY)
             .filter((pl.col("low") < pl.col("offset")) & (pl.col("offset") < pl.col("high")))
             .join(given, on=[*GROUP, "offset"], how="anti")
+            .sort("low_op", "high_op")
+            .unique([*GROUP, "offset", "value"], keep="first", maintain_order=True)
         )
         message = pl.format(
             "group {} was given offsets {} and {}, but no member was ever given {} at offset {}",
@@ -77,16 +59,33 @@ class GroupDelivery(Checker):
         return describe(found, KEY, "group-skip", operations, message)
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(judged(events))
+        return count(events.filter(COUNTED & pl.col("era").is_not_null()))
+
+    def excused(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(events.filter(COUNTED & pl.col("era").is_null()))
 
 
-def judged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What successful polls of members were given, as long as all that the group did is known."""
-    unknown = events.filter(UNKNOWN_DELIVERY).group_by(GROUP).agg(since_ns=pl.min("t_invoke_ns"))
-    is_before = (pl.col("t_complete_ns") < pl.col("since_ns")).fill_null(False)
+def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return how far each group went without a lost poll between: low, low_op, high, high_op."""
+    given = events.filter(COUNTED)
+    # Rows of no era still follow those of their own session.
+    apart = given.filter(pl.col("era").is_null()).select(IN_ONE_SESSION).unique()
+    together = given.join(apart, on=IN_ONE_SESSION, how="semi", nulls_equal=True)
+    found = [
+        _ends(given.filter(pl.col("era").is_not_null()), [*GROUP, "era"]),
+        _ends(together.filter(pl.col("own_era").is_not_null()), IN_ONE_SESSION),
+    ]
+    return pl.concat([rows.select(*GROUP, "low", "low_op", "high", "high_op") for rows in found])
+
+
+def _ends(given: pl.LazyFrame, of: list[str]) -> pl.LazyFrame:
     return (
-        events.filter(COUNTED)
-        .join(unknown, on=GROUP, how="left")
-        .filter(pl.col("since_ns").is_null() | is_before)
-        .drop("since_ns")
+        given.sort("offset", "op_id")
+        .group_by(of)
+        .agg(
+            low=pl.col("offset").first(),
+            low_op=pl.col("op_id").first(),
+            high=pl.col("offset").last(),
+            high_op=pl.col("op_id").last(),
+        )
     )

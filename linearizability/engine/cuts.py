@@ -30,7 +30,7 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
     Cut.PROCESS: (*_OF_ANY, "process", "session", "isolation", "type", "value"),
     Cut.GROUP: (
         *_OF_ANY, "group", "member_id", "type", "final", "control", "value", "t_invoke_ns",
-        "t_complete_ns", "generation", "lost_polls",
+        "t_complete_ns", "generation",
     ),
     Cut.OPERATION: (
         *_OF_ANY, "control", "value", "producer_id", "producer_epoch", "sequence",

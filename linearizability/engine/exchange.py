@@ -21,6 +21,15 @@ import pyarrow.parquet as pq
 
 from linearizability import ingest
 from linearizability.history import PARTITION, SCHEMA
+from linearizability.lost_polls import COLUMNS_READ as LOST_POLLS_READ
+from linearizability.lost_polls import (
+    LOST,
+    SESSIONS,
+    LostPolls,
+    lost_in,
+    put_together,
+    sessions_in,
+)
 
 CHUNK_SQL = "bucket int, kind string, position bigint, data binary"
 CHUNK_ARROW = pa.schema(
@@ -162,7 +171,7 @@ class Whereabouts:
     """What must be known of a whole history before it is cut: the same for every piece."""
 
     topic_ids: pl.DataFrame
-    lost_polls: ingest.LostPolls
+    lost_polls: LostPolls
     buckets: pl.DataFrame
     """PARTITION, bucket, is_whale."""
     count: int
@@ -185,13 +194,11 @@ SURVEY: Mapping[str, pl.Schema] = {
         {"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32, "rows": pl.Int64,
          "controls": pl.Int64}
     ),
-    "lost": pl.Schema({"group": pl.String, "t_invoke_ns": pl.Int64}),
+    "lost": LOST,
+    "sessions": SESSIONS,
     "times": pl.Schema({"began": pl.Int64, "ended": pl.Int64}),
 }  # fmt: skip
-SURVEYED = (
-    "topic", "topic_id", "partition", "group", "f", "type", "control", "t_invoke_ns",
-    "t_complete_ns",
-)  # fmt: skip
+SURVEYED = (*PARTITION, "control", *LOST_POLLS_READ)
 
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
@@ -202,7 +209,8 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
         .agg(rows=pl.len().cast(pl.Int64), controls=pl.col("control").count().cast(pl.Int64))
     )
     yield from packed(partitions, "partitions")
-    yield from packed(ingest.lost_polls(rows.lazy()), "lost")
+    yield from packed(lost_in(rows.lazy()), "lost")
+    yield from packed(sessions_in(rows.lazy()), "sessions")
     ended = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     yield from packed(rows.select(began=pl.col("t_invoke_ns").min(), ended=ended), "times")
 
@@ -228,7 +236,7 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
     buckets = sizes.select(
         *PARTITION, is_whale.alias("is_whale"), bucket=pl.Series(numbers, dtype=pl.Int32)
     )
-    lost = dict(survey["lost"].group_by("group").min().iter_rows())
+    lost = put_together(survey["lost"], survey["sessions"])
     began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
     return Whereabouts(
         known, lost, buckets, count, bool(buckets["is_whale"].any()), began or 0, ended or 0

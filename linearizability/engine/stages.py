@@ -19,6 +19,7 @@ from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, 
 from linearizability.engine.opinion import judge
 from linearizability.engine.whales import on_disk
 from linearizability.history import PARTITION, SCHEMA
+from linearizability.lost_polls import with_eras
 from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
 from linearizability.pauses import WHO, ends_of, pauses
 from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
@@ -45,7 +46,7 @@ def _schema(*columns: str) -> pl.Schema:
     return pl.Schema({column: SCHEMA[column] for column in columns})
 
 
-EVENTS = pl.Schema([*_schema(*COLUMNS_READ).items(), ("lost_polls", pl.Boolean())])
+EVENTS = pl.Schema([*_schema(*COLUMNS_READ).items(), ("era", pl.Int32()), ("own_era", pl.Int32())])
 VALUES = _schema(*VALUE_COLUMNS)
 MARKED_ROWS = _schema(*MARKED_COLUMNS)
 MARKERS = pl.Schema({"txn": pl.Int64, "marker": pl.String})
@@ -89,7 +90,7 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """Each row to the bucket of its partition, and what is judged by value to that of its value."""
     rows = where.with_buckets(rows)
-    events = ingest.with_lost_polls(rows.lazy(), where.lost_polls).collect()
+    events = with_eras(rows.lazy(), where.lost_polls).collect()
     for cut, piece in pieces(where, events):
         yield from scattered(piece.select(*COLUMNS_CUT[cut], "bucket"), cut.name, position)
     yield from scattered(events.filter("is_whale").drop("is_whale"), WHALE, position)

@@ -38,6 +38,12 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER),
             P(None, None, **MEMBER, type="info", topic=None, partition=None), P(3, 2, **MEMBER),
         ],
+        "maybe given to a member that went on in a session of before": [
+            S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER),
+            P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
+            P(None, None, **MEMBER, topic=None, partition=None, process=3),
+            P(1, 0, **MEMBER), P(3, 2, **MEMBER, process=2, session=7),
+        ],
         "not over when a poll began that never told from where": [
             S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER, t_complete_ns=70),
             P(None, None, **MEMBER, type="info", topic=None, partition=None),
@@ -134,8 +140,30 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
              P(None, None, **MEMBER, type="info", topic=None, partition=None), P(2, 1)],
             [("group-skip", (2, 4, 5))],
         ),
+        "after a poll that never told from where, whose process was seen again": (
+            [P(None, None, **MEMBER, type="info", topic=None, partition=None),
+             S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER, process=2), P(2, 1)],
+            [("group-skip", (2, 4, 5))],
+        ),
+        "long after a poll that never told from where, of a process that was never seen again": (
+            [P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
+             S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER, **MUCH_LATER),
+             P(3, 2, **MEMBER, **MUCH_LATER, process=2), P(2, 1)],
+            [("group-skip", (2, 4, 5))],
+        ),
+        "in one session, while the poll of another member was unknown": (
+            [S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER),
+             P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
+             P(3, 2, **MEMBER), P(2, 1)],
+            [("group-skip", (1, 3, 5))],
+        ),
     },
     "exactly_once": {
+        "though a poll was lost before": (
+            [P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
+             P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)],
+            [("consumed-twice", (1, 3))],
+        ),
         "two transactions": (
             [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)],
             [("consumed-twice", (0, 2))],

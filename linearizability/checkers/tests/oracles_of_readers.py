@@ -41,23 +41,74 @@ def dirty_reads(rows: list[Row]) -> Found:
 
 
 def _groups(rows: list[Row]) -> dict[Any, list[Row]]:
-    """(place, group) -> what ok polls of members gave, as long as all that they did is known."""
+    """(place, group) -> what ok polls of members gave."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         of_member = row["group"] is not None and row["member_id"] is not None
         if is_data(row) and of_member and row["type"] == "ok":
             found.setdefault((row["place"], row["group"]), []).append(row)
-    for row in rows:
-        if row["f"] == "poll" and row["group"] is not None:
-            empty = row["offset"] is None
-            if row["topic"] is None and row["type"] == "info":
-                for (_, group), reads in found.items():
-                    if group == row["group"]:
-                        reads[:] = [r for r in reads if is_over(r, row)]
-            if (empty and row["type"] == "info") or (not empty and row["member_id"] is None):
-                key = (row["place"], row["group"])
-                found[key] = [r for r in found.get(key, []) if is_over(r, row)]
-    return {key: reads for key, reads in found.items() if reads}
+    return found
+
+
+UNSEEN_NS = 60 * 10**9
+
+
+def _lost_polls(rows: list[Row]) -> list[tuple[Row, int]]:
+    """Each poll that may have given anything, and when its process was seen again."""
+    found = []
+    of_groups = [r for r in rows if r["group"] is not None]
+    for poll in of_groups:
+        unknown = poll["offset"] is None and poll["type"] == "info"
+        no_member = poll["offset"] is not None and poll["member_id"] is None
+        if poll["f"] != "poll" or not (unknown or no_member):
+            continue
+        again = [
+            r["t_invoke_ns"] for r in of_groups
+            if r["process"] == poll["process"] and r["t_invoke_ns"] > poll["t_invoke_ns"]
+        ]  # fmt: skip
+        over = max(poll["t_invoke_ns"], poll["t_complete_ns"] or 0) + UNSEEN_NS
+        found.append((poll, min(again, default=over)))
+    return found
+
+
+def _stands(rows: list[Row], row: Row, lost: Row, ended_ns: int) -> str | None:
+    """Whether the row was over before a lost poll, or begun after it; None: neither."""
+    began = min(
+        r["t_invoke_ns"] for r in rows
+        if (r["group"], r["process"], r["session"])
+        == (row["group"], row["process"], row["session"])
+    )  # fmt: skip
+    if is_over(row, lost):
+        return "before"
+    own = row["process"] == lost["process"] and row["t_invoke_ns"] >= ended_ns
+    return "after" if own or began > ended_ns else None
+
+
+def _stands_to_own(row: Row, lost: Row) -> str | None:
+    if is_over(row, lost):
+        return "before"
+    return "after" if row["t_invoke_ns"] > lost["t_invoke_ns"] else None
+
+
+def _together(rows: list[Row], reads: list[Row]) -> list[list[Row]]:
+    """What the group was given with no lost poll between: of all of it, and of one session."""
+    lost = [(p, ns) for p, ns in _lost_polls(rows) if p["group"] == reads[0]["group"]]
+    eras: dict[Any, list[Row]] = {}
+    sessions: dict[Any, list[Row]] = {}
+    alone = set()
+    for row in reads:
+        era = tuple(_stands(rows, row, poll, ns) for poll, ns in lost)
+        own = tuple(
+            _stands_to_own(row, poll) for poll, _ in lost if poll["process"] == row["process"]
+        )
+        session = (row["process"], row["session"], own)
+        if None in era:
+            alone.add(session)
+        else:
+            eras.setdefault(era, []).append(row)
+        if None not in own:
+            sessions.setdefault(session, []).append(row)
+    return [*eras.values(), *(some for key, some in sessions.items() if key in alone)]
 
 
 def is_over(row: Row, later: Row) -> bool:
@@ -67,8 +118,6 @@ def is_over(row: Row, later: Row) -> bool:
 def group_delivery(rows: list[Row]) -> Found:
     found: Found = set()
     for (place, group), reads in _groups(rows).items():
-        low = min(reads, key=lambda r: (r["offset"], r["op_id"]))
-        high = max(reads, key=lambda r: (r["offset"], r["op_id"]))
         given = {
             r["offset"] for r in rows
             if is_data(r) and r["place"] == place and r["group"] == group
@@ -79,12 +128,19 @@ def group_delivery(rows: list[Row]) -> Found:
             if row["place"] == place and row["control"] is None and row["value"] is not None:
                 log.setdefault((row["offset"], row["value"]), []).append(row)
         for (offset, _), proofs in log.items():
-            between = low["offset"] < offset < high["offset"]
-            if may_be_gone(rows, place, offset):
+            if may_be_gone(rows, place, offset) or offset in given or not visible(proofs):
                 continue
-            if between and offset not in given and visible(proofs):
-                first = min(proofs, key=lambda r: r["op_id"])
-                found.add(("group-skip", operations(low, high, first), place))
+            first = min(proofs, key=lambda r: r["op_id"])
+            around = [
+                (low["op_id"], high["op_id"], low, high)
+                for some in _together(rows, reads)
+                for low in [min(some, key=lambda r: (r["offset"], r["op_id"]))]
+                for high in [max(some, key=lambda r: (r["offset"], r["op_id"]))]
+                if low["offset"] < offset < high["offset"]
+            ]
+            if around:
+                _, _, low, high = min(around, key=lambda found: found[:2])
+                found.add(("group-skip", operations(first, low, high), place))
     return found
 
 

@@ -1,0 +1,160 @@
+"""Polls of which nobody knows what they gave, and for how long each may explain what is missing.
+
+A member's poll ended without telling what it delivered, nor from where; or a process read in the
+group's name without being a member. Whatever lies between what the group was given before and what
+it is given after, this poll may have been given and its process may have committed. That holds
+until the process is seen again (it asks for one thing at a time), or for UNSEEN_NS where it is
+never seen again: then the group has removed it, and its commits are refused.
+
+Two columns say so of each row of a group. `era`: the number of lost polls of the group that were
+over before the row's session began (or of the row's own process, over before the row); null where
+one of them was neither over before the row nor began after it. Rows of equal eras have no lost poll
+between them. `own_era`: how many of the row's own process had begun (null: one did meanwhile); rows
+of one session with equal `own_era` have none between them either, whoever else lost one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+from linearizability.history import F, Type
+from linearizability.plans import collect
+
+UNSEEN_NS = 60 * 1_000_000_000
+"""Longer than the default of session.timeout.ms (45 s), after which a coordinator refuses what a
+member that is gone had still asked for."""
+NEVER = 2**62
+IN_A_GROUP = pl.col("group").is_not_null()
+IS_LOST_POLL = (
+    (pl.col("f") == F.POLL.value)
+    & IN_A_GROUP
+    & (
+        (pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value))
+        | (pl.col("offset").is_not_null() & pl.col("member_id").is_null())
+    )
+)
+"""A poll that may have delivered anything; or one of a reader of the group that is no member."""
+LOST = pl.Schema(
+    {"group": pl.String, "process": pl.Int32, "begun_ns": pl.Int64, "over_ns": pl.Int64,
+     "next_ns": pl.Int64}
+)  # fmt: skip
+"""next_ns: when the process next asked for something, as far as these rows tell."""
+SESSIONS = pl.Schema(
+    {"group": pl.String, "process": pl.Int32, "session": pl.Int32, "first_ns": pl.Int64}
+)
+COLUMNS_READ = (
+    "group", "process", "session", "member_id", "f", "type", "offset", "t_invoke_ns",
+    "t_complete_ns",
+)  # fmt: skip
+"""What is looked at to find lost polls."""
+
+
+class LostPolls(NamedTuple):
+    """spans: group, process, begun_ns, ended_ns of each. sessions: SESSIONS of those groups."""
+
+    spans: pl.DataFrame
+    sessions: pl.DataFrame
+
+
+def lost_in(history: pl.LazyFrame) -> pl.DataFrame:
+    """Return LOST of these rows, which may be some of a history."""
+    of_groups = history.filter(IN_A_GROUP)
+    asked = of_groups.select("process", next_ns="t_invoke_ns").unique().sort("next_ns")
+    lost = (
+        of_groups.filter(IS_LOST_POLL)
+        .group_by("group", "process", begun_ns="t_invoke_ns")
+        .agg(over_ns=pl.col("t_complete_ns").max())
+        .sort("begun_ns")
+        .join_asof(
+            asked, left_on="begun_ns", right_on="next_ns", by="process", strategy="forward",
+            allow_exact_matches=False, coalesce=False, check_sortedness=False,
+        )
+    )  # fmt: skip
+    return collect(lost.select(pl.col(name).cast(dtype) for name, dtype in LOST.items()))
+
+
+def sessions_in(history: pl.LazyFrame) -> pl.DataFrame:
+    """Return SESSIONS of these rows: when each session of a group's process is first seen."""
+    first = history.filter(IN_A_GROUP).group_by("group", "process", "session")
+    return collect(first.agg(first_ns=pl.col("t_invoke_ns").min()).select(SESSIONS.names()))
+
+
+def put_together(lost: pl.DataFrame, sessions: pl.DataFrame) -> LostPolls:
+    """Return the lost polls of a whole history from what its pieces tell."""
+    seen = sessions.select("process", seen_ns="first_ns").sort("seen_ns")
+    unseen_ns = pl.max_horizontal("begun_ns", "over_ns") + UNSEEN_NS
+    spans = (
+        lost.sort("begun_ns")
+        .join_asof(
+            seen, left_on="begun_ns", right_on="seen_ns", by="process", strategy="forward",
+            allow_exact_matches=False, coalesce=False, check_sortedness=False,
+        )
+        .with_columns(again_ns=pl.min_horizontal("next_ns", "seen_ns"))
+        .select("group", "process", "begun_ns", ended_ns=pl.coalesce("again_ns", unseen_ns))
+    )  # fmt: skip
+    known = sessions.join(spans.select("group").unique(), on="group", how="semi")
+    merged = known.group_by("group", "process", "session").agg(pl.col("first_ns").min())
+    return LostPolls(spans, merged)
+
+
+def lost_polls(history: pl.LazyFrame) -> LostPolls:
+    """Return the lost polls of a whole history."""
+    rows = history.select(COLUMNS_READ)
+    lost = lost_in(rows)
+    sessions = sessions_in(rows) if lost.height else pl.DataFrame(schema=SESSIONS)
+    return put_together(lost, sessions)
+
+
+def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
+    """Add the columns `era` and `own_era`."""
+    if lost.spans.is_empty():
+        return history.with_columns(era=_number(0), own_era=_number(0))
+    operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]
+    asked = history.filter(IN_A_GROUP).select(operation).unique()
+    told = collect(asked).with_columns(over_ns=pl.col("t_complete_ns").fill_null(NEVER))
+    told = told.join(
+        lost.sessions, on=["group", "process", "session"], how="left", nulls_equal=True
+    ).with_columns(pl.col("first_ns").fill_null(pl.col("t_invoke_ns")))
+    spans = lost.spans
+    for name, by, at, until, is_strict in (
+        ("begun", ["group"], "begun_ns", "over_ns", False),
+        ("ended", ["group"], "ended_ns", "first_ns", True),
+        ("own_ended", ["group", "process"], "ended_ns", "t_invoke_ns", False),
+        ("own_ended_before", ["group", "process"], "ended_ns", "first_ns", True),
+        ("own_begun", ["group", "process"], "begun_ns", "t_invoke_ns", True),
+        ("own_begun_by_end", ["group", "process"], "begun_ns", "over_ns", False),
+    ):
+        told = _counted(told, spans, name, by, at, until, is_strict)
+    ended = pl.col("ended") + pl.col("own_ended") - pl.col("own_ended_before")
+    era = pl.when(pl.col("begun") == ended).then("begun")
+    own_era = pl.when(pl.col("own_begun") == pl.col("own_begun_by_end")).then("own_begun")
+    found = told.select(*operation, era=era, own_era=own_era).lazy()
+    return history.join(
+        found, on=operation, how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(
+        pl.when(IN_A_GROUP).then(name).otherwise(_number(0)).alias(name)
+        for name in ("era", "own_era")
+    )
+
+
+def _number(number: int) -> pl.Expr:
+    return pl.lit(number, dtype=pl.Int32)
+
+
+def _counted(
+    told: pl.DataFrame, spans: pl.DataFrame, name: str, by: list[str], at: str, until: str,
+    is_strict: bool,
+) -> pl.DataFrame:  # fmt: skip
+    """Add how many spans of the same `by` have their `at` before `until` (or at that instant)."""
+    so_far = spans.sort(at).select(*by, at, pl.int_range(1, pl.len() + 1).over(by).alias(name))
+    return (
+        told.sort(until)
+        .join_asof(
+            so_far, left_on=until, right_on=at, by=by, strategy="backward",
+            allow_exact_matches=not is_strict, coalesce=False, check_sortedness=False,
+        )
+        .drop(at)
+        .with_columns(pl.col(name).fill_null(0).cast(pl.Int32))
+    )  # fmt: skip
