@@ -78,7 +78,7 @@ class Broker:
         self.throttles = Throttles(config, self.image.client_quotas, self.principals)
         self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
-            config.number("max.incremental.fetch.session.cache.slots")
+            config.number("max.incremental.fetch.session.cache.slots"), rules
         )
         self._notes = list(
             stray_directories.set_aside(storage, directory, self.image.topics, self.random_uuid)

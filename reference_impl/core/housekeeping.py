@@ -107,7 +107,7 @@ def _apply_retention(broker: Broker) -> Iterator[Effect]:
 
 def _delete_old(broker: Broker, partition: Partition) -> Iterator[Effect]:
     try:
-        delete_old_segments(partition.log, broker.now_ms, broker.rules.has_expired)
+        delete_old_segments(partition.log, broker.now_ms, broker.rules)
     except StorageError as error:
         yield Report(
             f"{partition.topic}-{partition.index} keeps segments that should be deleted: {error}"

@@ -217,7 +217,9 @@ class GroupCoordinator:
         """Write offsets, then know them; raises Refused."""
         first = self._write_commits(group_id, commits)
         for log_offset, (key, row) in enumerate(commits, first):
-            self.offsets.put(group_id, key, replace(row, log_offset=log_offset))
+            commit = replace(row, log_offset=log_offset)
+            known = self.offsets.of(group_id).get(key)
+            self.offsets.put(group_id, key, self.broker.rules.newer_commit(known, commit))
         if commits:
             self.groups.setdefault(group_id, ClassicGroup(group_id))
 
@@ -259,8 +261,9 @@ class GroupCoordinator:
         """A marker is in a partition of the log: what was pending there counts now, or never."""
         for group_id, key, offset in self.pending_offsets.end(log_index, producer_id):
             known = self.offsets.of(group_id).get(key)
-            if committed and (known is None or known.log_offset < offset.log_offset):
-                self.offsets.put(group_id, key, offset)
+            in_force = self.broker.rules.offset_in_force(known, offset, committed=committed)
+            if in_force is not None:
+                self.offsets.put(group_id, key, in_force)
 
     def _forget_offset(self, group_id: str, key: TopicPartition) -> None:
         self.offsets.remove(group_id, key)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from reference_impl.core.groups.coordinator import GroupCoordinator
 
 EXPIRY = "expiry"
-MINUTE_MS = 60_000
 UnusedSince = Callable[[CommittedOffset], int]
 """When the retention of an offset began, in milliseconds of the wall clock."""
 
@@ -48,7 +47,8 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
     if unused_since is None:
         return
     group_id = group.group_id
-    retention_ms = coordinator.broker.config.number("offsets.retention.minutes") * MINUTE_MS
+    minutes = coordinator.broker.config.number("offsets.retention.minutes")
+    retention_ms = coordinator.broker.rules.offsets_retention_ms(minutes)
     offsets = coordinator.offsets.of(group_id)
     pending = set(coordinator.pending_offsets.of(group_id))
 

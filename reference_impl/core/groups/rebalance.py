@@ -64,7 +64,7 @@ def initial_delay_is_over(
 
 def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
     """Begin the generation if everybody is in; else give the others their rebalance timeout."""
-    if group.has_all_joined():
+    if coordinator.broker.rules.is_join_over(group, timed_out=False):
         yield from complete_join(coordinator, group)
     else:
         yield from timers.wait_for_joins(group, group.rebalance_timeout_ms())
@@ -126,11 +126,9 @@ def session_timed_out(
     member = group.members.get(member_id)
     if member is None:
         return
-    # Who waits for an answer cannot send heartbeats; the timer runs again once it is answered.
-    # A new member's timer is the long one: it may be gone without anybody noticing.
-    if not member.is_new and (member.awaiting_join or member.awaiting_sync):
-        return
-    yield from drop(coordinator, group, member)
+    # The timer of one that stays runs again once it is answered.
+    if coordinator.broker.rules.session_has_ended(member):
+        yield from drop(coordinator, group, member)
 
 
 def drop(coordinator: GroupCoordinator, group: ClassicGroup, member: Member) -> Iterator[Effect]:
@@ -189,7 +187,8 @@ def timer_fired(
             if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
                 yield from complete_or_wait(coordinator, group)
         case timers.JOIN:
-            yield from complete_join(coordinator, group)
+            if coordinator.broker.rules.is_join_over(group, timed_out=True):
+                yield from complete_join(coordinator, group)
         case timers.INITIAL_JOIN:
             yield from initial_delay_is_over(coordinator, group, int(rest[0]), int(rest[1]))
         case timers.SYNC:

@@ -16,7 +16,7 @@ from reference_impl.core.groups.consumer import classic_members
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.states import Move, State
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ErrorCode, Struct
 
 if TYPE_CHECKING:
     from reference_impl.core.groups.coordinator import GroupCoordinator
@@ -29,7 +29,7 @@ def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
     if isinstance(group, ConsumerGroup):
         yield from classic_members.sync(coordinator, group, request)
         return
-    member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
+    member = _speaker(coordinator, group, body)
     for given, own in (
         (body.protocol_type, group.protocol_type),
         (body.protocol_name, group.protocol),
@@ -84,7 +84,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
     if isinstance(group, ConsumerGroup):
         yield from classic_members.heartbeat(group, request)
         return
-    member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
+    member = _speaker(coordinator, group, body)
     yield from timers.expect_heartbeat(group, member)
 
 
@@ -94,13 +94,10 @@ def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
     return isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE
 
 
-def _checked(
-    group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
-) -> Member:
-    """The member who speaks, if it is of the current generation; raises Refused."""
+def _speaker(coordinator: GroupCoordinator, group: ClassicGroup, body: Struct) -> Member:
+    """Return the member that asks, if it is of the current generation; raise Refused."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    member = group.checked_member(member_id, instance_id)
-    if generation != group.generation:
-        raise Refused(ErrorCode.ILLEGAL_GENERATION)
-    return member
+    return coordinator.broker.rules.check_speaker(
+        group, body.member_id, body.group_instance_id, body.generation_id
+    )

@@ -18,12 +18,12 @@ from reference_impl.core.log.segment import Slice
 from reference_impl.core.parking import PartitionKey, answered
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
+from reference_impl.core.rules import READ_COMMITTED, Rules
 from reference_impl.core.security.permissions import CLUSTER_ACTION, READ_TOPIC
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode, Struct, batches, definition
 
 RESPONSE = definition("FetchResponse")
-READ_COMMITTED = 1
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNDEFINED_EPOCH = -1
 ZSTD_SINCE = 10
@@ -141,6 +141,8 @@ class PendingFetch:
         partition = self._broker.led_partition(wanted.topic, wanted.topic_id, params.partition)
         partition.check_leader_epoch(params.current_leader_epoch)
         check_reader(self.request, partition)
+        rules = self._broker.rules
+        offset = rules.fetch_offset(partition, params, self.request.connection)
         row = RESPONSE.struct(
             "PartitionData",
             partition_index=params.partition,
@@ -156,17 +158,18 @@ class PendingFetch:
             reading.must_answer = True
             return row
         row.records = read(
+            rules,
             partition,
-            params.fetch_offset,
+            offset,
             min(params.partition_max_bytes, reading.bytes_left),
-            self._broker.rules.readable_end(partition, isolation),
+            rules.readable_end(partition, isolation),
             # KIP-74: the first batch of all comes whole, however small the limits, so that a
             # consumer gets past it.
             at_least_one=reading.bytes_read == 0,
             from_file=self._broker.sends_from_files,
         )
         if isolation == READ_COMMITTED and row.records:
-            row.aborted_transactions = self._aborted(partition, params.fetch_offset, row.records)
+            row.aborted_transactions = self._aborted(partition, offset, row.records)
         reading.bytes_read += len(row.records)
         reading.bytes_left = max(0, reading.bytes_left - len(row.records))
         return row
@@ -211,6 +214,7 @@ def replica_of(request: Request) -> int:
 
 
 def read(
+    rules: Rules,
     partition: Partition,
     offset: int,
     max_bytes: int,
@@ -224,7 +228,7 @@ def read(
     from_file: where they are many, only where they lie; the host sends them from there.
     """
     try:
-        found = partition.log.locate(offset, max_bytes, end, at_least_one=at_least_one)
+        found = rules.located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:
             return b""
         if from_file and found.size >= SENT_FROM_FILE_BYTES:

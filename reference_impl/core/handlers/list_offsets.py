@@ -11,6 +11,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused, disk_errors_refused
+from reference_impl.core.rules import Rules
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
@@ -66,32 +67,34 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
     ):
         raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     # DEDUPLICATE, APPLY: reading changes nothing.
-    end = broker.rules.readable_end(partition, request.body.isolation_level)
+    rules, isolation = broker.rules, request.body.isolation_level
     symbolic = SYMBOLIC.get(wanted.timestamp)
     with disk_errors_refused():
         if symbolic is not None:
-            return symbolic(partition, end)
-        return below(partition.log.offset_for_timestamp(wanted.timestamp), end)
+            return symbolic(rules, partition, isolation)
+        found = rules.offset_at_time(partition, wanted.timestamp)
+        return below(found, rules.readable_end(partition, isolation))
 
 
-def latest(partition: Partition, end: int) -> Found:
+def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
     """What consumers would read next."""
-    return -1, end, partition.leader_epoch
+    return -1, rules.latest_offset(partition, isolation), partition.leader_epoch
 
 
-def earliest(partition: Partition, end: int) -> Found:
+def earliest(rules: Rules, partition: Partition, isolation: int) -> Found:
     """The first offset that can be read, with the epoch it was written in."""
-    start = partition.log.log_start_offset
+    start = rules.earliest_offset(partition)
     epoch = partition.log.leader_epochs.epoch_of(start)
     return -1, start, -1 if epoch is None else epoch
 
 
-def newest(partition: Partition, end: int) -> Found:
+def newest(rules: Rules, partition: Partition, isolation: int) -> Found:
     """The first record with the greatest timestamp (KIP-734)."""
+    end = rules.readable_end(partition, isolation)
     return below(partition.log.offset_of_max_timestamp(), end)
 
 
-def none_tiered(partition: Partition, end: int) -> Found:
+def none_tiered(rules: Rules, partition: Partition, isolation: int) -> Found:
     """There is no tiered storage."""
     return NOTHING
 
@@ -101,7 +104,7 @@ def below(found: Found | None, end: int) -> Found:
     return NOTHING if found is None or found[1] >= end else found
 
 
-SYMBOLIC: dict[int, Callable[[Partition, int], Found]] = {
+SYMBOLIC: dict[int, Callable[[Rules, Partition, int], Found]] = {
     LATEST: latest,
     EARLIEST: earliest,
     MAX_TIMESTAMP: newest,

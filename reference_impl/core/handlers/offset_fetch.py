@@ -71,11 +71,14 @@ def offsets_of(
     # [New in v9: KIP-848]
     if speaker is not None and isinstance(group, ConsumerGroup):
         check_fetch(group, speaker.member_id, speaker.member_epoch)
-    offsets = broker.groups.offsets.of(group_id)
+    offsets = {
+        key: broker.rules.committed_offset(group_id, key, committed)
+        for key, committed in broker.groups.offsets.of(group_id).items()
+    }
     # [New in v7: KIP-447]
     if not request.body.require_stable:
         return offsets
-    pending = broker.groups.pending_offsets.of(group_id)
+    pending = broker.rules.unstable(broker.groups.pending_offsets.of(group_id))
     # Who asks for all is told of what was committed before (OffsetMetadataManager.fetchAllOffsets).
     return {
         **offsets,

@@ -8,8 +8,8 @@ even without records: its sequence is what the next one is checked against.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.producer_state import ProducerEntry
@@ -44,6 +44,11 @@ class LastOfProducer:
         return header.is_control and header.producer_epoch == self.epoch
 
 
+def moved(record: Record, moved_ms: int) -> Record:
+    """Return the record as a batch has it whose base timestamp is `moved_ms` lower."""
+    return replace(record, timestamp_delta=record.timestamp_delta + moved_ms)
+
+
 @dataclass(frozen=True)
 class Care:
     """What the cleaner heeds: `core/rules`, where each has its source."""
@@ -51,6 +56,8 @@ class Care:
     keeps_newest: bool = True
     waits_for_delete_horizon: bool = True
     spares_open_transactions: bool = True
+    ignores_aborted_keys: bool = True
+    cleaned: Callable[[Record, int], Record] = moved
 
 
 CAREFUL = Care()
@@ -94,9 +101,8 @@ class BatchFilter:
         )
         if len(records) == header.records_count and not needs_horizon:
             return data
-        return _rewritten(
-            batch, records, self.now_ms + self.delete_retention_ms if needs_horizon else None
-        )
+        horizon_ms = self.now_ms + self.delete_retention_ms if needs_horizon else None
+        return _rewritten(batch, records, horizon_ms, self.care.cleaned)
 
     def _horizon_has_passed(self, header: BatchHeader) -> bool:
         """The horizon lies where the base timestamp was (KIP-534)."""
@@ -134,25 +140,20 @@ class BatchFilter:
         ).encode()
 
 
-def _rewritten(batch: RecordBatch, records: list[Record], horizon_ms: int | None) -> bytes:
+def _rewritten(
+    batch: RecordBatch,
+    records: list[Record],
+    horizon_ms: int | None,
+    cleaned: Callable[[Record, int], Record],
+) -> bytes:
     """The batch with these records only; a new horizon takes the place of the base timestamp, and
     the records count their times from there.
     """
     base, attributes = batch.base_timestamp, batch.attributes
     if horizon_ms is not None:
         base, attributes = horizon_ms, attributes | DELETE_HORIZON_BIT
-    moved = batch.base_timestamp - base
-    kept = [
-        Record(
-            record.value,
-            record.key,
-            record.headers,
-            record.offset_delta,
-            record.timestamp_delta + moved,
-            record.attributes,
-        )
-        for record in records
-    ]
+    moved_ms = batch.base_timestamp - base
+    kept = [cleaned(record, moved_ms) for record in records]
     newest = batch.max_timestamp
     if not batch.is_log_append_time:
         newest = max(batch.timestamp_of(record) for record in records)

@@ -95,7 +95,7 @@ def clean(
 ) -> Iterator[int | None]:
     """Clean one log, slice by slice (None); the last value is up to where it is clean now."""
     log = todo.log
-    newest, end = yield from _newest_offsets(todo, keys_max)
+    newest, end = yield from _newest_offsets(todo, keys_max, care)
     transactions = CleanedTransactions(log.aborted_transactions(0, end))
     producers = {
         entry.producer_id: LastOfProducer.of(entry) for entry in log.producer_state.entries()
@@ -110,7 +110,7 @@ def clean(
 
 
 def _newest_offsets(
-    todo: Cleanable, keys_max: int
+    todo: Cleanable, keys_max: int, care: Care
 ) -> Generator[None, None, tuple[dict[bytes, int], int]]:
     """The newest offset of each key in the dirty section, and where that section ends."""
     log, newest, end = todo.log, dict[bytes, int](), todo.first_dirty_offset
@@ -123,7 +123,7 @@ def _newest_offsets(
         for header, _, data in scan_batches(segment.log, 0, segment.size):
             if header.last_offset < todo.first_dirty_offset:
                 continue
-            _note_keys(header, data, todo.first_dirty_offset, transactions, newest)
+            _note_keys(header, data, todo.first_dirty_offset, transactions, newest, care)
             end = header.last_offset + 1
             seen_bytes += header.size
             if len(newest) >= keys_max:
@@ -141,12 +141,13 @@ def _note_keys(
     from_offset: int,
     transactions: CleanedTransactions,
     newest: dict[bytes, int],
+    care: Care,
 ) -> None:
     """Aborted records and markers replace nothing."""
     batch, _ = RecordBatch.decode(data)
     if header.is_control:
         transactions.is_useless_marker(header, batch)
-    elif not transactions.is_aborted(header):
+    elif not (transactions.is_aborted(header) and care.ignores_aborted_keys):
         for offset, record in batch.offsets():
             if record.key is not None and offset >= from_offset:
                 newest[record.key] = offset

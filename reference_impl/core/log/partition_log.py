@@ -62,7 +62,10 @@ class PartitionLog(ReadableLog):
         self.config = opening.config
         self.recovery_notes: tuple[str, ...] = tuple(loaded.notes)
         """Sentences for the host's log: what recovery has cut off or rebuilt."""
-        self._trust = Trust(min(opening.recovery_point, loaded.log_end_offset), opening.now_ms)
+        self._trust = Trust(
+            min(opening.recovery_point, loaded.log_end_offset), opening.now_ms, opening.beliefs
+        )
+        self._beliefs = opening.beliefs
         self._storage = opening.storage
         self._snapshots = Snapshots(opening.storage, opening.directory)
         self._now_ms = opening.now_ms
@@ -326,7 +329,8 @@ class PartitionLog(ReadableLog):
         self.is_closed = True
         if clean and self.is_trusted:
             self._segments.active.become_inactive()
-            self.flush()
+            if self._beliefs.syncs_at_shutdown:
+                self.flush()
             if len(self.producer_state) and self._log_end_offset not in self._snapshots.offsets():
                 self._snapshots.write(self._log_end_offset, self.producer_state.entries())
         self._close_files()

@@ -34,12 +34,14 @@ _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What a start takes the files' word for: `core/rules`, where each has its source."""
+    """How far a log trusts its files: `core/rules/recovering.py`, where each has its source."""
 
     restores_producer_state: bool = True
     replays_after_snapshot: bool = True
     checks_batches_after_crash: bool = True
     rebuilds_indexes_after_crash: bool = True
+    syncs_at_shutdown: bool = True
+    distrusts_failed_syncs: bool = True
 
 
 RIGHT = Beliefs()

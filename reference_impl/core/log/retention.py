@@ -10,48 +10,52 @@ goes, after a new one has begun, so that the log stays where it was.
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import gt
+from typing import Protocol
 
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.segment import Segment
 
-HasExpired = Callable[[int, int], bool]
-"""Of an age and `retention.ms`: `core/rules/deleting.py`, has_expired."""
+
+class Limits(Protocol):
+    """What decides when a segment goes: `core/rules/deleting.py`, where each has its source."""
+
+    def last_written_ms(self, segment: Segment) -> int: ...
+
+    def has_expired(self, age_ms: int, retention_ms: int) -> bool: ...
+
+    def exceeds_size(self, size_bytes: int, segment_bytes: int, retention_bytes: int) -> bool: ...
 
 
-def delete_old_segments(log: PartitionLog, now_ms: int, has_expired: HasExpired = gt) -> int:
-    """Delete what may not stay; returns how many segments went."""
+def delete_old_segments(log: PartitionLog, now_ms: int, limits: Limits) -> int:
+    """Delete what may not stay. Return how many segments went."""
     before = len(log.segment_base_offsets)
     if log.config.is_deleted:
-        _delete_oldest(log, _too_old(log, now_ms, has_expired))
-        _delete_oldest(log, _too_many_bytes(log))
+        _delete_oldest(log, _too_old(log, now_ms, limits))
+        _delete_oldest(log, _too_many_bytes(log, limits))
     elif len(log.segment_base_offsets) > 1:
         log.retire_segments_below(log.log_start_offset)
     return max(0, before - len(log.segment_base_offsets))
 
 
-def _too_old(log: PartitionLog, now_ms: int, has_expired: HasExpired) -> Callable[[Segment], bool]:
+def _too_old(log: PartitionLog, now_ms: int, limits: Limits) -> Callable[[Segment], bool]:
     retention_ms = log.config.retention_ms
 
     def decide(segment: Segment) -> bool:
-        # Records without a time count from when the segment was opened: a disk in memory has no
-        # time of last change, which Kafka takes.
-        newest = segment.newest[0]
-        age_ms = now_ms - (newest if newest >= 0 else segment.created_ms)
-        return has_expired(age_ms, retention_ms)
+        return limits.has_expired(now_ms - limits.last_written_ms(segment), retention_ms)
 
     return decide if retention_ms >= 0 else lambda segment: False
 
 
-def _too_many_bytes(log: PartitionLog) -> Callable[[Segment], bool]:
-    left = log.size_bytes - log.config.retention_bytes
+def _too_many_bytes(log: PartitionLog, limits: Limits) -> Callable[[Segment], bool]:
+    left, retention_bytes = log.size_bytes, log.config.retention_bytes
 
     def decide(segment: Segment) -> bool:
         nonlocal left
+        goes = limits.exceeds_size(left, segment.size, retention_bytes)
         left -= segment.size
-        return left >= 0
+        return goes
 
-    return decide if log.config.retention_bytes >= 0 else lambda segment: False
+    return decide if retention_bytes >= 0 else lambda segment: False
 
 
 def _delete_oldest(log: PartitionLog, may_go: Callable[[Segment], bool]) -> None:

@@ -2,45 +2,85 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.batch_filter import Care
+from reference_impl.core.log.batch_filter import Care, moved
+from reference_impl.core.log.segment import Segment
 from reference_impl.core.partition import Partition
+from reference_impl.wire.records import Record
+
+MINUTE_MS = 60_000
 
 
 class Deleting:
     """Which records go, and when."""
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """What lies below the offset goes, and nothing else; answers the log start (KIP-107)."""
+        """Delete what lies below the offset, and nothing else. Return the log start (KIP-107)."""
         return partition.log.delete_records_before(before)
 
-    def has_expired(self, age_ms: int, retention_ms: int) -> bool:
-        """A segment goes when its newest record is older than `retention.ms`, and no sooner.
+    def last_written_ms(self, segment: Segment) -> int:
+        """Return the time from which the age of a segment counts: that of its newest record.
 
-        Source: UnifiedLog.java, deleteRetentionMsBreachedSegments.
+        Where records have no time, that at which the segment was opened: a disk in memory has no
+        time of last change, which Kafka takes. Source: LogSegment.largestTimestamp.
+        """
+        newest = segment.newest[0]
+        return newest if newest >= 0 else segment.created_ms
+
+    def has_expired(self, age_ms: int, retention_ms: int) -> bool:
+        """Return whether a segment of this age goes: as soon as it is older than `retention.ms`,
+        and no sooner. Source: UnifiedLog.java, deleteRetentionMsBreachedSegments.
         """
         return age_ms > retention_ms
 
+    def exceeds_size(self, size_bytes: int, segment_bytes: int, retention_bytes: int) -> bool:
+        """Return whether the oldest segment goes because of `retention.bytes`: if the log is as
+        long as that without it. Source: UnifiedLog.java, deleteRetentionSizeBreachedSegments.
+        """
+        return size_bytes - segment_bytes >= retention_bytes
+
+    def offsets_retention_ms(self, minutes: int) -> int:
+        """Return how long the offsets of a group without members stay: offsets.retention.minutes,
+        in milliseconds (KIP-211).
+        """
+        return minutes * MINUTE_MS
+
+    # --- compaction ---------------------------------------------------------------------------
+
     def keeps_newest_of_key(self) -> bool:
-        """Only a newer record of the same key takes one away (design#compaction)."""
+        """Return whether only a newer record of the same key takes one away (design#compaction)."""
         return True
 
     def waits_for_delete_horizon(self) -> bool:
-        """A tombstone stays for `delete.retention.ms` after it was cleaned first, so that who reads
-        the log from its start meanwhile is told (KIP-534; Cleaner.java, shouldRetainRecord).
+        """Return whether a tombstone stays for `delete.retention.ms` after it was cleaned first, so
+        that a reader which began at the log start meanwhile is told of the deletion (KIP-534;
+        Cleaner.java, shouldRetainRecord).
         """
         return True
 
     def spares_open_transactions(self) -> bool:
-        """What is not decided replaces nothing: cleaning ends at the last stable offset.
-
-        Source: LogCleanerManager.java, cleanableOffsets.
+        """Return whether cleaning ends at the last stable offset: an undecided record replaces
+        nothing. Source: LogCleanerManager.java, cleanableOffsets.
         """
         return True
 
+    def ignores_aborted_keys(self) -> bool:
+        """Return whether a record of an aborted transaction replaces nothing (KIP-98; Cleaner.java,
+        buildOffsetMapForSegment).
+        """
+        return True
+
+    def cleaned(self, record: Record, moved_ms: int) -> Record:
+        """Return a record that the cleaner keeps, as the batch with its new base timestamp has it:
+        key, value, headers and time are what they were (KIP-534, MemoryRecords.filterTo).
+        """
+        return moved(record, moved_ms)
+
     def care(self) -> Care:
-        """What the cleaner heeds (`core/log/compaction.py`)."""
+        """Return what the cleaner heeds (`core/log/compaction.py`)."""
         return Care(
             self.keeps_newest_of_key(),
             self.waits_for_delete_horizon(),
             self.spares_open_transactions(),
+            self.ignores_aborted_keys(),
+            self.cleaned,
         )

@@ -14,29 +14,80 @@ from reference_impl.core.groups.consumer.member import (
     TopicIdPartition,
     is_subset,
 )
+from reference_impl.core.groups.offsets import CommittedOffset
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
 if TYPE_CHECKING:
     from reference_impl.core.groups.group_log import GroupLog, KeyValue
 
+Target = Mapping[str, frozenset[TopicIdPartition]]
+"""Member id -> the partitions that it is to own."""
+
 
 class Grouping:
     """Who owns a partition, who may commit, and where a group goes on."""
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
-        """Each member gets the part that the leader gave it: no two read the same partition.
+        """Return the part that the leader gave a member, so that no two read the same partition.
 
         Source: GroupMetadataManager.java, setAndPersistAssignment (classicGroupSync).
         """
         return given_out.get(member.member_id, b"")
 
+    def check_speaker(
+        self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
+    ) -> Member:
+        """Return the member that sends a Heartbeat or SyncGroup. Raise Refused where it is none,
+        was replaced, or is of another generation, so that it learns that it must join again.
+
+        Source: GroupMetadataManager.java, validateClassicGroupHeartbeat and validateSyncGroup.
+        """
+        member = group.checked_member(member_id, instance_id)
+        if generation != group.generation:
+            raise Refused(ErrorCode.ILLEGAL_GENERATION)
+        return member
+
+    def session_has_ended(self, member: Member) -> bool:
+        """Return whether a member goes whose session time-out is over. One that waits for an answer
+        cannot send heartbeats, and stays; a new one goes all the same, since its time-out is the
+        long one (KIP-62; GroupMetadataManager.java, expireClassicGroupMemberHeartbeat).
+        """
+        return member.is_new or not (member.awaiting_join or member.awaiting_sync)
+
+    def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:
+        """Return whether the next generation begins: when all members of now have asked for it, or
+        when the rebalance time-out is over for those that have not (KIP-62).
+        """
+        return timed_out or group.has_all_joined()
+
+    def consumer_session_has_ended(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        """Return whether a member goes that was waited for in vain (KIP-848, Member fencing)."""
+        return True
+
+    def target(self, assigned: Target) -> Target:
+        """Return the target of a group: every partition that the assignor gave to a member, to that
+        member (KIP-848, Assignment process).
+        """
+        return assigned
+
+    def newer_commit(
+        self, known: CommittedOffset | None, commit: CommittedOffset
+    ) -> CommittedOffset:
+        """Return the commit in force after another one: the later one, even if its offset is
+        smaller, since a group may go back (OffsetMetadataManager.replay).
+        """
+        return commit
+
     def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
-        """Who commits is a member, and was not replaced under its group.instance.id (KIP-345)."""
+        """Require that the committer is a current member, and that no newer instance has replaced
+        it under its group.instance.id (KIP-345).
+        """
         group.checked_member(committer.member_id, committer.instance_id)
 
     def check_generation(self, group: ClassicGroup, committer: Committer) -> None:
-        """Who missed a generation may commit over what its successor has read since.
+        """Raise Refused(ILLEGAL_GENERATION) for a member of an older generation: its commit could
+        overwrite the position of the partition's new owner.
 
         Source: ClassicGroup.java, validateOffsetCommit.
         """
@@ -50,13 +101,16 @@ class Grouping:
         records: Sequence[KeyValue],
         writer: tuple[int, int] | None,
     ) -> int:
-        """A commit is in `__consumer_offsets` before it is answered; its offset there (KIP-98)."""
+        """Write commits to `__consumer_offsets` before they are answered (KIP-98).
+
+        Return the offset of the first one there.
+        """
         return log.append(group_id, records, writer)
 
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
     ) -> bool:
-        """A partition is given to a member only when no other may still be reading it.
+        """Return whether a member may be given a partition: not while another may still read it.
 
         Source: KIP-848, Reconciliation of the group; CurrentAssignmentBuilder.java.
         """
@@ -65,7 +119,8 @@ class Grouping:
     def check_member_epoch(
         self, member: ConsumerMember, epoch: int, reported: set[TopicIdPartition] | None
     ) -> None:
-        """Who missed an epoch reads what it may have lost, so it must begin anew (KIP-848).
+        """Raise Refused(FENCED_MEMBER_EPOCH) for a member that missed an epoch: it may be reading
+        partitions which it has lost, so it must join anew (KIP-848).
 
         The previous epoch is accepted, in case that the answer was lost, from a member that claims
         nothing beyond what it has. Source: throwIfConsumerGroupMemberEpochIsInvalid.
@@ -86,7 +141,8 @@ class Grouping:
     def check_commit_epoch(
         self, member: ConsumerMember, epoch: int, partition: TopicIdPartition
     ) -> None:
-        """A member commits for what it reads: since its epoch nobody else had the partition.
+        """Raise Refused unless the member has had the partition since the epoch that it names, so
+        that no other member can have committed for it meanwhile.
 
         Source: ConsumerGroup.java (validateOffsetCommit); KIP-848, KIP-1251 (an older epoch will do
         from the one on in which the member got the partition).

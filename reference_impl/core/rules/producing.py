@@ -18,11 +18,13 @@ class Producing:
     def validated_batch(
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
     ) -> ValidatedBatch:
-        """Only a whole, uncorrupted batch of data enters a log. Source: LogValidator.java."""
+        """Return the batch as it enters the log: whole, uncorrupted, with key, value, headers and
+        time as sent, whatever its compression. Raise Refused. Source: LogValidator.java.
+        """
         return batch_validation.validated(data, partition.config, now_ms)
 
     def check_enough_replicas(self, partition: Partition, acks: int) -> None:
-        """acks=all is refused before the append when the ISR is too small.
+        """Raise Refused before an append with acks=all when the ISR is too small.
 
         Of a partition with fewer replicas than min.insync.replicas all replicas are enough.
         Source: Partition.java, appendRecordsToLeader and effectiveMinIsr.
@@ -37,7 +39,9 @@ class Producing:
             )
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """A batch sent again gets the first answer, not a second copy (KIP-98; the last five)."""
+        """Return what a batch was answered that a producer sends again, or None: it must get the
+        first answer, not a second copy (KIP-98; the last five of a producer are known).
+        """
         first = partition.log.producer_state.duplicate_of(batch.header)
         if first is None:
             return None
@@ -47,7 +51,7 @@ class Producing:
         )
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
-        """A producer's batches enter in its order, without gaps, under its newest epoch.
+        """Raise Refused for a batch out of its producer's order, after a gap, or of an old epoch.
 
         Source: KIP-98; ProducerAppendInfo.java (checkProducerEpoch, checkSequence).
         """
@@ -66,11 +70,13 @@ class Producing:
             raise Refused(ErrorCode.INVALID_TXN_STATE)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """What is acknowledged is in the log, and synced where `flush.messages` asks for it: the
-        append happens before the answer is made.
+        """Append the batch before its answer is made, so that what is acknowledged is in the log,
+        and synced where `flush.messages` asks for it.
         """
         return partition.append(batch, now_ms)
 
     def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
-        """acks=all waits until the whole ISR has the record (design#replication)."""
+        """Return whether a record may be acknowledged: with acks=all when the whole ISR has it
+        (design#replication).
+        """
         return acks != ACKS_ALL or partition.high_watermark > last_offset

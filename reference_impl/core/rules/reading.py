@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.log.segment import Slice, TimestampOffset
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.partition import Partition
+from reference_impl.wire import Struct
+
+if TYPE_CHECKING:
+    from reference_impl.core.fetch_sessions import Wanted
 
 READ_COMMITTED = 1
 
@@ -11,8 +19,60 @@ READ_COMMITTED = 1
 class Reading:
     """Positions, isolation levels and aborted transactions."""
 
+    # --- where a reader begins ----------------------------------------------------------------
+
+    def fetch_offset(self, partition: Partition, params: Struct, connection: int) -> int:
+        """Return the offset that a Fetch is read from: the one that it names, back or forth.
+
+        Source: FetchRequest.json, FetchOffset; KafkaConsumer.seek.
+        """
+        offset: int = params.fetch_offset
+        return offset
+
+    def renewed(self, known: Wanted, asked: Struct) -> Struct:
+        """Return the row that a fetch session keeps of a partition which a request names again:
+        the new one (KIP-227; FetchSession.update).
+        """
+        return asked
+
+    def earliest_offset(self, partition: Partition) -> int:
+        """Return what ListOffsets answers for the earliest offset: the log start, below which
+        nothing can be read, and from which on everything can (KIP-79; KIP-107).
+        """
+        return partition.log.log_start_offset
+
+    def latest_offset(self, partition: Partition, isolation_level: int) -> int:
+        """Return what ListOffsets answers for the latest offset: the end of what the reader may
+        see, so that it misses no record of a transaction which is decided later (KIP-98).
+        """
+        return self.readable_end(partition, isolation_level)
+
+    def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
+        """Return the first record whose timestamp is not before the one asked for (KIP-79)."""
+        return partition.log.offset_for_timestamp(timestamp)
+
+    def committed_offset(
+        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+    ) -> CommittedOffset:
+        """Return what OffsetFetch answers for a partition: the offset exactly as committed, which
+        is that of the next record to read (docs, design, "Consumer Position").
+        """
+        return committed
+
+    # --- what a reader is given ---------------------------------------------------------------
+
+    def located(
+        self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
+    ) -> Slice | None:
+        """Return where the batches of a fetch lie: from the one that holds the offset, without a
+        gap, and with at least one batch however small the limit (KIP-74).
+        """
+        return partition.log.locate(offset, max_bytes, end, at_least_one=at_least_one)
+
     def readable_end(self, partition: Partition, isolation_level: int) -> int:
-        """read_committed ends where the first undecided transaction begins (KIP-98, LSO)."""
+        """Return the offset that a reader may not reach: for read_committed the first one of the
+        earliest undecided transaction (KIP-98, LSO), else the high watermark.
+        """
         if isolation_level == READ_COMMITTED:
             return partition.log.last_stable_offset
         return partition.high_watermark
@@ -20,5 +80,7 @@ class Reading:
     def aborted_transactions(
         self, partition: Partition, from_offset: int, end_offset: int
     ) -> list[AbortedTransaction]:
-        """read_committed is told what it must leave out (KIP-98)."""
+        """Return the aborted transactions that may have records in a range, wherever they began:
+        a read_committed reader drops the records of these and of no others (KIP-98).
+        """
         return partition.log.aborted_transactions(from_offset, end_offset)

@@ -1,4 +1,4 @@
-"""What a broker decides about the files that it finds when it starts."""
+"""What a broker decides about the files that it finds, and leaves behind."""
 
 from __future__ import annotations
 
@@ -6,35 +6,52 @@ from reference_impl.core.log.recovery import Beliefs
 
 
 class Recovering:
-    """How far files are trusted after a clean stop, a kill and a loss of power."""
+    """How far files are trusted after a clean stop, a kill, a loss of power and a failed sync."""
 
     def restores_producer_state(self) -> bool:
-        """A restarted leader still knows which batches it has (KIP-98; ProducerStateManager)."""
+        """Return whether a restarted leader knows which batches it has (KIP-98;
+        ProducerStateManager).
+        """
         return True
 
     def replays_after_snapshot(self) -> bool:
-        """A snapshot of the producers is as old as its segment: what the log has after it counts,
-        too (ProducerStateManager.truncateAndReload, UnifiedLog.rebuildProducerState).
+        """Return whether the batches behind a snapshot of the producers count, too: the snapshot is
+        as old as its segment (ProducerStateManager.truncateAndReload,
+        UnifiedLog.rebuildProducerState).
         """
         return True
 
     def checks_batches_after_crash(self) -> bool:
-        """A batch stays in the log only with the CRC that it was written with; the rest of the
-        tail is torn, and cut off (LogSegment.recover).
+        """Return whether a batch must have the CRC that it was written with to stay in the log; the
+        rest of the tail is torn, and cut off (LogSegment.recover).
         """
         return True
 
     def rebuilds_indexes_after_crash(self) -> bool:
-        """An index may be on the medium where its log is not, and tells then of batches which are
-        not there: after a crash it is written anew from the log (LogLoader.recoverLog).
+        """Return whether indexes are written anew from the log after a crash: an index may be on
+        the medium where the batches that it points to are not (LogLoader.recoverLog).
+        """
+        return True
+
+    def syncs_at_shutdown(self) -> bool:
+        """Return whether a clean shutdown syncs every log before it leaves the mark which lets the
+        next start skip recovery (LogManager.shutdown).
+        """
+        return True
+
+    def distrusts_failed_syncs(self) -> bool:
+        """Return whether a log takes no more appends after a sync that failed: the next one may
+        succeed although the data of the first is lost (UnifiedLog.maybeHandleIOException).
         """
         return True
 
     def beliefs(self) -> Beliefs:
-        """What the log asks when it is opened (`core/log/recovery.py`)."""
+        """Return what a log asks when it is opened, and later (`core/log/recovery.py`)."""
         return Beliefs(
             self.restores_producer_state(),
             self.replays_after_snapshot(),
             self.checks_batches_after_crash(),
             self.rebuilds_indexes_after_crash(),
+            self.syncs_at_shutdown(),
+            self.distrusts_failed_syncs(),
         )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
+from reference_impl.core.transactions.ending import check_ending_producer
 from reference_impl.core.transactions.markers import Marker
 from reference_impl.core.transactions.states import State
 from reference_impl.core.transactions.transaction import (
@@ -20,7 +24,9 @@ class Transacting:
     """Who is fenced, what takes part in a transaction, and how it ends."""
 
     def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
-        """Only the newest producer of a transactional id may act in its name (KIP-98; KIP-588)."""
+        """Raise Refused unless this is the newest producer of the transactional id (KIP-98;
+        KIP-588).
+        """
         if transaction.producer_id != producer_id:
             raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         if transaction.producer_epoch != epoch:
@@ -29,7 +35,8 @@ class Transacting:
     def check_returning_id(
         self, transaction: Transaction, expected: tuple[int, int] | None
     ) -> None:
-        """A producer that goes on after an error must still be the one of this id (KIP-360).
+        """Raise Refused for a producer that wants to go on after an error, but whose transactional
+        id belongs to another producer id by now (KIP-360).
 
         Source: TransactionCoordinator.scala, prepareInitProducerIdTransit (isValidProducerId).
         """
@@ -45,7 +52,8 @@ class Transacting:
     def check_returning_epoch(
         self, transaction: Transaction, expected: tuple[int, int] | None
     ) -> None:
-        """... with the current epoch, or the one before, in a retry (KIP-360).
+        """Raise Refused for a producer that wants to go on, but whose epoch is neither the current
+        one nor, in a retry, the one before (KIP-360).
 
         Source: TransactionMetadata.java, prepareIncrementProducerEpoch.
         """
@@ -56,13 +64,14 @@ class Transacting:
             raise Refused(ErrorCode.PRODUCER_FENCED)
 
     def check_takes_part(self, transaction: Transaction, partition: PartitionKey) -> None:
-        """Nothing is written outside of an open transaction, where no marker would end it
-        (KIP-890, part 1)."""
+        """Raise Refused for a batch outside of an open transaction: no marker would end what it
+        begins (KIP-890, part 1).
+        """
         if transaction.state is not State.ONGOING or partition not in transaction.partitions:
             raise Refused(ErrorCode.TRANSACTION_ABORTABLE)
 
     def check_marker(self, partition: Partition, marker: Marker) -> None:
-        """A marker ends the producer's newest transaction, and comes from the newest coordinator.
+        """Raise Refused for a marker of an older producer epoch, or of an older coordinator.
 
         Source: ProducerAppendInfo.java (checkProducerEpoch, checkCoordinatorEpoch); KIP-98,
         KIP-890 (a marker has an epoch of its own, unless it is a repeated one).
@@ -80,18 +89,71 @@ class Transacting:
             raise Refused(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
     def check_offset_writer(self, partition: Partition, producer_id: int, epoch: int) -> None:
-        """A fenced producer commits no offsets (KIP-98; ProducerAppendInfo.checkProducerEpoch)."""
+        """Raise Refused for offsets that a fenced producer commits (KIP-98;
+        ProducerAppendInfo.checkProducerEpoch).
+        """
         entry = partition.log.producer_state.entry(producer_id)
         if entry is not None and epoch < entry.producer_epoch:
             raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH)
 
     def completes_decided_transactions(self) -> bool:
-        """What was decided before a crash is carried out after it (KIP-98)."""
+        """Return whether a transaction that was decided before a crash is completed after it
+        (KIP-98; TransactionStateManager.loadTransactionMetadata).
+        """
         return True
 
     def has_timed_out(self, transaction: Transaction, now_ms: int) -> bool:
-        """A transaction that takes too long is aborted (KIP-98; transaction.timeout.ms)."""
+        """Return whether a transaction is aborted because it takes longer than
+        transaction.timeout.ms (KIP-98).
+        """
         return (
             transaction.state is State.ONGOING
             and transaction.start_ms + transaction.timeout_ms < now_ms
         )
+
+    def next_epoch(self, transaction: Transaction) -> int:
+        """Return the epoch of the producer that InitProducerId answers: above that of the one
+        before, which is fenced by it (KIP-98; TransactionMetadata.prepareIncrementProducerEpoch).
+        """
+        return transaction.producer_epoch + 1
+
+    def check_ending(
+        self, transaction: Transaction, producer_id: int, epoch: int, version: int
+    ) -> None:
+        """Raise Refused for an EndTxn of another producer than the one whose transaction it is
+        (KIP-98; KIP-588). Source: TransactionCoordinator.scala, endTransaction.
+        """
+        check_ending_producer(transaction, producer_id, epoch, version)
+
+    # --- how it ends --------------------------------------------------------------------------
+
+    def is_committed(self, transaction: Transaction) -> bool:
+        """Return which marker a decided transaction gets: COMMIT where that was decided, and only
+        there (KIP-98; TransactionMarkerChannelManager).
+        """
+        return transaction.state is State.PREPARE_COMMIT
+
+    def unmarked(
+        self, transaction: Transaction, marked: Collection[PartitionKey]
+    ) -> Sequence[PartitionKey]:
+        """Return the partitions of a decided transaction that have no marker yet: all but those
+        that have one (KIP-98).
+        """
+        return sorted(transaction.partitions.difference(marked))
+
+    def offset_in_force(
+        self, known: CommittedOffset | None, pending: CommittedOffset, *, committed: bool
+    ) -> CommittedOffset | None:
+        """Return the committed offset of a partition after its transaction has ended: the pending
+        one if it was committed, unless a plain commit was written after it (KIP-98;
+        OffsetMetadataManager.replayEndTransactionMarker).
+        """
+        if committed and (known is None or known.log_offset < pending.log_offset):
+            return pending
+        return known
+
+    def unstable(self, pending: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+        """Return the partitions which OffsetFetch with `require_stable` does not tell of: those
+        whose offset an open transaction may change (KIP-447).
+        """
+        return pending

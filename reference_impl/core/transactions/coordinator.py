@@ -189,10 +189,11 @@ class TransactionCoordinator:
                 now_ms,
                 same_producer=expected is not None,
             )
+        following = self._broker.rules.next_epoch(transaction)
         if expected is None:
-            return transaction.with_producer(current + 1, NO_EPOCH, timeout_ms, now_ms)
+            return transaction.with_producer(following, NO_EPOCH, timeout_ms, now_ms)
         if current in (NO_EPOCH, expected[1]):
-            return transaction.with_producer(current + 1, current, timeout_ms, now_ms)
+            return transaction.with_producer(following, current, timeout_ms, now_ms)
         # KIP-360: a retry of a call whose answer was lost gets the same answer.
         return transaction.with_producer(current, transaction.last_epoch, timeout_ms, now_ms)
 
@@ -228,6 +229,7 @@ class TransactionCoordinator:
         """Decide on the outcome, and write it; what the producer is to call itself from now on.
         Raises Refused. `complete` must follow."""
         transaction = self._named(transactional_id)
+        self._broker.rules.check_ending(transaction, producer_id, epoch, version)
         if decide(transaction, producer_id, epoch, commit=commit, version=version) is Ending.DONE:
             return transaction.producer_id, transaction.producer_epoch
         next_producer_id = NO_PRODUCER_ID
@@ -250,7 +252,7 @@ class TransactionCoordinator:
             return
         marked = self._marked.setdefault(transactional_id, set())
         failure: Refused | StorageError | None = None
-        for key in sorted(transaction.partitions - marked):
+        for key in self._broker.rules.unmarked(transaction, marked):
             try:
                 yield from self._mark(*key, self._marker(transaction))
                 marked.add(key)
@@ -290,7 +292,7 @@ class TransactionCoordinator:
         return Marker(
             transaction.producer_id,
             transaction.producer_epoch,
-            committed=transaction.state is State.PREPARE_COMMIT,
+            committed=self._broker.rules.is_committed(transaction),
             # Of this leadership: markers of an earlier one cannot come after it.
             coordinator_epoch=self.log.partition_of(transaction.transactional_id).leader_epoch,
             transaction_version=transaction.client_version,

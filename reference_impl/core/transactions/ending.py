@@ -35,42 +35,51 @@ _OUTCOME = {
 }
 
 
+def check_ending_producer(
+    transaction: Transaction, producer_id: int, epoch: int, version: int
+) -> None:
+    """Raise Refused unless this producer may end the transaction, or ended it already."""
+    retries = version >= EPOCH_PER_TRANSACTION and _is_retry(transaction, producer_id, epoch)
+    if transaction.producer_id != producer_id and not retries:
+        raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if version >= EPOCH_PER_TRANSACTION and transaction.state in PREPARED:
+        is_valid = retries
+    elif transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
+        is_valid = retries or epoch == transaction.producer_epoch
+    else:
+        is_valid = epoch == transaction.producer_epoch
+    if not is_valid:
+        raise Refused(ErrorCode.PRODUCER_FENCED)
+
+
+def _is_retry(transaction: Transaction, producer_id: int, epoch: int) -> bool:
+    """Return whether the epoch is that before the last end, which has bumped it (KIP-890)."""
+    if transaction.producer_id == producer_id:
+        return transaction.producer_epoch == epoch + 1
+    has_rotated = epoch == EPOCH_LAST and transaction.producer_epoch == 0
+    return has_rotated and transaction.previous_producer_id == producer_id
+
+
 def decide(
     transaction: Transaction, producer_id: int, epoch: int, *, commit: bool, version: int
 ) -> Ending:
-    """What an EndTxn of this producer means; raises Refused."""
-    if version >= EPOCH_PER_TRANSACTION:
-        return _with_epoch_per_transaction(transaction, producer_id, epoch, commit=commit)
-    if transaction.producer_id != producer_id:
-        raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if transaction.producer_epoch != epoch:
-        raise Refused(ErrorCode.PRODUCER_FENCED)
-    if transaction.state is State.ONGOING:
+    """Return what is left to do for an EndTxn whose producer was checked; raise Refused."""
+    state = transaction.state
+    if state is State.ONGOING:
         return Ending.DECIDE
-    if _OUTCOME.get(transaction.state) is not commit:
+    # [New in v5: KIP-890]
+    if version >= EPOCH_PER_TRANSACTION:
+        return _with_epoch_per_transaction(
+            state, commit=commit, is_retry=_is_retry(transaction, producer_id, epoch)
+        )
+    if _OUTCOME.get(state) is not commit:
         raise Refused(ErrorCode.INVALID_TXN_STATE)
-    if transaction.state in PREPARED:
+    if state in PREPARED:
         raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     return Ending.DONE
 
 
-def _with_epoch_per_transaction(
-    transaction: Transaction, producer_id: int, epoch: int, *, commit: bool
-) -> Ending:
-    # [New in v5: KIP-890]
-    state = transaction.state
-    is_retry_of_last_epoch = (
-        transaction.previous_producer_id == producer_id
-        and epoch == EPOCH_LAST
-        and transaction.producer_epoch == 0
-    )
-    is_retry = transaction.producer_epoch == epoch + 1 or is_retry_of_last_epoch
-    if transaction.producer_id != producer_id and not is_retry_of_last_epoch:
-        raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if not _is_valid_epoch(transaction, epoch, is_retry=is_retry):
-        raise Refused(ErrorCode.PRODUCER_FENCED)
-    if state is State.ONGOING:
-        return Ending.DECIDE
+def _with_epoch_per_transaction(state: State, *, commit: bool, is_retry: bool) -> Ending:
     if state in PREPARED:
         if _OUTCOME[state] is not commit:
             raise Refused(ErrorCode.INVALID_TXN_STATE)
@@ -82,11 +91,3 @@ def _with_epoch_per_transaction(
     if commit:
         raise Refused(ErrorCode.INVALID_TXN_STATE)
     return Ending.DECIDE  # an abort of nothing: only the epoch changes
-
-
-def _is_valid_epoch(transaction: Transaction, epoch: int, *, is_retry: bool) -> bool:
-    if transaction.state in PREPARED:
-        return is_retry
-    if transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
-        return is_retry or epoch == transaction.producer_epoch
-    return epoch == transaction.producer_epoch

@@ -92,6 +92,8 @@ def timer_fired(
         return
     if what == timers.REVOCATION and member.state is not MemberState.UNREVOKED_PARTITIONS:
         return
+    if not coordinator.broker.rules.consumer_session_has_ended(group, member):
+        return
     group.awaited_joins.discard(member_id)
     try:
         yield from remove(coordinator, group, [member])

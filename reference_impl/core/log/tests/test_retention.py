@@ -10,6 +10,7 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.retention import delete_old_segments
 from reference_impl.core.log.tests.helpers import append, batch, open_log, values
+from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire import RecordBatch
 
@@ -30,22 +31,22 @@ def one_a_segment(storage: MemoryStorage, *times_ms: int, **config: object) -> P
 )
 def test_segments_go_when_their_newest_record_is_too_old(now_ms: int, start: int) -> None:
     log = one_a_segment(MemoryStorage(), 1000, 1100, 1200, retention_ms=100)
-    delete_old_segments(log, now_ms)
+    delete_old_segments(log, now_ms, Rules())
     assert log.log_start_offset == log.segment_base_offsets[0] == start
     assert log.log_end_offset == 3
 
 
 def test_a_young_segment_keeps_the_older_looking_ones_behind_it() -> None:
     log = one_a_segment(MemoryStorage(), 1000, 9000, 1000, 1000, retention_ms=100)
-    delete_old_segments(log, 5000)
+    delete_old_segments(log, 5000, Rules())
     assert log.segment_base_offsets == [1, 2, 3]
 
 
 def test_an_old_log_becomes_empty_once_and_goes_on_at_its_end() -> None:
     storage = MemoryStorage()
     log = one_a_segment(storage, 1000, 1000, retention_ms=100)
-    assert delete_old_segments(log, 5000) > 0
-    assert delete_old_segments(log, 50_000) == 0
+    assert delete_old_segments(log, 5000, Rules()) > 0
+    assert delete_old_segments(log, 50_000, Rules()) == 0
     assert (log.log_start_offset, log.log_end_offset) == (2, 2)
     storage.kill()
     again = open_log(storage, log.config)
@@ -57,7 +58,7 @@ def test_an_old_log_becomes_empty_once_and_goes_on_at_its_end() -> None:
 def test_at_least_retention_bytes_stays(spare: int, start: int) -> None:
     size = len(batch(b"0"))
     log = one_a_segment(MemoryStorage(), 1, 1, 1, retention_ms=-1, retention_bytes=2 * size - spare)
-    delete_old_segments(log, 5000)
+    delete_old_segments(log, 5000, Rules())
     assert log.log_start_offset == start
 
 
@@ -66,7 +67,7 @@ def test_nothing_goes_without_a_limit_or_where_only_compaction_is_asked(
     config: dict[str, object],
 ) -> None:
     log = one_a_segment(MemoryStorage(), 1, 1, **config)
-    assert delete_old_segments(log, 10**15) == 0
+    assert delete_old_segments(log, 10**15, Rules()) == 0
     assert values(log) == [b"0", b"1"]
 
 
@@ -75,7 +76,7 @@ def test_what_is_not_committed_stays() -> None:
     one_a_segment(storage, 1, 1, 1).close(clean=True)
     storage.kill()
     log = open_log(storage, LogConfig(retention_ms=1), clean_shutdown=True, high_watermark=1)
-    delete_old_segments(log, 5000)
+    delete_old_segments(log, 5000, Rules())
     assert log.segment_base_offsets == [1, 2]
 
 
@@ -86,7 +87,7 @@ def test_a_log_start_inside_a_segment_never_moves_back() -> None:
     log.roll()
     append(log, batch(b"3", timestamp_ms=5000))
     log.delete_records_before(2)
-    delete_old_segments(log, 5001)
+    delete_old_segments(log, 5001, Rules())
     assert (log.log_start_offset, log.segment_base_offsets) == (3, [3])
 
 
