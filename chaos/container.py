@@ -113,12 +113,23 @@ class Container:
         self._struck = False
 
     def pause(self) -> None:
-        """SIGSTOP, or the freezer: it keeps its sockets and answers nobody."""
-        if not self._send(signal.SIGSTOP):
+        """SIGSTOP, or the freezer: it keeps its sockets and answers nobody.
+
+        A signal is for the first process alone, so that where there are others it is the freezer.
+        """
+        if self._has_others() or not self._send(signal.SIGSTOP):
             with asking(f"pause {self.name}"):
                 self._handle.pause()
             self._frozen = True
         self.paused = True
+
+    def is_halted(self) -> bool:
+        """Return whether every thread of it has stopped, now that it was paused.
+
+        Docker answers only when the freezer is done.
+        """
+        held = self._held
+        return self._frozen or held is None or processes.has_stopped(held.pid) or not held.running
 
     def resume(self) -> None:
         if self._frozen or not self._send(signal.SIGCONT):
@@ -148,6 +159,10 @@ class Container:
     def _send(self, number: signal.Signals) -> bool:
         """Is its process held, and takes our signal?"""
         return self._held is not None and self._held.strike(number)
+
+    def _has_others(self) -> bool:
+        """Return whether processes beside the first one live in it, in its pid namespace."""
+        return self._held is not None and processes.has_company(self._held.pid)
 
     def _has_ended(self, timeout_s: float) -> bool:
         return self._held is not None and self._held.wait(timeout_s)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -23,10 +23,15 @@ from chaos import guard
 
 END_TIMEOUT_S = 15.0
 KILL_TIMEOUT_S = 15.0
+HALT_TIMEOUT_S = 60.0
+"""A sync that is under way on a busy machine takes seconds."""
 LINE_LENGTH_MAX = 300
 LOOK_EVERY_S = 0.0002
 EXITING = 0x4
 """PF_EXITING of linux/sched.h, in the field `flags` of /proc/PID/task/TID/stat (proc(5))."""
+PROCESS_GROUP, FLAGS = 2, 6
+"""Fields of /proc/PID/stat, counted from the state."""
+GONE = ["X", *"0000000"]
 
 _lock = threading.RLock()
 _living: dict[int, Child] = {}
@@ -68,6 +73,8 @@ class Strikable(Protocol):
 
     def stands_still(self) -> bool: ...
 
+    def is_halted(self) -> bool: ...
+
 
 class Child:
     """One process that we started."""
@@ -107,6 +114,10 @@ class Child:
         self._signal(signal.SIGSTOP)
         self.paused = True
 
+    def is_halted(self) -> bool:
+        """Return whether every thread of its session has stopped, now that it was paused."""
+        return self._process.poll() is not None or all(map(has_stopped, _group(self.pid)))
+
     def resume(self) -> None:
         """SIGCONT."""
         self._signal(signal.SIGCONT)
@@ -118,14 +129,29 @@ class Child:
         Raises TimeoutError where it hangs in the kernel.
         """
         self._signal(signal.SIGKILL)
-        try:
+        deadline = time.monotonic() + KILL_TIMEOUT_S
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(KILL_TIMEOUT_S)
-        except subprocess.TimeoutExpired as error:
-            raise TimeoutError(
-                f"{self.name} (process {self.pid}) is still there {KILL_TIMEOUT_S:.0f} s after it"
-                " was killed"
-            ) from error
+        while not self._is_gone():
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"{self.name} (process {self.pid}) is still there {KILL_TIMEOUT_S:.0f} s after"
+                    " it was killed"
+                )
+            time.sleep(LOOK_EVERY_S)
         self._forget()
+
+    def _is_gone(self) -> bool:
+        """Return whether it has ended with its own children, which may hold its files, too."""
+        if self._process.returncode is None:
+            return False
+        try:
+            os.killpg(self.pid, 0)
+        except OSError:
+            return True
+        return all(
+            _fields(thread)[0] in "ZX" for pid in _group(self.pid) for thread in _threads(pid)
+        )
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
         """SIGTERM, wait, SIGKILL. Safe to call again and after its death."""
@@ -174,6 +200,55 @@ def strike(processes: Iterable[Process]) -> None:
         time.sleep(LOOK_EVERY_S)  # nothing tells of it
 
 
+def halt(processes: Iterable[Process]) -> None:
+    """Pause them all, and wait until no thread of theirs runs or is in a system call.
+
+    SIGSTOP takes effect when a thread returns from the kernel, and first in one thread of a process
+    only: for as long as that one waits for a disk, the others run on. So nothing less than the end
+    of every system call will do. Raises TimeoutError.
+    """
+    paused = list(processes)
+    for one in paused:
+        one.pause()
+    deadline = time.monotonic() + HALT_TIMEOUT_S
+    for one in paused:
+        while isinstance(one, Strikable) and not one.is_halted():
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"process {one.pid} has not stopped {HALT_TIMEOUT_S:.0f} s after SIGSTOP: it"
+                    " waits in the kernel; see /proc/PID/stack"
+                )
+            time.sleep(LOOK_EVERY_S)
+
+
+def has_stopped(pid: int) -> bool:
+    """Return whether every thread of that process is stopped, or has ended."""
+    return all(_fields(thread)[0] in "TtZX" for thread in _threads(pid))
+
+
+def _group(leader: int) -> Iterator[int]:
+    """The processes of a process group."""
+    for place in Path("/proc").glob("[0-9]*"):
+        fields = _fields(place)
+        if len(fields) > PROCESS_GROUP and int(fields[PROCESS_GROUP]) == leader:
+            yield int(place.name)
+
+
+def has_company(pid: int) -> bool:
+    """Return whether others live in the pid namespace of that process, which is not our own."""
+    namespace, proc = _namespace(Path(f"/proc/{pid}")), Path("/proc")
+    if namespace == _namespace(proc / "self"):
+        return False
+    return sum(_namespace(place) == namespace for place in proc.glob("[0-9]*")) > 1
+
+
+def _namespace(place: Path) -> str:
+    try:
+        return os.readlink(place / "ns" / "pid")
+    except OSError:
+        return place.name  # of nobody else
+
+
 def runs_its_program(pid: int) -> bool:
     """Does any thread of that process, which was sent SIGKILL, do so yet?"""
     return any(map(_may_run, _threads(pid)))
@@ -189,11 +264,16 @@ def _threads(pid: int) -> list[Path]:
 def _may_run(thread: Path) -> bool:
     """Not a thread that has begun to end, nor one that waits in the kernel, uninterruptibly: it
     ends before it returns to its program."""
+    fields = _fields(thread)
+    return fields[0] not in "ZXD" and not int(fields[FLAGS]) & EXITING
+
+
+def _fields(place: Path) -> list[str]:
+    """The fields of /proc/…/stat from the state on; of what is gone, the state X alone."""
     try:
-        fields = (thread / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        return (place / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
-        return False
-    return fields[0] not in "ZXD" and not int(fields[6]) & EXITING
+        return GONE
 
 
 def start(

@@ -48,13 +48,15 @@ class Medium:
         self.ledger = ledger
         self._sizes: dict[str, int] = {}
         self._names: set[str] = set()
+        self._read_bytes = 0
         self.settle()
 
     def settle(self) -> None:
-        """All that is there now is on the medium."""
+        """All that is there now is on the medium. The node's processes must stand still."""
         self._sizes = {str(path): path.stat().st_size for path in self._files()}
         self._names = {str(path) for path in self.root.rglob("*")} if self.root.exists() else set()
         self.ledger.write_bytes(b"")
+        self._read_bytes = 0
 
     def lose_power(self) -> None:
         """What was not synced is gone. The node's processes must have ended."""
@@ -99,10 +101,17 @@ class Medium:
     # --- the ledger -------------------------------------------------------------------------------
 
     def _read_ledger(self) -> None:
-        """Take in what has happened since the last time."""
-        lines = self.ledger.read_bytes().decode(errors="surrogateescape").splitlines()
-        self.ledger.write_bytes(b"")
-        for line in lines:
+        """Take in what has happened since the last time.
+
+        The node may run meanwhile. So nothing is taken out of the ledger, or a line that is added
+        between would be lost, and with it what the node had synced; and half a line waits.
+        """
+        with self.ledger.open("rb") as ledger:
+            ledger.seek(self._read_bytes)
+            added = ledger.read()
+        whole = added[: added.rfind(b"\n") + 1]
+        self._read_bytes += len(whole)
+        for line in map(os.fsdecode, whole.split(b"\n")[:-1]):
             kind, _, rest = line.partition(" ")
             if kind in "SCG":
                 size, _, path = rest.partition(" ")
@@ -119,8 +128,9 @@ class Medium:
         if kind == "C":
             self._sizes[path] = min(synced, size)
         else:
-            # Made larger before it is written: for a mapping, whose writes nobody sees.
-            self._sizes[path] = max(synced, size) if kind == "G" else size
+            # Made larger before it is written: for a mapping, whose writes nobody sees. And of two
+            # syncs at once, each of which took the size before it began, the older may end last.
+            self._sizes[path] = max(synced, size)
 
     def _moved(self, old: str, new: str) -> None:
         """A file, or a directory with all in it."""

@@ -1,8 +1,10 @@
 """Faults of the disks that nodes have for themselves, and how they are undone.
 
-Order is everything. A process that hangs on a frozen disk takes no SIGKILL, so a thaw comes first;
-a disk is mounted again only when its process has ended; and the power of all struck disks is cut
-before the first process is killed, since a node that lives on would tell others what it has seen.
+Order is everything. A process that hangs on a frozen disk takes neither SIGSTOP nor SIGKILL, so a
+thaw comes first; all struck nodes stand still, out of every system call, before the first disk
+loses its power, since a sync that is under way may then return success without its data on the
+medium, and a node that lives on for a millisecond acknowledges it: without power it could have told
+nobody. Then they are killed, and a disk is mounted again only when its process has ended.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 from chaos.disks import Disk, DiskError
 from chaos.faults import DiskDead, DiskFull, DiskReadOnly, DiskStall, Fault, PowerLoss
 from chaos.protocols import TargetError
-from chaos.targets.process_faults import kill_and_wait
+from chaos.targets.process_faults import kill_and_wait, stand_still
 
 if TYPE_CHECKING:
     from chaos.targets.cluster import LocalNode
@@ -54,9 +56,10 @@ def sync(members: Members) -> None:
     """What a node wrote while it was set up is not what a loss of power is about."""
     for disk in _disks(members):
         disk.sync()
-    for member in members:
-        if member.shim is not None:
-            member.shim.medium.settle()
+    with standing_still([member for member in members if member.shim is not None]):
+        for member in members:
+            if member.shim is not None:
+                member.shim.medium.settle()
 
 
 def heal(members: Members) -> None:
@@ -90,44 +93,51 @@ def _fill(members: Members) -> list[int]:
 
 
 def _kill_disk(members: Members) -> list[int]:
-    for disk in _disks(members):
-        disk.die()
-    return [member.number for member in members if member.running]
+    """Every sync fails from now on, and none that is under way can return success."""
+    return _while_standing_still(members, Disk.die)
 
 
 def _make_read_only(members: Members) -> list[int]:
     """What is written before is kept: between the sync and the end of writing nobody writes."""
-    for member in members:
-        if member.disk is not None:
-            with _standing_still(member):
-                member.disk.turn_read_only()
+    return _while_standing_still(members, Disk.turn_read_only)
+
+
+def _while_standing_still(members: Members, strike: Callable[[Disk], None]) -> list[int]:
+    for disk in _disks(members):
+        disk.thaw()
+    with standing_still(members):
+        for disk in _disks(members):
+            strike(disk)
     return [member.number for member in members if member.running]
 
 
 @contextmanager
-def _standing_still(member: LocalNode) -> Iterator[None]:
-    """Its process, if it runs, is paused meanwhile."""
-    child = member.child if member.running and not member.paused else None
-    if child is not None:
-        child.pause()
+def standing_still(members: Members) -> Iterator[None]:
+    """Their processes, as far as they run, are out of every system call meanwhile."""
+    awake = [member for member in members if member.running and not member.paused]
     try:
+        stand_still(members)
         yield
     finally:
-        if child is not None:
-            child.resume()
+        for member in awake:
+            if member.child is not None:
+                member.child.resume()
 
 
 def _cut_power(members: Members) -> list[int]:
-    struck = [member for member in members if member.running]
-    for disk in _disks(struck):
+    """A node that has ended before loses what the system had not written for it, too."""
+    for disk in _disks(members):
+        disk.thaw()
+    stand_still(members)
+    for disk in _disks(members):
         disk.cut_power()
-    kill_and_wait(struck)
-    for member in struck:
+    kill_and_wait(members)
+    for member in members:
         if member.disk is not None:
             member.disk.replug()
         elif member.shim is not None:
             member.shim.medium.lose_power()
-    return [member.number for member in struck]
+    return [member.number for member in members]
 
 
 def _disks(members: Members) -> list[Disk]:

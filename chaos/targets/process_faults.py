@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from chaos.faults import Fault, Kill, Pause, Shutdown
-from chaos.processes import Process, strike
+from chaos.processes import Process, halt, strike
 from chaos.protocols import TargetError
 
 if TYPE_CHECKING:
@@ -25,6 +25,17 @@ def kill(members: Sequence[LocalNode]) -> list[int]:
     }
     strike(struck.values())
     return list(struck)
+
+
+def stand_still(members: Sequence[LocalNode]) -> None:
+    """Pause the nodes that run, until no thread of theirs is in a system call. Raises TargetError.
+
+    What a node has not said by now, nobody will hear from it before it is resumed.
+    """
+    try:
+        halt(m.child for m in members if m.child is not None and m.child.running)
+    except TimeoutError as error:
+        raise TargetError(str(error)) from error
 
 
 def kill_and_wait(members: Sequence[LocalNode]) -> list[int]:

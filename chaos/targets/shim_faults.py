@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chaos.faults import BitFlip, ClockJump, ClockSkew, Fault, LostNames, SlowDisk, TornWrites
 from chaos.protocols import TargetError
 from chaos.shim import Shim, why_none
-from chaos.targets.process_faults import kill_and_wait
+from chaos.targets.process_faults import kill_and_wait, stand_still
 from chaos.targets.segments import flip_one, segments
 from reference_impl.wire.batch_header import HEADER_BYTES
 
@@ -52,7 +52,7 @@ def _tear(members: Members, fault: TornWrites, rng: Random) -> list[int]:
     struck = [(member, shim) for member, shim in _shims(members) if member.running]
     for _, shim in struck:
         _await_unsynced_batch(shim)
-    kill_and_wait([member for member, _ in struck])
+    _stop_and_kill([member for member, _ in struck])
     for _, shim in struck:
         shim.release_syncs()
         shim.medium.tear(fault.how, rng)
@@ -72,11 +72,17 @@ def _await_unsynced_batch(shim: Shim) -> None:
 
 
 def _lose_names(members: Members, fault: LostNames, rng: Random) -> list[int]:
-    struck = [(member, shim) for member, shim in _shims(members) if member.running]
-    kill_and_wait([member for member, _ in struck])
+    struck = _shims(members)
+    _stop_and_kill([member for member, _ in struck])
     for _, shim in struck:
         shim.medium.lose_names()
     return [member.number for member, _ in struck]
+
+
+def _stop_and_kill(members: Members) -> None:
+    """What the ledgers say is settled when the last node stands still."""
+    stand_still(members)
+    kill_and_wait(members)
 
 
 def _flip_bit(members: Members, fault: BitFlip, rng: Random) -> list[int]:

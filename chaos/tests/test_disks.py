@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos import disks, leftovers
+from chaos import disks, leftovers, processes
 from chaos.disks import Disk, DiskError
 
 pytestmark = pytest.mark.needs("root", "loop")
@@ -22,6 +22,14 @@ WAIT_S = 60.0
 SIZE_BYTES = 64 << 20
 PAGE = b"x" * 4096
 WRITER = "import os, sys; open(sys.argv[1], 'wb').write(b'written')"
+HANGING_AND_COUNTING = """
+import os, sys, threading
+def hang():
+    file = os.open(sys.argv[1], os.O_WRONLY)
+    os.write(file, b'written')
+threading.Thread(target=hang).start()
+while True: open(sys.argv[2], 'ab', 0).write(b'1')
+"""
 OWNER = """
 import signal
 from chaos.disks import Disk
@@ -89,6 +97,38 @@ def test_a_write_to_a_frozen_disk_hangs_until_the_thaw(disk: Disk) -> None:
         disk.thaw()
     assert process.wait(WAIT_S) == 0
     assert file.read_bytes() == b"written"
+
+
+def test_a_process_is_halted_only_when_its_last_system_call_has_ended(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that hangs on a disk takes no SIGSTOP, and may have been given the only one."""
+    counted = tmp_path / "counted"
+    (disk.mount_point / "file").write_bytes(b"")
+    disk.freeze()
+    child = processes.start(
+        [sys.executable, "-c", HANGING_AND_COUNTING, str(disk.mount_point / "file"), str(counted)],
+        name="busy", log=tmp_path / "log",
+    )  # fmt: skip
+    try:
+        wait_until(lambda: counted.exists() and counted.stat().st_size > 0, "it counts")
+        with monkeypatch.context() as short:
+            short.setattr(processes, "HALT_TIMEOUT_S", 0.5)
+            with pytest.raises(TimeoutError, match=r"has not stopped .* it waits in the kernel"):
+                processes.halt([child])
+        thawing = threading.Timer(0.5, disk.thaw)
+        thawing.start()
+        processes.halt([child])
+        thawing.join()
+        at_once = counted.stat().st_size
+        assert (disk.mount_point / "file").read_bytes() == b"written"
+        time.sleep(0.2)
+        assert counted.stat().st_size == at_once
+        child.resume()
+        wait_until(lambda: counted.stat().st_size > at_once, "it counts on")
+    finally:
+        disk.thaw()
+        child.kill()
 
 
 def test_freezing_twice_and_thawing_twice_are_harmless(disk: Disk) -> None:

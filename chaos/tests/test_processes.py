@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -176,3 +177,22 @@ def test_of_what_was_struck_nothing_runs_any_more_and_then_it_is_gone(tmp_path: 
         one.kill()
         assert one.exit_status == -signal.SIGKILL
     assert [(tmp_path / n / "counted").stat().st_size for n in ("a", "b")] == counted
+
+
+def test_what_was_killed_is_gone_with_its_own_children(tmp_path: Path) -> None:
+    """They may hold its files: here a lock, and memory that the kernel has to free first."""
+    lock = tmp_path / "lock"
+    source = (
+        "import fcntl, os, time\n"
+        "if os.fork(): time.sleep(600)\n"
+        "held = open(os.sys.argv[1], 'w'); fcntl.flock(held, fcntl.LOCK_EX)\n"
+        "much = bytearray(os.urandom(1 << 20)) * 256\n"
+        "print('locked', flush=True); time.sleep(600)"
+    )
+    child = processes.start(
+        [sys.executable, "-c", source, str(lock)], name="forking", log=tmp_path / "log"
+    )
+    wait_until(lambda: child.last_words() == "locked", "it has the lock")
+    child.kill()
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -91,6 +91,29 @@ def test_the_ledger_follows_names_and_cuts(
     assert left(shim) == expected
 
 
+def test_of_two_syncs_at_once_the_older_may_be_noted_last(shim: Shim) -> None:
+    file = shim.medium.root / "a"
+    file.write_bytes(2 * ONE)
+    with shim.medium.ledger.open("a") as ledger:
+        ledger.write(f"S 200 {file}\nS 100 {file}\n")
+    shim.medium.lose_power()
+    assert left(shim) == {"a": 200}
+
+
+def test_a_ledger_that_is_read_while_its_node_writes_loses_no_line(shim: Shim) -> None:
+    """Half a line is read when it is whole, and what is added meanwhile is not cut off."""
+    file = shim.medium.root / "a"
+    file.write_bytes(2 * ONE)
+    with shim.medium.ledger.open("a", buffering=1) as ledger:
+        ledger.write(f"S 100 {file}\nS 2")
+        ledger.flush()
+        assert [tail.synced for tail in shim.medium.tails()] == [100]
+        ledger.write(f"00 {file}\n")
+    assert shim.medium.tails() == []
+    shim.medium.lose_power()
+    assert left(shim) == {"a": 200}
+
+
 def test_a_file_made_larger_for_a_mapping_is_left_as_it_is(shim: Shim) -> None:
     run(shim, "import mmap; f = open('index', 'w+b'); os.ftruncate(f.fileno(), 4096)")
     shim.medium.lose_power()
