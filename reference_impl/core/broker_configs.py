@@ -99,6 +99,7 @@ _OBEYED = (
     ConfigKey("offsets.topic.segment.bytes", _I, "104857600", 1),
     ConfigKey("producer.id.expiration.check.interval.ms", _I, "600000", 1),
     ConfigKey("producer.id.expiration.ms", _I, "86400000", 1),
+    ConfigKey("queued.max.request.bytes", _L, "-1"),
     ConfigKey("quota.window.num", _I, "11", 1),
     ConfigKey("quota.window.size.seconds", _I, "1", 1),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),
@@ -183,6 +184,7 @@ class BrokerConfig:
         config.listeners()
         config.check_super_users()
         config.check_consumer_groups()
+        config.check_request_sizes()
         return config
 
     def under(self, *layers: Mapping[str, str]) -> BrokerConfig:
@@ -228,6 +230,15 @@ class BrokerConfig:
                 raise BadConfig(
                     f"super.users: {user} is no principal; write each as User:NAME, separated by ;"
                 )
+
+    def check_request_sizes(self) -> None:
+        """Raise BadConfig if one request may be larger than all together (KafkaConfig.java)."""
+        one, together = "socket.request.max.bytes", "queued.max.request.bytes"
+        if 0 < self.number(together) < self.number(one):
+            raise BadConfig(
+                f"{together}={self.number(together)}: it must be at least"
+                f" {one}={self.number(one)}, or -1"
+            )
 
     def check_consumer_groups(self) -> None:
         """Raise BadConfig for periods out of their bounds (GroupCoordinatorConfig.java)."""

@@ -122,6 +122,7 @@ _BROKERS = {
     "process.roles": "Whether this process is a broker, a controller, or both.",
     "producer.id.expiration.check.interval.ms": "How often idle producers are looked for.",
     "producer.id.expiration.ms": "After which idleness a partition forgets a producer.",
+    "queued.max.request.bytes": "What requests under way may hold together; -1: 512 MiB.",
     "queued.max.requests": "How many requests may wait for a thread.",
     "quota.window.num": "Over how many windows a rate is measured for quotas.",
     "quota.window.size.seconds": "How long one of these windows is.",

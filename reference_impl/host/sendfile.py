@@ -18,28 +18,36 @@ from reference_impl.host.disk import DiskFile
 PIECE_BYTES = 1 << 20
 """So much at once; then other connections have their turn."""
 
+Progressed = Callable[[], None]
+"""Called after each piece that the client took."""
+
 CaughtUp = Callable[[], Awaitable[None]]
 """Returns once the transport has nothing left that it could not send."""
 
 
 async def send_parts(
-    transport: asyncio.Transport, parts: Sequence[bytes | Slice], caught_up: CaughtUp
+    transport: asyncio.Transport,
+    parts: Sequence[bytes | Slice],
+    caught_up: CaughtUp,
+    progressed: Progressed,
 ) -> None:
     """Send all of it, in order. Raises OSError or StorageError, with a part of it sent already."""
     for part in parts:
         if isinstance(part, Slice):
-            await _send_slice(transport, part, caught_up)
+            await _send_slice(transport, part, caught_up, progressed)
         else:
             transport.write(part)
 
 
-async def _send_slice(transport: asyncio.Transport, part: Slice, caught_up: CaughtUp) -> None:
+async def _send_slice(
+    transport: asyncio.Transport, part: Slice, caught_up: CaughtUp, progressed: Progressed
+) -> None:
     descriptor = cast(DiskFile, part.file).duplicate()
     try:
         if transport.get_extra_info("sslcontext") is None:
             transport.set_write_buffer_limits(high=0)  # no byte may wait that goes before
             await caught_up()
-            sent = await _from_file_to_socket(transport, descriptor, part)
+            sent = await _from_file_to_socket(transport, descriptor, part, progressed)
             transport.set_write_buffer_limits()
         else:
             sent = await _through_this_process(transport, descriptor, part, caught_up)
@@ -49,7 +57,9 @@ async def _send_slice(transport: asyncio.Transport, part: Slice, caught_up: Caug
         raise StorageError(part.file.path, f"ends {part.size - sent} bytes before its last batch")
 
 
-async def _from_file_to_socket(transport: asyncio.Transport, file: int, part: Slice) -> int:
+async def _from_file_to_socket(
+    transport: asyncio.Transport, file: int, part: Slice, progressed: Progressed
+) -> int:
     """How many bytes were sent: fewer only where the file ends early.
 
     The event loop keeps the socket's own descriptor to itself, so a copy of it waits.
@@ -67,6 +77,7 @@ async def _from_file_to_socket(transport: asyncio.Transport, file: int, part: Sl
             if step == 0:
                 break
             sent += step
+            progressed()
             await asyncio.sleep(0)
         return sent
     finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import ssl
 from collections import deque
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from reference_impl.core.events import Request
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.security.listeners import Listener
 from reference_impl.core.storage import StorageError
+from reference_impl.host.departures import Departure, departures
+from reference_impl.host.intake import Intake
 from reference_impl.host.node import NodeHost
 from reference_impl.host.sendfile import send_parts
 from reference_impl.host.turns import Turns
@@ -35,6 +38,7 @@ from reference_impl.wire import (
 
 log = logging.getLogger("reference_impl.host")
 SWEEPS_PER_IDLE_PERIOD = 4
+SWEEP_S_MAX = 1.0
 GATHERED_BYTES_MAX = 64 * 1024
 """Answers are sent together up to here: more would hide that a client does not read."""
 
@@ -47,6 +51,7 @@ class Server:
 
     def __init__(self, config: BrokerConfig) -> None:
         self.max_frame_bytes = config.number("socket.request.max.bytes")
+        self.intake = Intake(config.number("queued.max.request.bytes"), self.max_frame_bytes)
         self._idle_ms = config.number("connections.max.idle.ms")
         self._ids = count(1)
         self._connections: set[Connection] = set()
@@ -97,15 +102,19 @@ class Server:
         self.host.connection_closed(connection.id)
 
     def _sweep(self) -> None:
-        """Close what has been idle for connections.max.idle.ms."""
-        if self._idle_ms < 0:
-            return
-        loop = asyncio.get_running_loop()
-        idle_s = self._idle_ms / 1000
+        """Close what is idle for connections.max.idle.ms, and what has left unseen."""
+        now_s = asyncio.get_running_loop().time()
+        idle_s = self._idle_ms / 1000 if self._idle_ms >= 0 else math.inf
         for connection in list(self._connections):
-            if connection.is_idle and loop.time() - connection.last_used_s > idle_s:
-                connection.drop(f"idle for more than {self._idle_ms} ms")
-        self._sweeper = loop.call_later(idle_s / SWEEPS_PER_IDLE_PERIOD, self._sweep)
+            connection.note_progress()
+            if now_s - connection.last_used_s > idle_s:
+                connection.end(f"idle for more than {self._idle_ms} ms")
+        unread = {c.descriptor: c for c in self._connections if c.is_paused and c.descriptor >= 0}
+        for descriptor, departure in departures(unread).items():
+            unread[descriptor].departed(departure)
+        self.intake.end_standstills(now_s)
+        every_s = min(SWEEP_S_MAX, idle_s / SWEEPS_PER_IDLE_PERIOD)
+        self._sweeper = asyncio.get_running_loop().call_later(every_s, self._sweep)
 
 
 class Connection(asyncio.Protocol):
@@ -127,7 +136,9 @@ class Connection(asyncio.Protocol):
         self._caught_up = asyncio.Event()
         self._caught_up.set()
         self._is_pumping = False
-        self._is_paused = False
+        self.is_paused = False
+        self._must_wait = False
+        self._unsent_bytes = 0
         self._reads_tokens = False
         self._muted: asyncio.TimerHandle | None = None
         self._broken: str | None = None
@@ -155,6 +166,7 @@ class Connection(asyncio.Protocol):
             self._sending.cancel()
         self._frames.clear()
         self._server.turns.forget(self)
+        self._server.intake.forget(self)
         self._server.left(self)
 
     def data_received(self, data: bytes) -> None:
@@ -163,6 +175,7 @@ class Connection(asyncio.Protocol):
             self._frames.extend(self._reader.feed(data))
         except Malformed as error:
             self._broken = str(error)  # what came before it is still answered
+        self._must_wait = not self._server.intake.note(self, self._reader.pending_bytes)
         self._pump()
 
     def pause_writing(self) -> None:
@@ -204,7 +217,7 @@ class Connection(asyncio.Protocol):
         self, transport: asyncio.Transport, parts: Sequence[bytes | Slice]
     ) -> None:
         try:
-            await send_parts(transport, parts, self._until_caught_up)
+            await send_parts(transport, parts, self._until_caught_up, self._note_use)
         except (OSError, StorageError) as error:
             # A part of the answer may be sent: the client cannot find the next one any more.
             log.warning("connection %d from %s closed: %s", self.id, self._client_host, error)
@@ -237,6 +250,41 @@ class Connection(asyncio.Protocol):
         """Close at once; whatever was not sent is lost."""
         if self._transport is not None:
             self._transport.abort()
+
+    def end(self, reason: str) -> None:
+        """Close at once, and say why in the log."""
+        log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
+        self.abandon()
+
+    # --- what the server looks after ----------------------------------------------------------
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of its socket, -1 once that is closed."""
+        socket = None if self._transport is None else self._transport.get_extra_info("socket")
+        return -1 if socket is None else cast(int, socket.fileno())
+
+    def note_progress(self) -> None:
+        """A client that takes a long answer slowly is not idle (Selector.java: writes count)."""
+        unsent = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        if unsent < self._unsent_bytes:
+            self._note_use()
+        self._unsent_bytes = unsent
+
+    def _note_use(self) -> None:
+        self.last_used_s = self._loop.time()
+
+    def departed(self, how: Departure) -> None:
+        """Close if the client has gone, or if nothing is sent that would show whether it has."""
+        is_sending = self._sending is not None and not self._sending.done()
+        is_silent = (self._in_flight and not is_sending) or self._muted is not None
+        if how is Departure.GONE or is_silent:
+            self.abandon()
+
+    def read_on(self) -> None:
+        self._must_wait = False
+        self._note_use()
+        self._pause_or_resume()
 
     # --- one request after the other ----------------------------------------------------------
 
@@ -281,10 +329,10 @@ class Connection(asyncio.Protocol):
         """Read no further while requests wait here: that is what holds a pipelining client."""
         if self._transport is None or self._transport.is_closing():
             return
-        is_full = bool(self._frames) or self._muted is not None
-        if is_full != self._is_paused:
-            self._is_paused = is_full
-            if self._is_paused:
+        is_full = bool(self._frames) or self._muted is not None or self._must_wait
+        if is_full != self.is_paused:
+            self.is_paused = is_full
+            if self.is_paused:
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()

@@ -46,6 +46,11 @@ class FrameReader:
         """Bytes are kept behind the last frame."""
         return bool(self._partial)
 
+    @property
+    def pending_bytes(self) -> int:
+        """How many bytes are kept behind the last frame."""
+        return len(self._partial)
+
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
         """The frames which these bytes complete.
 
