@@ -13,11 +13,13 @@ from linearizability.checkers.tests.rows import judged
 from linearizability.explain.drawing import ATTRIBUTES, picture
 from linearizability.explain.words import operations_of
 from linearizability.history import frame
+from linearizability.self_test.clauses import empty_rows, markdown_table
 
 PAGE = "docs/guarantees.md"
 FOLDER = "docs/guarantees"
 BEGIN, END = "<!-- guarantee: {} (python -m ci.checks --draw) -->", "<!-- end of guarantee -->"
 TABLE = "table of checkers"
+CLAUSES_TABLE = "table of clauses"
 
 CLAIMS = {
     "LOG-1": "A partition is append-only: offsets are dense, grow, and are not used again. "
@@ -122,6 +124,7 @@ def table() -> str:
 def made() -> Iterator[tuple[str, str, str]]:
     """(name of the marks, text between them, picture) of everything that is generated."""
     yield TABLE, table(), ""
+    yield CLAUSES_TABLE, markdown_table(), ""
     for name in CHECKERS:
         image, lines = drawn(name)
         yield name, lines, image
@@ -141,7 +144,7 @@ def guarantee_violations(root: Path) -> list[str]:
     page = root / PAGE
     if not page.is_file():
         return []
-    text, old = page.read_text(encoding="utf-8"), set()
+    text, old, empty = page.read_text(encoding="utf-8"), set(), empty_rows(list(CHECKERS))
     for name, block, image in made():
         try:
             if with_block(text, name, block) != text:
@@ -151,7 +154,8 @@ def guarantee_violations(root: Path) -> list[str]:
         file = root / FOLDER / f"{name}.svg"
         if image and not (file.is_file() and file.read_text(encoding="utf-8") == image):
             old.add(f"{FOLDER}/{name}.svg")
-    return [f"{name} is old or absent; run `python -m ci.checks --draw`" for name in sorted(old)]
+    stale = [f"{name} is old or absent; run `python -m ci.checks --draw`" for name in sorted(old)]
+    return empty + stale
 
 
 def draw_guarantees(root: Path) -> None:

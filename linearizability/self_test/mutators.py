@@ -1,4 +1,4 @@
-"""Ways to break a valid history: each plants one anomaly, which its checker must find.
+"""Ways to break a valid history: each plants one anomaly, which its checker must find (`clauses`).
 
 A mutator takes the rows of a valid history with the model's truth (`truth`) and gives broken ones,
 or None where this history holds nothing to break. What it plants is what the named checker's
@@ -7,28 +7,10 @@ docstring calls an anomaly, so that a checker which misses it is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from itertools import pairwise
 from random import Random
 
 from linearizability.history import F
-from linearizability.self_test.kept_mutators import (
-    clean_too_much,
-    commit_after_a_successor,
-    commit_for_a_past_generation,
-    delete_too_much,
-    differ_on_a_follower,
-    forget_a_commit,
-    lose_on_a_follower,
-)
-from linearizability.self_test.log_mutators import (
-    end_too_early,
-    hang_on,
-    leave_a_hole,
-    lower_a_watermark,
-    skip_a_sequence,
-    write_though_fenced,
-)
 from linearizability.self_test.lookup import (
     NOT_OURS,
     another_read,
@@ -48,16 +30,8 @@ from linearizability.self_test.lookup import (
     with_places_changed,
     without_reads_of,
 )
-from linearizability.self_test.service_mutators import (
-    keep_waiting,
-    read_it_twice,
-    read_too_little,
-)
-from linearizability.self_test.transaction_mutators import abort_half, deliver_half, read_each_other
 from linearizability.self_test.truth import outcome_of
 from linearizability.self_test.world import Row
-
-Mutator = Callable[[list[Row], Random], list[Row] | None]
 
 
 @where_nothing_is_compacted
@@ -306,47 +280,3 @@ def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     before, victim = rng.choice(pairs)
     older = {"leader_epoch": rng.randrange(before["leader_epoch"])}
     return [changed_row(row, victim, older) for row in rows]
-
-
-MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
-    "lost_writes": (lose_a_record,),
-    "unseen_writes": (never_deliver,),
-    "duplicates": (store_twice,),
-    "inconsistent_offsets": (show_two_faces,),
-    "phantom_records": (read_from_nowhere,),
-    "append_order": (reorder_appends,),
-    "producer_order": (reorder_a_batch,),
-    "poll_order": (go_back,),
-    "poll_skips": (skip_a_record,),
-    "aborted_reads": (deliver_an_aborted_record,),
-    "dirty_reads": (read_too_early,),
-    "own_uncommitted_reads": (read_its_own,),
-    "group_delivery": (skip_in_a_group,),
-    "exactly_once": (consume_twice,),
-    "leader_epochs": (lower_an_epoch,),
-    "torn_transactions": (deliver_half, abort_half),
-    "write_cycles": (read_each_other,),
-    "offset_gaps": (leave_a_hole,),
-    "fencing": (write_though_fenced,),
-    "idempotence": (skip_a_sequence,),
-    "late_markers": (end_too_early,),
-    "high_watermark": (lower_a_watermark,),
-    "hanging_transactions": (hang_on,),
-    "committed_offsets": (
-        forget_a_commit,
-        commit_for_a_past_generation,
-        commit_after_a_successor,
-    ),
-    "replica_agreement": (lose_on_a_follower, differ_on_a_follower),
-    "compaction": (clean_too_much,),
-    "retention": (delete_too_much,),
-    "stale_reads": (keep_waiting,),
-    "delivery_semantics": (read_too_little, read_it_twice),
-}
-"""Checker -> what it must catch."""
-
-
-def broken(name: str, rows: list[Row], rng: Random) -> list[Row] | None:
-    """The history (`model.rows_with_truth`) with one anomaly that checker `name` must find; None if
-    there is no room."""
-    return rng.choice(MUTATORS[name])(rows, rng)

@@ -25,8 +25,8 @@ from linearizability.checkers import CHECKERS
 from linearizability.engine import local
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved
+from linearizability.self_test.clauses import MUTATORS, Mutator
 from linearizability.self_test.model import joined, rows_with_truth
-from linearizability.self_test.mutators import MUTATORS, Mutator
 from linearizability.self_test.truth import stripped
 from linearizability.self_test.world import Row
 from linearizability.verdict import Validity

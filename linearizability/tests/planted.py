@@ -6,8 +6,8 @@ from pathlib import Path
 from random import Random
 
 from linearizability import history
+from linearizability.self_test.clauses import MUTATORS, broken
 from linearizability.self_test.model import joined, rows_with_truth, valid_rows
-from linearizability.self_test.mutators import MUTATORS, broken
 from linearizability.self_test.truth import stripped
 
 

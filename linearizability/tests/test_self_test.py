@@ -14,9 +14,9 @@ from linearizability.checkers.lost_writes import LostWrites
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import IS_SEND, KEY, resolved
 from linearizability.judging import check_frame
-from linearizability.self_test import runner
+from linearizability.self_test import clauses, runner
+from linearizability.self_test.clauses import MUTATORS
 from linearizability.self_test.model import joined, rows_with_truth, valid_rows
-from linearizability.self_test.mutators import MUTATORS
 from linearizability.self_test.runner import run_self_test
 from linearizability.self_test.truth import stripped, with_outcomes
 from linearizability.self_test.world import Row
@@ -133,3 +133,12 @@ def test_the_self_test_says_the_same_from_several_processes(
     assert by_two == run_self_test(range(12))
     assert by_two.seeds == 12
     assert by_two.caught.total() > 50
+
+
+def test_no_clause_is_without_a_mutator(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert clauses.empty_rows(list(CHECKERS)) == []
+    monkeypatch.setattr(clauses, "CLAUSES", {"lost_writes": {"it is gone": ()}})
+    assert clauses.empty_rows(["lost_writes", "duplicates"]) == [
+        "duplicates has no clause in self_test/clauses.py",
+        "lost_writes: no mutator plants 'it is gone'",
+    ]

@@ -31,8 +31,8 @@ from linearizability.explain.shrink import ddmin, is_same, shrink
 from linearizability.explain.words import in_words, operations_of
 from linearizability.history import frame, write
 from linearizability.judging import check
+from linearizability.self_test.clauses import MUTATORS, broken
 from linearizability.self_test.model import rows_with_truth
-from linearizability.self_test.mutators import MUTATORS, broken
 from linearizability.self_test.truth import stripped
 from linearizability.verdict import Anomaly
 

@@ -1,0 +1,168 @@
+"""What each checker promises, clause by clause, and the mutators that break each clause.
+
+A clause says when a history is invalid, as docs/guarantees.md tells it to the reader (its table of
+clauses is made from here). Every checker has one at least, and no clause is without a mutator: a
+rule that nobody has seen broken may be blind. A mutator breaks the clause that it stands under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+from linearizability.self_test import (
+    kept_mutators,
+    log_mutators,
+    mutators,
+    service_mutators,
+    transaction_mutators,
+)
+from linearizability.self_test.world import Row
+
+Mutator = Callable[[list[Row], Random], list[Row] | None]
+
+CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
+    "lost_writes": {
+        "an acknowledged record is absent below the highest offset read": (mutators.lose_a_record,)
+    },
+    "unseen_writes": {
+        "no poll delivered an acknowledged record by the end of the final read": (
+            mutators.never_deliver,
+        )
+    },
+    "duplicates": {
+        "what an idempotent producer sent once stands at two offsets": (mutators.store_twice,)
+    },
+    "inconsistent_offsets": {"one offset holds two values": (mutators.show_two_faces,)},
+    "phantom_records": {
+        "a record was sent by nobody, or to another partition, or cannot be read": (
+            mutators.read_from_nowhere,
+        )
+    },
+    "append_order": {
+        "a record sent after another's acknowledgement stands before it": (
+            mutators.reorder_appends,
+        )
+    },
+    "producer_order": {
+        "an idempotent producer's records stand out of the order of sending": (
+            mutators.reorder_a_batch,
+        )
+    },
+    "poll_order": {"a consumer goes back or repeats within a session": (mutators.go_back,)},
+    "poll_skips": {
+        "a consumer passes over a visible record within a session": (mutators.skip_a_record,)
+    },
+    "aborted_reads": {
+        "a read_committed reader is given an aborted record": (mutators.deliver_an_aborted_record,)
+    },
+    "dirty_reads": {
+        "a read_committed reader is given a record before its commit was asked for": (
+            mutators.read_too_early,
+        )
+    },
+    "own_uncommitted_reads": {"a transaction reads what it sent": (mutators.read_its_own,)},
+    "group_delivery": {"a group passes over a visible record": (mutators.skip_in_a_group,)},
+    "exactly_once": {
+        "two committed transactions of a group consumed one input": (mutators.consume_twice,)
+    },
+    "leader_epochs": {"leader epochs decrease along a log": (mutators.lower_an_epoch,)},
+    "torn_transactions": {
+        "one record of a transaction was delivered, another passed over": (
+            transaction_mutators.deliver_half,
+        ),
+        "one partition of a transaction has a COMMIT marker, another ABORT": (
+            transaction_mutators.abort_half,
+        ),
+    },
+    "write_cycles": {
+        "read_committed transactions read each other before their commits": (
+            transaction_mutators.read_each_other,
+        )
+    },
+    "offset_gaps": {"a raw read shows a gap without compaction": (log_mutators.leave_a_hole,)},
+    "fencing": {
+        "an older epoch of a producer stands behind a newer one in a log": (
+            log_mutators.write_though_fenced,
+        )
+    },
+    "idempotence": {
+        "a sequence does not follow the one before it": (log_mutators.skip_a_sequence,)
+    },
+    "late_markers": {
+        "a marker stands between two records of one transaction": (log_mutators.end_too_early,)
+    },
+    "high_watermark": {
+        "a leader's high watermark or last stable offset goes back in an epoch": (
+            log_mutators.lower_a_watermark,
+        )
+    },
+    "hanging_transactions": {
+        "the last stable offset stays where an ended transaction begins": (log_mutators.hang_on,)
+    },
+    "committed_offsets": {
+        "a group is told an offset that no commit explains, or none after a commit": (
+            kept_mutators.forget_a_commit,
+        ),
+        "a commit of an older generation is accepted": (
+            kept_mutators.commit_for_a_past_generation,
+        ),
+        "a member commits after its successor within a generation": (
+            kept_mutators.commit_after_a_successor,
+        ),
+    },
+    "replica_agreement": {
+        "a follower lacks a replicated record": (kept_mutators.lose_on_a_follower,),
+        "a follower has another batch than the leader": (kept_mutators.differ_on_a_follower,),
+    },
+    "compaction": {"the last value of a key is gone": (kept_mutators.clean_too_much,)},
+    "retention": {
+        "a log begins behind a record that nothing may delete": (kept_mutators.delete_too_much,)
+    },
+    "stale_reads": {
+        "a reader is not given what is there before the bound": (service_mutators.keep_waiting,)
+    },
+    "delivery_semantics": {
+        "a whole reading lacks what its producer's semantics promise": (
+            service_mutators.read_too_little,
+        ),
+        "a whole reading gives twice what is promised at most once": (
+            service_mutators.read_it_twice,
+        ),
+    },
+}
+"""Checker -> when it calls a history invalid -> what plants that."""
+
+MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
+    name: tuple(mutate for planting in clauses.values() for mutate in planting)
+    for name, clauses in CLAUSES.items()
+}
+"""Checker -> what it must catch."""
+
+
+def broken(name: str, rows: list[Row], rng: Random) -> list[Row] | None:
+    """Return the history (`model.rows_with_truth`) with one anomaly that checker `name` must find;
+    None if there is no room."""
+    return rng.choice(MUTATORS[name])(rows, rng)
+
+
+def markdown_table() -> str:
+    """Return the table of docs/guarantees.md."""
+    lines = ["| guarantee | invalid when | planted by |", "|---|---|---|"]
+    for name, clauses in CLAUSES.items():
+        for clause, planting in clauses.items():
+            planted = ", ".join(f"`{mutate.__name__}`" for mutate in planting)
+            lines.append(f"| `{name}` | {clause} | {planted} |")
+    return "\n".join(lines)
+
+
+def empty_rows(names: list[str]) -> list[str]:
+    """Return a sentence for each checker without a clause and each clause without a mutator."""
+    without = [f"{name} has no clause in self_test/clauses.py" for name in names
+               if not CLAUSES.get(name)]  # fmt: skip
+    return without + [
+        f"{name}: no mutator plants {clause!r}"
+        for name, clauses in CLAUSES.items()
+        for clause, planting in clauses.items()
+        if not planting
+    ]
