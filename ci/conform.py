@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,49 +12,95 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from chaos.interrupts import SIGNALS
 from ci.errors import UsageError
 from conformance import cases
+from conformance.results import why_unwritable
 
 CASES = Path(cases.__file__).parent
-PYTEST_DID_NOT_RUN = (2, 3)  # interrupted, internal error (pytest.ExitCode)
 PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5
 
 
+def check_writable(option: str, path: Path | None) -> None:
+    """UsageError where results cannot be written: said before the examination, not after it."""
+    if path is not None and (why := why_unwritable(path)):
+        raise UsageError(f"{option} {path}: {why}")
+
+
 def examine(
-    options: Sequence[str], *, quiet: bool = False, timeout_s: float | None = None
+    options: Sequence[str],
+    *,
+    quiet: bool = False,
+    out: Path | None = None,
+    junit: Path | None = None,
 ) -> dict[str, Any]:
     """Run the cases with pytest options such as ("--target", "reference", "-k", "produce").
 
-    Returns what conformance.results writes. quiet: pytest's own output goes to stderr.
-    Raises UsageError if nothing could be examined, with pytest's own words.
+    Return what conformance.results writes; out and junit are where it is kept. Without them it is
+    kept in a scratch directory, which an examination that ended early leaves behind and names.
+    quiet: pytest's own output goes to stderr.
+    Raise UsageError if nothing could be examined, with pytest's own words.
     """
-    with tempfile.TemporaryDirectory(prefix="touchstone-conform-") as scratch:
-        results = Path(scratch) / "results.json"
-        command = [
+    scratch = Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
+    results, as_junit = out or scratch / "results.json", junit or scratch / "junit.xml"
+    before = _written_at(results)
+    try:
+        status, said = _run([
             sys.executable, "-m", "pytest", str(CASES), "-q", "-p", "no:cacheprovider",
-            "--rootdir", str(CASES.parent.parent), "--results-json", str(results), *options,
-        ]  # fmt: skip
-        ran = subprocess.run(
-            command,
-            stdout=sys.stderr if quiet else None,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=timeout_s,
-        )
-        if ran.returncode == PYTEST_USAGE_ERROR:
-            raise UsageError(" ".join(ran.stderr.split()).removeprefix("ERROR: "))
-        sys.stderr.write(ran.stderr)
-        if ran.returncode == PYTEST_NOTHING_SELECTED:
+            "-p", "no:xdist", "--rootdir", str(CASES.parent.parent),
+            "--results-json", str(results), "--results-junit", str(as_junit), *options,
+        ], quiet=quiet)  # fmt: skip
+        if status == PYTEST_USAGE_ERROR:
+            raise UsageError(" ".join(said.split()).removeprefix("ERROR: "))
+        sys.stderr.write(said)
+        if status == PYTEST_NOTHING_SELECTED:
             raise UsageError("no case matches; `touchstone conform list` shows them")
-        if ran.returncode in PYTEST_DID_NOT_RUN or not results.exists():
+        if _written_at(results) == before:
             raise UsageError("the examination did not run to its end; see the lines above")
-        return dict(json.loads(results.read_text()))
+        found = dict(json.loads(results.read_text(encoding="utf-8")))
+        if status < 0:
+            found["ended"] = f"killed by {signal.Signals(-status).name}"
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    if found["ended"] is None or not found["cases"]:
+        shutil.rmtree(scratch, ignore_errors=True)
+    else:
+        print(f"touchstone: ended early: {found['ended']}; the results so far are in {results} "
+              f"and {as_junit}", file=sys.stderr)  # fmt: skip
+    return found
+
+
+def _written_at(path: Path) -> int | None:
+    """When a file was written; None without one. What was there before is no result of now."""
+    return path.stat().st_mtime_ns if path.exists() else None
+
+
+def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
+    """Return pytest's exit status and what it said on stderr.
+
+    It has a process group of its own: Ctrl-C and SIGTERM are passed on to it once, and it is
+    waited for, since it saves the results and stops the target.
+    """
+    child = subprocess.Popen(
+        command, stdout=sys.stderr if quiet else None, stderr=subprocess.PIPE, text=True,
+        process_group=0,
+    )  # fmt: skip
+    previous = {
+        number: signal.signal(number, lambda *_: child.send_signal(signal.SIGTERM))
+        for number in SIGNALS
+    }
+    try:
+        _, said = child.communicate()
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    return child.returncode, said
 
 
 def exit_status(results: dict[str, Any]) -> int:
-    """0 passed, 1 a case failed, 3 nothing was judged."""
+    """0 passed, 1 a case failed, 3 nothing was judged, or not to the end."""
     if results["failed"]:
         return 1
-    return 0 if results["passed"] else 3
+    return 0 if results["passed"] and results["ended"] is None else 3

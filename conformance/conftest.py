@@ -13,15 +13,23 @@ from typing import Any
 
 import pytest
 
+from chaos.interrupts import Interrupts
 from chaos.protocols import TargetError
-from conformance.case import Case, Deviation, Unsupported, case_of
+from conformance.case import Case, Unsupported, case_of
+from conformance.connection import PATIENCE
+from conformance.ending import Ending
+from conformance.evidence import Evidence
 from conformance.examination import Examined, chosen_versions
-from conformance.results import Results, reproduce_line
+from conformance.results import Results, reproduce_line, why_unwritable
 from conformance.wire import Wire
 
 CASES = Path(__file__).parent / "cases"
 EXAMINED = pytest.StashKey[Examined]()
 RESULTS = pytest.StashKey[Results]()
+ENDING = pytest.StashKey[Ending]()
+INTERRUPTS = pytest.StashKey[Interrupts]()
+WITH_TRACEBACK = ("long", "short", "line", "native")
+"""What --tb takes from who wants to see Python's side of a failure."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,20 +40,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
     group.addoption("--priority", default="P2", help="cases up to this priority: P0, P1 or P2")
     group.addoption("--all-versions", action="store_true", help="not only the first and last")
+    group.addoption("--max-time", type=float, help="end after so many seconds")
+    group.addoption("--max-failures", type=int, help="end after so many failed cases")
     group.addoption("--results-json", type=Path, help="write the results here")
+    group.addoption("--results-junit", type=Path, help="write the results here as JUnit XML")
     group.addoption("--target-directory", type=Path, help="where the target keeps its data")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
-    if target and bootstrap:
-        raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
-    if config.getoption("--bug") and not target:
-        raise pytest.UsageError("conformance: --bug needs --target reference")
-    if config.getoption("--nodes") != 1 and not target:
-        raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
-    if config.getoption("--priority") not in ("P0", "P1", "P2"):
-        raise pytest.UsageError("conformance: --priority takes P0, P1 or P2")
+    _refuse_impossible(config, target, bootstrap)
     if (target or bootstrap) and not config.option.collectonly:
         try:
             config.stash[EXAMINED] = Examined.start(
@@ -54,12 +58,50 @@ def pytest_configure(config: pytest.Config) -> None:
             )  # fmt: skip
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
-        config.stash[RESULTS] = Results(config.stash[EXAMINED].name)
+        config.stash[RESULTS] = Results(
+            config.stash[EXAMINED].name, config.getoption("--results-json"),
+            config.getoption("--results-junit"),
+        )  # fmt: skip
+        PATIENCE.forget()
+        config.stash[INTERRUPTS] = Interrupts()
+        config.stash[INTERRUPTS].__enter__()
+        config.stash[ENDING] = Ending(
+            config.getoption("--max-failures"), config.getoption("--max-time")
+        )
+
+
+def _refuse_impossible(config: pytest.Config, target: str | None, bootstrap: str | None) -> None:
+    if target and bootstrap:
+        raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
+    if config.getoption("--bug") and not target:
+        raise pytest.UsageError("conformance: --bug needs --target reference")
+    if config.getoption("--nodes") != 1 and not target:
+        raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
+    if config.getoption("--priority") not in ("P0", "P1", "P2"):
+        raise pytest.UsageError("conformance: --priority takes P0, P1 or P2")
+    for option in ("--max-time", "--max-failures"):
+        limit = config.getoption(option)
+        if limit is not None and not limit > 0:
+            raise pytest.UsageError(f"conformance: {option} {limit:g}: say a number above zero")
+    if (target or bootstrap) and config.getoption("numprocesses", None) not in (None, 0):
+        raise pytest.UsageError(
+            "conformance: one process examines a target; leave out -n, or give each process a "
+            "target of its own"
+        )
+    for option in ("--results-json", "--results-junit"):
+        path = config.getoption(option)
+        if path is not None and (why := why_unwritable(path)):
+            raise pytest.UsageError(f"conformance: {option} {path}: {why}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if ENDING in config.stash:
+        config.stash[ENDING].stop()
+        config.stash[INTERRUPTS].shield()
     if EXAMINED in config.stash:
         config.stash[EXAMINED].stop()
+    if INTERRUPTS in config.stash:
+        config.stash[INTERRUPTS].__exit__()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -94,6 +136,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = sorted(kept, key=_config_of)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if RESULTS in session.config.stash:
+        cases = [item for item in session.items if case_of(getattr(item, "function", None))]
+        session.config.stash[RESULTS].planned = len(cases)
+        session.config.stash[ENDING].begin()
+
+
 def _config_of(item: pytest.Item) -> tuple[tuple[str, str], ...]:
     stated = case_of(getattr(item, "function", None))
     return stated.config if stated is not None else ()
@@ -120,49 +169,62 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn Unsupported into its own result, and a failure into the five lines people need."""
+    """Turn Unsupported into its own result, and a failure into the lines people need."""
     report = yield
     stated = case_of(getattr(item, "function", None))
-    examined = item.config.stash.get(EXAMINED, None)
-    if stated is None or examined is None:
+    first = item.config.stash.get(EXAMINED, None)
+    if stated is None or first is None:
         return report
-    examined = examined.running_for(stated)
+    examined, ending = first.running_for(stated), item.config.stash[ENDING]
     error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
+        return report
     if isinstance(error, Unsupported):
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Unsupported: {error}")
         report.unsupported = str(error)  # type: ignore[attr-defined]
-    if call.when == "call" and (died := examined.restart_if_dead()):
+    if call.when == "call" and (died := _revived(examined, ending)):
         report.outcome = "failed"
-        error = AssertionError(f"the target died under this case and was restarted: {died}")
-        report.longrepr = str(error)
+        error = AssertionError(died)
     if report.failed and error is not None:
         _explain(report, stated, error, item, examined)
     _remember(item, report, stated, error)
+    if ending.reason is not None:
+        item.session.shouldstop = ending.reason
     return report
+
+
+def _revived(examined: Examined, ending: Ending) -> str | None:
+    """Say what became of a target that died under the case; None if it lives.
+
+    Where it cannot be brought back the examination ends with this case.
+    """
+    try:
+        died = examined.restart_if_dead()
+    except TargetError as error:
+        ending.end(f"the target is gone: {error}")
+        return f"the target died under this case and did not come back: {error}"
+    return f"the target died under this case and was restarted: {died}" if died else None
 
 
 def _explain(
     report: pytest.TestReport, stated: Case, error: BaseException, item: pytest.Item,
     examined: Examined,
 ) -> None:  # fmt: skip
+    expected, actual = Evidence.of(error, stated).sides()
     lines = [
         f"MUST:      {stated.requirement}",
         f"case:      {stated.id} ({stated.priority})",
         f"spec:      {stated.spec}",
-        f"expected:  {_side(error, 'expected', 'the requirement above to hold')}",
-        f"actual:    {_side(error, 'actual', f'{type(error).__name__}: {error}')}",
+        f"expected:  {expected}",
+        f"actual:    {actual}",
         f"target:    {examined.name}",
         f"reproduce: {reproduce_line(item.nodeid, examined)}",
     ]
-    report.sections.append(("Touchstone", "\n".join(lines)))
-
-
-def _side(error: BaseException, side: str, otherwise: str) -> str:
-    """ "error: NONE(0)" of a Deviation; of any other error what it says of itself."""
-    if isinstance(error, Deviation):
-        return f"{error.what}: {getattr(error, side)}"
-    return otherwise
+    if item.config.option.tbstyle in WITH_TRACEBACK:
+        report.sections.append(("Touchstone", "\n".join(lines)))
+    else:
+        report.longrepr = "\n".join(lines)
 
 
 def _remember(
@@ -173,9 +235,10 @@ def _remember(
         result = "unsupported" if unsupported is not None else report.outcome
         version = getattr(item, "callspec", None) and item.callspec.params.get("version")  # type: ignore[attr-defined]
         item.config.stash[RESULTS].add(
-            stated, item.nodeid, version, result, error, report.duration,
+            stated, item.nodeid, version, result, Evidence.of(error, stated), report.duration,
             reproduce_line(item.nodeid, item.config.stash[EXAMINED]),
         )  # fmt: skip
+        item.config.stash[ENDING].note(result, error)
         item.user_properties += [("case", stated.id), ("spec", stated.spec)]
 
 
@@ -185,13 +248,28 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
     return None
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Save the results, whatever ended the session."""
+    results = session.config.stash.get(RESULTS, None)
+    if results is None:
+        return
+    ending = session.config.stash[ENDING]
+    if exitstatus == pytest.ExitCode.INTERRUPTED:
+        ending.end("interrupted")
+    elif exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+        ending.end("the examination itself failed; see the lines above")
+    ending.stop()
+    results.ended = ending.reason
+    for sentence in results.save():
+        print(f"conformance: {sentence}")
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     results = config.stash.get(RESULTS, None)
     if results is None:
         return
-    path = config.getoption("--results-json")
-    if path is not None:
-        results.write(path)
+    if results.ended is not None:
+        terminalreporter.write_line(f"ended early: {results.ended}")
     terminalreporter.write_sep("=", results.summary_line())
 
 

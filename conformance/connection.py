@@ -10,7 +10,9 @@ from typing import Any
 
 from conformance.case import Deviation
 from reference_impl.wire import (
+    FRAME_BYTES_MAX,
     ApiKey,
+    Malformed,
     Struct,
     decode_response,
     encode_request,
@@ -18,6 +20,7 @@ from reference_impl.wire import (
 )
 
 ANSWER_TIMEOUT_S = 30.0
+IMPATIENT_TIMEOUT_S = 5.0
 _CORRELATION = itertools.count(1)
 
 
@@ -25,8 +28,44 @@ class ConnectionClosed(Exception):
     """The target closed the connection instead of answering."""
 
 
+class NoAnswer(TimeoutError):
+    """The target did not answer in time."""
+
+
+class Patience:
+    """Knows how long to wait for an answer of each API: less, once the target left one unanswered.
+
+    Without it a target that never answers one API would cost ANSWER_TIMEOUT_S in every case. An
+    answer restores the patience with its API.
+    """
+
+    def __init__(self) -> None:
+        self._unanswered: set[str] = set()
+        self.answered: set[str] = set()
+        """The APIs that were answered since somebody last emptied this set."""
+
+    def timeout_s(self, api: str, usual_s: float) -> float:
+        return min(usual_s, IMPATIENT_TIMEOUT_S) if api in self._unanswered else usual_s
+
+    def note_answer(self, api: str) -> None:
+        self.answered.add(api)
+        self._unanswered.discard(api)
+
+    def note_silence(self, api: str) -> None:
+        self._unanswered.add(api)
+
+    def forget(self) -> None:
+        """Begin anew, with another target."""
+        self._unanswered.clear()
+        self.answered.clear()
+
+
+PATIENCE = Patience()
+"""Of the whole examination, since targets are silent across cases."""
+
+
 class Connection:
-    """One TCP connection. Every read is bounded by timeout_s."""
+    """One TCP connection. Every answer is bounded by timeout_s, however slowly its bytes come."""
 
     def __init__(self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self.timeout_s = timeout_s
@@ -34,7 +73,11 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send_bytes(self, data: bytes) -> None:
-        self.socket.sendall(data)
+        self.socket.settimeout(self.timeout_s)
+        try:
+            self.socket.sendall(data)
+        except TimeoutError as error:
+            raise NoAnswer(f"the target read no request within {self.timeout_s:g} s") from error
 
     def send(
         self, api: str, version: int, body: Struct, *, client_id: str | None = "touchstone"
@@ -45,14 +88,27 @@ class Connection:
         return correlation_id
 
     def receive_frame(self, timeout_s: float | None = None) -> bytes:
-        """The next answer without its size; ConnectionClosed at the end, TimeoutError if none."""
-        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
-        (size,) = struct.unpack(">i", self._exactly(4, deadline))
-        return self._exactly(size, deadline)
+        """Return the next answer without its size; raise ConnectionClosed or NoAnswer."""
+        bound_s = self.timeout_s if timeout_s is None else timeout_s
+        deadline = time.monotonic() + bound_s
+        try:
+            (size,) = struct.unpack(">i", self._exactly(4, deadline))
+            if not 4 <= size <= FRAME_BYTES_MAX:
+                raise Malformed(f"an answer cannot have {size} bytes", "size", "frame")
+            return self._exactly(size, deadline)
+        except TimeoutError as error:
+            raise NoAnswer(f"no whole answer within {bound_s:g} s") from error
 
     def receive(self, api: str, version: int) -> tuple[int, Struct]:
-        """The next answer as (correlation id, body)."""
-        return decode_response(self.receive_frame(), api_key(api), version)
+        """Return the next answer as (correlation id, body); raise NoAnswer with the API's name."""
+        bound_s = PATIENCE.timeout_s(api, self.timeout_s)
+        try:
+            frame = self.receive_frame(bound_s)
+        except NoAnswer as error:
+            PATIENCE.note_silence(api)
+            raise NoAnswer(f"{api} v{version}: {error}") from error
+        PATIENCE.note_answer(api)
+        return decode_response(frame, api_key(api), version)
 
     def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
         """Send a request and return its answer's body."""
@@ -92,7 +148,7 @@ class Connection:
         while len(parts) < size:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                raise TimeoutError(f"no answer within {self.timeout_s} s")
+                raise TimeoutError
             self.socket.settimeout(remaining)
             try:
                 part = self.socket.recv(min(size - len(parts), 1 << 20))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,10 +13,11 @@ from pathlib import Path
 from chaos.faults import Heal, Kill
 from chaos.protocols import Cluster, TargetError
 from chaos.targets import parse_target
-from chaos.targets.bootstrap import BootstrapTarget
+from chaos.targets.bootstrap import BootstrapTarget, addresses
 from chaos.targets.cluster import LocalCluster
 from conformance.case import Case, Unsupported
-from conformance.wire import Connection, eventually
+from conformance.reach import Unreachable, check, joined, reachable
+from conformance.wire import Connection, ConnectionClosed
 from reference_impl.wire import ApiKey, Malformed, request_definition
 
 QUICK_CLEANUP = {
@@ -25,6 +27,9 @@ QUICK_CLEANUP = {
     "log.cleaner.backoff.ms": "200",
 }
 SHUTDOWN_TIMEOUT_S = 60.0
+RETURN_TIMEOUT_S = 15.0
+RETURN_POLL_S = 0.25
+ALIVE_TIMEOUT_S = 5.0
 CONFIGURED = ("apache", "reference")
 """Targets that are started with a configuration; kfake takes none."""
 CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key in ApiKey}
@@ -61,6 +66,8 @@ class Examined:
         nodes: how many brokers are started; several take no settings of single cases.
         """
         chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
+        if isinstance(chosen, BootstrapTarget):
+            chosen = _answering(chosen)
         made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
         try:
             config = QUICK_CLEANUP | dict(settings or {}) if _is_configured(target) else None
@@ -74,7 +81,7 @@ class Examined:
         takes_settings = _is_configured(target) and nodes == 1
         try:
             advertised = advertised_versions(cluster.bootstrap)
-        except (OSError, Malformed) as error:
+        except (OSError, ConnectionClosed, Malformed) as error:
             cluster.stop()
             raise TargetError(
                 f"{cluster.bootstrap} does not answer ApiVersions v0 ({error}); is it a Kafka?"
@@ -148,20 +155,49 @@ class Examined:
         return self.cluster
 
     def restart_if_dead(self) -> str | None:
-        """None if the target lives; else restart it and say what was found dead."""
+        """Return None if the target lives; else restart it and say what was found dead.
+
+        Raise TargetError if it does not come back. Nobody here can restart a foreign target, which
+        gets RETURN_TIMEOUT_S.
+        """
+        if not self.can_restart:
+            return self._wait_for_return()
         if self.cluster.alive():
             return None
-        if not self.can_restart:
-            eventually(self.cluster.alive, bool, f"{self.bootstrap} answers again", 60)
-            return f"{self.bootstrap} stopped answering for a while"
-        self.cluster.restart()
+        try:
+            self.cluster.restart()
+        except OSError as error:
+            raise TargetError(f"{self.name} cannot be restarted: {error}") from error
         return f"{self.name} at {self.bootstrap} no longer answered ApiVersions"
+
+    def _wait_for_return(self) -> str | None:
+        """Return None if a foreign target answers at once, else what it did for a while."""
+        first: str | None = None
+        deadline = time.monotonic() + RETURN_TIMEOUT_S
+        while True:
+            try:
+                check(addresses(self.bootstrap)[0], ALIVE_TIMEOUT_S)
+                return first
+            except Unreachable as cause:
+                if time.monotonic() > deadline:
+                    raise TargetError(str(cause)) from cause
+                first = first or str(cause)
+            time.sleep(RETURN_POLL_S)
 
     def stop(self) -> None:
         self._stop_variant()
         self.cluster.stop()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _answering(target: BootstrapTarget) -> BootstrapTarget:
+    """Return the same by the addresses that answer; raise TargetError if none does."""
+    try:
+        answering = reachable(addresses(target.bootstrap))
+    except Unreachable as cause:
+        raise TargetError(str(cause)) from cause
+    return BootstrapTarget(",".join(joined(address) for address in answering))
 
 
 def _start_second(target: str | None, bug: str | None, settings: Mapping[str, str]) -> Examined:

@@ -1,15 +1,26 @@
-"""The results of an examination as JSON: counts and one entry per case and version."""
+"""The results of an examination, kept as they come: JSON and JUnit, counts and one entry a run.
+
+Both files are written every few seconds and at the end, each as a whole beside its place and then
+moved there: whatever ends the examination, what was found until then can be read.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from conformance.case import Case
+from conformance.evidence import Evidence
+from conformance.junit import as_junit
+
+SAVE_EVERY_S = 2.0
 
 
 class HasOptions(Protocol):
@@ -21,18 +32,45 @@ def reproduce_line(nodeid: str, examined: HasOptions) -> str:
     return f"pytest {shlex.quote(nodeid)} {examined.options}"
 
 
+def why_unwritable(path: Path) -> str | None:
+    """Say why no results can be written here, or None; makes the directories that lack."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            return "what is there is not a regular file; name a file"
+        if path.exists():
+            with path.open("ab"):
+                return None
+        path.touch()
+        path.unlink()
+    except OSError as error:
+        return f"{error.strerror or error}; name a file that can be written"
+    return None
+
+
 @dataclass
 class Results:
     """Collects results while pytest runs; `as_dict` is what --json prints."""
 
     target: str
+    as_json_at: Path | None = None
+    as_junit_at: Path | None = None
+    planned: int = 0
+    """How many runs were selected, counted once all are known."""
+    ended: str | None = None
+    """Why the examination ended before its last case; None if it did not."""
     cases: list[dict[str, Any]] = field(default_factory=list)
+    _started: float = field(default_factory=time.monotonic)
+    _saved: float = 0.0
 
     def add(
         self, stated: Case, nodeid: str, version: int | None, result: str,
-        error: BaseException | None, seconds: float, reproduce: str,
+        evidence: Evidence, seconds: float, reproduce: str,
     ) -> None:  # fmt: skip
-        """result: passed, failed or unsupported. A later phase of the same test replaces."""
+        """Add a run; a later phase of the same test replaces an earlier one.
+
+        result: passed, failed or unsupported.
+        """
         entry = {
             "id": stated.id,
             "name": stated.function,
@@ -44,15 +82,22 @@ class Results:
             "requirement": stated.requirement,
             "spec": stated.spec,
             "result": result,
-            "expected": _text(getattr(error, "expected", None)),
-            "actual": _text(getattr(error, "actual", None) or (error and str(error))),
+            "what": evidence.what,
+            "expected": evidence.expected,
+            "actual": evidence.actual,
             "seconds": round(seconds, 3),
             "reproduce": reproduce,
         }
         self.cases = [kept for kept in self.cases if kept["nodeid"] != nodeid] + [entry]
+        if time.monotonic() > self._saved + SAVE_EVERY_S:
+            self.save()
 
     def counts(self) -> Counter[str]:
         return Counter(entry["result"] for entry in self.cases)
+
+    @property
+    def not_run(self) -> int:
+        return max(self.planned - len(self.cases), 0)
 
     def as_dict(self) -> dict[str, Any]:
         counts = self.counts()
@@ -61,21 +106,42 @@ class Results:
             "passed": counts["passed"],
             "failed": counts["failed"],
             "unsupported": counts["unsupported"],
+            "not_run": self.not_run,
+            "ended": self.ended,
             "distinct_cases": len({entry["id"] for entry in self.cases}),
+            "seconds": round(time.monotonic() - self._started, 3),
             "cases": self.cases,
         }
 
     def summary_line(self) -> str:
         counts = self.counts()
+        not_run = f", {self.not_run} not run" if self.not_run else ""
         return (
             f"{self.target}: {counts['passed']} passed, {counts['failed']} failed, "
-            f"{counts['unsupported']} unsupported "
+            f"{counts['unsupported']} unsupported{not_run} "
             f"({len({entry['id'] for entry in self.cases})} cases of the catalogue)"
         )
 
-    def write(self, path: Path) -> None:
-        path.write_text(json.dumps(self.as_dict(), indent=2))
+    def save(self) -> list[str]:
+        """Write what there is so far; return a sentence for each file that cannot be written."""
+        self._saved = time.monotonic()
+        found = [_written(self.as_json_at, lambda: json.dumps(self.as_dict(), indent=2)),
+                 _written(self.as_junit_at, lambda: as_junit(self.as_dict()))]  # fmt: skip
+        return [sentence for sentence in found if sentence]
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _written(path: Path | None, text: Callable[[], str]) -> str | None:
+    if path is None:
+        return None
+    try:
+        path = path.resolve()
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            beside.write_text(text(), encoding="utf-8")
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror or error}"
+    return None

@@ -6,6 +6,7 @@ Sources: ApiVersionsRequest.json, MetadataRequest.json, DescribeQuorumRequest.js
 from __future__ import annotations
 
 import socket
+import time
 from dataclasses import dataclass
 
 from reference_impl.wire.apis import ApiKey
@@ -44,7 +45,9 @@ def ask(address: Address, request: bytes, timeout_s: float) -> bytearray:
         with socket.create_connection(address, timeout=timeout_s) as connection:
             connection.sendall(request)
             reader = FrameReader()
+            deadline = time.monotonic() + timeout_s  # of all: bytes that trickle do not extend it
             while True:
+                connection.settimeout(max(deadline - time.monotonic(), 0.001))
                 data = connection.recv(_READ_BYTES)
                 if not data:
                     raise NoAnswer(f"{address[0]}:{address[1]} closed the connection")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import BootstrapOption, JsonOption, TargetOption
+from ci.commands.options import BootstrapOption, JsonOption, TargetOption, check_above_zero
 from ci.errors import UsageError
 
 conform_app = typer.Typer(help="Examine a target case by case.", invoke_without_command=True)
@@ -28,7 +28,18 @@ def conform(
     all_versions: Annotated[
         bool, typer.Option(help="Every shared version, not only the first and the last.")
     ] = False,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    max_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="End after so long.")
+    ] = None,
+    max_failures: Annotated[
+        int | None, typer.Option(metavar="N", help="End after so many failed cases.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JSON here, as results come.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML here, as results come.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Examine a target: pass, fail or unsupported for every case."""
@@ -36,16 +47,20 @@ def conform(
         return
     if bool(target) == bool(bootstrap):
         raise UsageError("conform: give one of --target NAME or --bootstrap host:port")
-    from ci.conform import examine, exit_status
+    from ci.conform import check_writable, examine, exit_status
 
+    check_above_zero(max_time=max_time, max_failures=max_failures)
+    check_writable("--out", out)
+    check_writable("--junit", junit)
     options = ["--target", target] if target else ["--bootstrap", str(bootstrap)]
     options += ["--priority", priority]
     options += ["--nodes", str(nodes)] if nodes != 1 else []
     options += ["--bug", bug] if bug else []
     options += ["-k", keyword] if keyword else []
     options += ["--all-versions"] if all_versions else []
-    options += ["--junitxml", str(junit)] if junit else []
-    results = examine(options, quiet=as_json)
+    options += ["--max-time", f"{max_time:g}"] if max_time else []
+    options += ["--max-failures", str(max_failures)] if max_failures else []
+    results = examine(options, quiet=as_json, out=out, junit=junit)
     if as_json:
         print(json.dumps(results, indent=2))
     raise typer.Exit(exit_status(results))

@@ -4,66 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from chaos.targets import TARGETS
-from conformance.tests.fake import Answer, FakeKafka, FakeTarget, errors_of, response
+from conformance.tests.fake import FakeKafka, errors_of, response
+from conformance.tests.suite import PASSES, UNSUPPORTED, Suite
 
 pytest_plugins = ["pytester"]
-
-HEAD = """
-from conformance.case import case, expect
-from conformance.wire import Wire
-
-def heartbeat(wire):
-    return wire.call("Heartbeat", group_id="g", member_id="m").error_code
-"""
-PASSES = '''
-@case("GRPC-22", "Heartbeat", spec="KIP-62, one")
-def test_a_heartbeat_is_accepted(wire):
-    """A member's Heartbeat gets NONE."""
-    expect(heartbeat(wire), 0, "error")
-'''
-UNSUPPORTED = '''
-@case("TXN-28", "EndTxn", spec="KIP-588, two")
-def test_a_transaction_ends(wire):
-    """EndTxn ends a transaction."""
-    wire.call("EndTxn")
-'''
-
-
-class Suite:
-    """A file of cases, run in this process against a fake target."""
-
-    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.pytester, self.monkeypatch = pytester, monkeypatch
-        self.target = FakeTarget({})
-
-    def run(
-        self, cases: str, answers: Mapping[str, Answer], *options: str
-    ) -> pytest.RunResult:  # fmt: skip
-        self.target = FakeTarget(answers)
-        self.monkeypatch.setitem(TARGETS, "fake", lambda _version, _bug: self.target)
-        return self.run_plain(cases, "--target", "fake", *options)
-
-    def run_plain(self, cases: str, *options: str) -> pytest.RunResult:
-        self.pytester.makepyfile(test_cases=HEAD + cases)
-        plugins = ["-p", "conformance.conftest"]
-        for unwanted in ("cacheprovider", "xdist", "hypothesispytest"):  # 3 s faster per run
-            plugins += ["-p", f"no:{unwanted}"]
-        return self.pytester.runpytest_inprocess(*plugins, *options)
-
-
-@pytest.fixture
-def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Suite]:
-    made = Suite(pytester, monkeypatch)
-    yield made
-    for cluster in made.target.clusters:
-        cluster.stop()
 
 
 def test_a_case_passes_fails_or_is_unsupported(suite: Suite) -> None:
@@ -134,6 +83,38 @@ def test_a_target_that_dies_fails_the_case_and_is_started_again(suite: Suite) ->
     result.assert_outcomes(passed=1, failed=1)
     assert suite.target.clusters[0].restarts == 1
     result.stdout.fnmatch_lines(["actual:    AssertionError: the target died under this case*"])
+
+
+def test_max_failures_ends_it(suite: Suite, tmp_path: Path) -> None:
+    cases = "".join(PASSES.replace("accepted", name) for name in ("one", "two", "three"))
+    found = tmp_path / "results.json"
+    suite.run(cases, {"Heartbeat": errors_of([0, 25, 25])}, "--max-failures", "1",
+              "--results-json", str(found))  # fmt: skip
+    results = json.loads(found.read_text())
+    assert (results["passed"], results["failed"], results["not_run"]) == (1, 1, 1)
+    assert results["ended"] == "1 case has failed (--max-failures)"
+
+
+def test_an_answer_that_a_case_cannot_read_is_no_traceback(suite: Suite) -> None:
+    """A KeyError is nothing that a user can read."""
+    careless = PASSES.replace('expect(heartbeat(wire), 0, "error")', "{}[heartbeat(wire)]")
+    result = suite.run(careless, {"Heartbeat": errors_of([0])})
+    result.stdout.fnmatch_lines([
+        "expected:  the requirement above to hold",
+        "actual:    an answer that this case cannot read (KeyError: 0, at *:*)",
+    ])  # fmt: skip
+    assert "Traceback" not in result.stdout.str()
+    assert "def test_" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("option", ["--results-json", "--results-junit"])
+def test_unwritable_places_are_refused(suite: Suite, option: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in ("/dev/null", str(tmp_path), str(tmp_path / "file" / "below"), "/proc/1/found"):
+        result = suite.run_plain(PASSES, option, path)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        (line,) = (line for line in result.stderr.lines if line)
+        assert f"{option} {path}: " in line
 
 
 def test_the_results_are_written_as_json_and_junit(suite: Suite, tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""`touchstone conform` as a user runs it: what it leaves behind, however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from chaos.targets import parse_target
+from chaos.targets.cluster import LocalCluster
+from conformance.tests.servers import eager_http, serving
+
+MANY = "test_api_versions or test_metadata or test_requests or test_commit_and_fetch"
+"""Cases for more than the few seconds that a test needs to interfere."""
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[LocalCluster]:
+    """The reference broker, started here, so that it is foreign to the examination."""
+    cluster = parse_target("reference").start(tmp_path / "broker")
+    assert isinstance(cluster, LocalCluster)
+    yield cluster
+    cluster.stop()
+
+
+def conform(*words: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "ci.cli", "conform", *words], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def wait_for_results(path: Path) -> None:
+    """Wait until the examination has saved something."""
+    deadline = time.monotonic() + 60
+    while not path.exists() or not json.loads(path.read_text())["passed"]:
+        assert time.monotonic() < deadline, "no results within 60 s"
+        time.sleep(0.05)
+
+
+def ended(running: subprocess.Popen[str], within_s: float = 60) -> tuple[str, str]:
+    """Wait for the end; stdout and stderr, which hold no traceback."""
+    try:
+        out, err = running.communicate(timeout=within_s)
+    finally:
+        running.kill()
+    assert "Traceback" not in out + err
+    assert "INTERNALERROR" not in out + err
+    return out, err
+
+
+def check_saved(json_at: Path, xml_at: Path) -> dict[str, Any]:
+    """Both files hold the same runs, and say why there are no more."""
+    found: dict[str, Any] = json.loads(json_at.read_text())
+    assert found["passed"] > 0
+    assert found["not_run"] > 0
+    xml = ElementTree.parse(xml_at)
+    assert len(list(xml.iter("testcase"))) == len(found["cases"])
+    (said,) = xml.iter("system-err")
+    assert found["ended"] in (said.text or "")
+    return found
+
+
+def test_a_target_killed_in_the_middle_ends_the_examination_with_its_results(
+    broker: LocalCluster, tmp_path: Path
+) -> None:
+    json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
+    running = conform("--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at),
+                      "--junit", str(xml_at))  # fmt: skip
+    wait_for_results(json_at)
+    (member,) = broker.members()
+    assert member.child is not None
+    os.kill(member.child.pid, signal.SIGKILL)
+    _, err = ended(running)
+    assert running.returncode == 1
+    found = check_saved(json_at, xml_at)
+    assert "the target is gone: nothing listens at" in found["ended"]
+    assert found["ended"] in err
+    assert found["failed"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_examination_leaves_its_results(
+    broker: LocalCluster, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Without --out and --junit they are left where the last line says."""
+    json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
+    running = conform("--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at),
+                      "--junit", str(xml_at), "--json")  # fmt: skip
+    wait_for_results(json_at)
+    running.send_signal(number)
+    out, err = ended(running)
+    assert running.returncode == 3
+    found = check_saved(json_at, xml_at)
+    assert found["ended"] == "interrupted"
+    assert json.loads(out)["passed"] == found["passed"]
+    assert f"the results so far are in {json_at} and {xml_at}" in err
+
+
+def test_max_time_ends_it(broker: LocalCluster, tmp_path: Path) -> None:
+    json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
+    running = conform("--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at),
+                      "--junit", str(xml_at), "--max-time", "1.5")  # fmt: skip
+    ended(running)
+    assert running.returncode == 3
+    assert check_saved(json_at, xml_at)["ended"] == "1.5 s are over (--max-time)"
+
+
+@pytest.mark.parametrize("option", ["--out", "--junit"])
+def test_a_place_where_nothing_can_be_written_is_refused_at_once(
+    option: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    for path in (str(tmp_path), str(tmp_path / "file" / "below")):
+        running = conform("--target", "reference", option, path)
+        out, err = ended(running)
+        assert (running.returncode, out) == (2, "")
+        assert err.startswith(f"touchstone: {option} {path}: ")
+        assert len(err.splitlines()) == 1
+
+
+def test_a_bad_server_is_one_sentence_and_exit_2() -> None:
+    with serving(eager_http) as bootstrap:
+        running = conform("--bootstrap", bootstrap)
+        out, err = ended(running)
+    assert (running.returncode, out) == (2, "")
+    sentence = "speaks HTTP, not the Kafka protocol; give a broker's address"
+    assert err == f"touchstone: {bootstrap} {sentence}\n"
+
+
+def test_several_processes_are_refused(broker: LocalCluster) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "conformance/cases", "-n", "2", "--bootstrap",
+         broker.bootstrap], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    _, err = ended(running)
+    assert running.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "one process examines a target; leave out -n" in err

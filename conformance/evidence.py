@@ -1,0 +1,58 @@
+"""What a failure shows: the requirement, where it comes from, what was expected and what came."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.protocols import TargetError
+from conformance.case import Case, Deviation, Unsupported
+from conformance.connection import ConnectionClosed
+from reference_impl.wire import CorruptRecord, Malformed
+
+_SPEAK_FOR_THEMSELVES = (
+    AssertionError, ConnectionClosed, CorruptRecord, Malformed, OSError, TargetError
+)  # fmt: skip
+"""Errors whose message names what the target did; any other shows an answer nobody expected."""
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was compared, what was expected and what came; all None of a case that passed."""
+
+    what: str | None = None
+    expected: str | None = None
+    actual: str | None = None
+
+    @staticmethod
+    def of(error: BaseException | None, stated: Case) -> Evidence:
+        """What an error tells of the target."""
+        if error is None:
+            return Evidence()
+        if isinstance(error, Deviation):
+            return Evidence(error.what, str(error.expected), str(error.actual))
+        if isinstance(error, Unsupported):
+            return Evidence(actual=str(error))
+        return Evidence(expected=stated.requirement, actual=_actual(error))
+
+    def sides(self) -> tuple[str, str]:
+        """What was expected and what came, each as a line for people."""
+        prefix = f"{self.what}: " if self.what is not None else ""
+        expected = "the requirement above to hold" if self.what is None else self.expected
+        return f"{prefix}{expected}", f"{prefix}{self.actual}"
+
+
+def _actual(error: BaseException) -> str:
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, _SPEAK_FOR_THEMSELVES):
+        return said
+    return f"an answer that this case cannot read ({said}, at {_place(error)})"
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of a case or of the suite, which tells more than a library's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_HERE)] or frames[-1:]
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "an unknown line"

@@ -1,0 +1,317 @@
+"""Why an address cannot be examined, in one sentence that names the cause.
+
+Before the first case each bootstrap address is asked two questions, ApiVersions and Metadata,
+within a total deadline: bytes that trickle do not extend it. What answers otherwise is looked at
+more closely (HTTP, TLS, SASL), since a user mends those in different places.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from conformance.connection import api_key, request
+from reference_impl.wire import (
+    FRAME_BYTES_MAX,
+    Malformed,
+    Struct,
+    decode_response,
+    encode_request,
+)
+
+Address = tuple[str, int]
+REACH_TIMEOUT_S = 10.0
+"""For each question: to resolve, to connect, to answer."""
+_CORRELATION_ID = 0x746F7563
+_TLS = "{} speaks TLS, and the examination sends plain text: give a PLAINTEXT listener"
+_HTTP = "{} speaks HTTP, not the Kafka protocol; give a broker's address"
+_TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake (RFC 8446, record layer)
+
+
+class Unreachable(Exception):
+    """The address cannot be examined; the message is a sentence for the user."""
+
+
+class _Unfinished(Exception):
+    """An answer that never came to its end."""
+
+    def __init__(self, api: str, received: int = 0, expected: int | None = None) -> None:
+        super().__init__()
+        self.api, self.received = api, received
+        self.bytes = f"{received} of {expected} bytes" if expected else f"{received} bytes"
+
+
+class _Closed(_Unfinished):
+    """The target closed the connection instead."""
+
+
+class _Late(_Unfinished):
+    """The deadline passed before."""
+
+
+def joined(address: Address) -> str:
+    """host:port, IPv6 in brackets."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def reachable(addresses: Sequence[Address], timeout_s: float = REACH_TIMEOUT_S) -> list[Address]:
+    """Return the addresses at which a Kafka answers; raise Unreachable if there is none.
+
+    Every broker that these name in Metadata must be reachable, too: cases go on to the leaders of
+    partitions and to the coordinators of groups.
+    """
+    found: list[Address] = []
+    causes: list[str] = []
+    advertised: dict[int, Address] = {}
+    for address in addresses:
+        try:
+            brokers = check(address, timeout_s)
+        except Unreachable as cause:
+            causes.append(str(cause))
+            continue
+        found.append(address)
+        advertised |= {b.node_id: (b.host, b.port) for b in brokers}
+    if not found:
+        raise Unreachable("; ".join(causes))
+    others = {node: at for node, at in advertised.items() if at not in found}
+    _check_advertised(others, alone=len(advertised) == 1, timeout_s=timeout_s)
+    return found
+
+
+def _check_advertised(brokers: dict[int, Address], *, alone: bool, timeout_s: float) -> None:
+    for node, address in brokers.items():
+        try:
+            _connect(address, timeout_s).close()
+        except Unreachable as cause:
+            who = "the broker advertises" if alone else f"broker {node} advertises"
+            raise Unreachable(
+                f"{who} {joined(address)} to its clients, but {cause}; correct "
+                "advertised.listeners, or run where that address can be reached"
+            ) from cause
+
+
+def check(address: Address, timeout_s: float = REACH_TIMEOUT_S) -> list[Struct]:
+    """Return the brokers in Metadata if a Kafka answers here; raise Unreachable otherwise."""
+    with _connect(address, timeout_s) as connection:
+        try:
+            versions = _ask(connection, address, "ApiVersions", 0, timeout_s)
+        except _Closed as closed:
+            raise Unreachable(_why_closed(address, closed, timeout_s)) from closed
+        except _Late as late:
+            raise Unreachable(_why_late(address, late, timeout_s)) from late
+        if versions.error_code or not versions.api_keys:
+            raise Unreachable(
+                f"{joined(address)} answers ApiVersions v0 with error {versions.error_code} and "
+                f"{len(versions.api_keys)} APIs: it advertises nothing that could be examined"
+            )
+        advertised = {a.api_key: a for a in versions.api_keys}
+        if api_key("Metadata") not in advertised:
+            raise Unreachable(
+                f"{joined(address)} does not advertise Metadata: is it a controller's listener? "
+                "give a broker's address"
+            )
+        return _brokers(connection, address, advertised, timeout_s)
+
+
+def _brokers(
+    connection: socket.socket, address: Address, advertised: dict[int, Struct], timeout_s: float
+) -> list[Struct]:
+    served = advertised[api_key("Metadata")]
+    try:
+        brokers: list[Struct] = _ask(
+            connection, address, "Metadata", max(served.min_version, 1), timeout_s, topics=[]
+        ).brokers
+        return brokers
+    except (_Unfinished, Unreachable) as error:
+        if api_key("SaslHandshake") in advertised and (offered := _sasl(address, timeout_s)):
+            raise Unreachable(
+                f"{joined(address)} wants SASL ({', '.join(offered)}) before it answers; the "
+                "examination logs in nowhere: give a listener without authentication"
+            ) from error
+        if isinstance(error, Unreachable):
+            raise
+        if isinstance(error, _Late):
+            raise Unreachable(_why_late(address, error, timeout_s)) from error
+        raise Unreachable(
+            f"{joined(address)} answers ApiVersions, but closes the connection on Metadata; "
+            "look into its log"
+        ) from error
+
+
+def _sasl(address: Address, timeout_s: float) -> list[str]:
+    """Return the SASL mechanisms that a listener offers; none where it wants no SASL."""
+    try:
+        with _connect(address, timeout_s) as connection:
+            answer = _ask(connection, address, "SaslHandshake", 1, timeout_s, mechanism="none")
+            return list(answer.mechanisms)
+    except (_Unfinished, Unreachable):
+        return []
+
+
+def _connect(address: Address, timeout_s: float) -> socket.socket:
+    """Return an open connection, or raise Unreachable: no such name, nobody there, no answer."""
+    problem: OSError | None = None
+    for family, kind, protocol, _, at in _resolved(address, timeout_s):
+        connection = socket.socket(family, kind, protocol)
+        connection.settimeout(timeout_s)
+        try:
+            connection.connect(at)
+            return connection
+        except OSError as error:
+            connection.close()
+            problem = error
+    where = joined(address)
+    if isinstance(problem, ConnectionRefusedError):
+        raise Unreachable(f"nothing listens at {where}: connection refused; start it there, or "
+                          "correct the address") from problem  # fmt: skip
+    if isinstance(problem, TimeoutError):
+        raise Unreachable(f"{where} accepts no connection within {timeout_s:g} s; look at the "
+                          "address and at firewalls") from problem  # fmt: skip
+    raise Unreachable(f"{where} cannot be reached: {problem}") from problem
+
+
+def _resolved(address: Address, timeout_s: float) -> Iterable[Any]:
+    """Resolve a name within a deadline, which getaddrinfo itself does not know."""
+    found: list[Any] = []
+    problems: list[OSError] = []
+
+    def resolve() -> None:
+        try:
+            found.extend(socket.getaddrinfo(*address, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            problems.append(OSError(str(error)))
+
+    resolving = threading.Thread(target=resolve, daemon=True)
+    resolving.start()
+    resolving.join(timeout_s)
+    if not found:
+        cause = problems[0] if problems else f"no answer of a name server within {timeout_s:g} s"
+        raise Unreachable(f"the host name {address[0]!r} does not resolve ({cause}); correct it")
+    return found
+
+
+def _ask(
+    connection: socket.socket, address: Address, api: str, version: int, timeout_s: float,
+    **fields: Any,
+) -> Struct:  # fmt: skip
+    """Return one answer, decoded; raise Unreachable, _Closed or _Late."""
+    deadline = time.monotonic() + timeout_s
+    asked = encode_request(
+        api_key(api), version, _CORRELATION_ID, "touchstone", request(api, **fields)
+    )
+    try:
+        connection.settimeout(timeout_s)
+        connection.sendall(asked)
+        received = _answer(connection, address, api, deadline)
+        correlation_id, answer = decode_response(received, api_key(api), version)
+    except ConnectionError as error:
+        raise _Closed(api) from error
+    except TimeoutError as error:
+        raise _Late(api) from error
+    except Malformed as error:
+        raise Unreachable(
+            f"{joined(address)} answers {api} v{version} with bytes that are no Kafka answer "
+            f"({error}); is it a Kafka?"
+        ) from error
+    if correlation_id != _CORRELATION_ID:
+        raise Unreachable(
+            f"{joined(address)} answers {api} v{version} with a correlation id that was not sent; "
+            "is it a Kafka?"
+        )
+    return answer
+
+
+def _answer(connection: socket.socket, address: Address, api: str, deadline: float) -> bytes:
+    """Return the next frame without its size, within a deadline for all of it."""
+    received, expected = b"", None
+    while expected is None or len(received) < expected:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise _Late(api, len(received), expected)
+        connection.settimeout(remaining)
+        try:
+            part = connection.recv(1 << 16)
+        except TimeoutError as error:
+            raise _Late(api, len(received), expected) from error
+        if not part:
+            raise _Closed(api, len(received), expected)
+        received += part
+        if expected is None and len(received) >= 4:
+            expected = 4 + _size(address, received)
+    return received[4:expected]
+
+
+def _size(address: Address, received: bytes) -> int:
+    """The size in front of an answer; raise Unreachable where these bytes are no size."""
+    where = joined(address)
+    if received.startswith(b"HTTP"):
+        raise Unreachable(_HTTP.format(where))
+    if received.startswith(_TLS_RECORDS):
+        raise Unreachable(_TLS.format(where))
+    (size,) = struct.unpack_from(">i", received)
+    if not 4 <= size <= FRAME_BYTES_MAX:
+        raise Unreachable(
+            f"{where} answers with bytes that are no Kafka answer "
+            f"(they begin with {received[:8]!r}); is it a Kafka?"
+        )
+    return int(size)
+
+
+def _why_late(address: Address, late: _Late, timeout_s: float) -> str:
+    where = joined(address)
+    if late.received:
+        return (
+            f"{where} sent only {late.bytes} of its answer to {late.api} within {timeout_s:g} s; "
+            "it is too slow to be examined"
+        )
+    return _other_protocol(address, timeout_s) or (
+        f"{where} accepts connections, but does not answer {late.api} within {timeout_s:g} s; "
+        "is it a Kafka, and does it run?"
+    )
+
+
+def _why_closed(address: Address, closed: _Closed, timeout_s: float) -> str:
+    where = joined(address)
+    if closed.received:
+        return (
+            f"{where} closed the connection after {closed.bytes} of its answer to {closed.api}; "
+            "look into its log"
+        )
+    return _other_protocol(address, timeout_s) or (
+        f"{where} closed the connection instead of answering {closed.api} v0; is it a Kafka with "
+        "a PLAINTEXT listener?"
+    )
+
+
+def _other_protocol(address: Address, timeout_s: float) -> str | None:
+    """Say what else is spoken there: such servers may wait for more bytes, or just close."""
+    for speaks, sentence in ((_speaks_tls, _TLS), (_speaks_http, _HTTP)):
+        try:
+            with _connect(address, timeout_s) as connection:
+                if speaks(connection):
+                    return sentence.format(joined(address))
+        except (OSError, Unreachable):
+            continue
+    return None
+
+
+def _speaks_tls(connection: socket.socket) -> bool:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with context.wrap_socket(connection):
+            return True
+    except ssl.SSLError as error:
+        # An alert, such as one that asks for a client's certificate, is TLS as well.
+        return "ALERT" in (error.reason or "")
+
+
+def _speaks_http(connection: socket.socket) -> bool:
+    connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    return connection.recv(4) == b"HTTP"

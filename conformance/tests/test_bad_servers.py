@@ -1,0 +1,199 @@
+"""Targets that cannot be examined, or no longer: each ends soon, with the sentence of its cause."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from chaos.protocols import TargetError
+from conformance import connection, examination, reach
+from conformance.examination import Examined
+from conformance.tests import servers
+from conformance.tests.fake import FakeKafka
+from conformance.tests.servers import Serve, serving
+from conformance.tests.suite import PASSES, Suite
+from conformance.wire import api_key
+
+pytest_plugins = ["pytester"]
+
+ALL_S = 60.0
+"""Within so long each must have ended, with the time-outs that users have."""
+OVERHEAD_S = 5.0
+"""What a busy machine may take beside the waiting."""
+USUAL_S = reach.REACH_TIMEOUT_S
+HASTE = 25.0
+"""The tests wait for a fraction of that."""
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    for function in (reach.reachable, reach.check):
+        monkeypatch.setattr(function, "__defaults__", (USUAL_S / HASTE,))
+    for module, name in (
+        (examination, "RETURN_TIMEOUT_S"), (examination, "ALIVE_TIMEOUT_S"),
+        (connection, "IMPATIENT_TIMEOUT_S"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, getattr(module, name) / HASTE)
+    monkeypatch.setattr(
+        connection.Connection.__init__, "__defaults__", (connection.ANSWER_TIMEOUT_S / HASTE,)
+    )
+
+
+def why_not(bootstrap: str) -> str:
+    """Why this address cannot be examined."""
+    started = time.monotonic()
+    with pytest.raises(TargetError) as refused:
+        Examined.start(None, bootstrap, None, None).stop()
+    assert time.monotonic() - started < ALL_S / HASTE + OVERHEAD_S
+    sentence = str(refused.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("serve", "sentence"),
+    [
+        (servers.silent, "accepts connections, but does not answer ApiVersions within 0.4 s"),
+        (servers.garbage, "answers with bytes that are no Kafka answer"),
+        (servers.wrong_body, "answers ApiVersions v0 with bytes that are no Kafka answer"),
+        (servers.http, "speaks HTTP, not the Kafka protocol"),
+        (servers.eager_http, "speaks HTTP, not the Kafka protocol"),
+        (servers.closing_in_the_middle, "closed the connection after 44 of 104 bytes"),
+        (servers.trickling, "bytes of its answer to ApiVersions within 0.4 s; it is too slow"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_bad_server_is_named_by_its_fault(serve: Serve, sentence: str) -> None:
+    with serving(serve) as bootstrap:
+        said = why_not(bootstrap)
+    assert said.startswith(bootstrap)
+    assert sentence in said
+
+
+@pytest.mark.parametrize("speak", [servers.tls, servers.tls_without_alerts])
+def test_a_tls_listener_is_named(tmp_path: Path, speak: object) -> None:
+    with serving(speak(tmp_path)) as bootstrap:  # type: ignore[operator]
+        assert f"{bootstrap} speaks TLS, and the examination sends plain text" in why_not(bootstrap)
+
+
+def test_where_nothing_listens_is_said() -> None:
+    kafka = FakeKafka({})
+    kafka.stop()
+    assert f"nothing listens at {kafka.bootstrap}: connection refused" in why_not(kafka.bootstrap)
+
+
+def test_a_name_that_does_not_resolve_is_said() -> None:
+    assert "the host name 'no-such-host.invalid' does not resolve" in why_not(
+        "no-such-host.invalid:9092"
+    )
+
+
+def test_a_listener_with_sasl_is_refused_not_failed() -> None:
+    kafka = servers.WantsSasl()
+    assert f"{kafka.bootstrap} wants SASL (PLAIN, SCRAM-SHA-512)" in why_not(kafka.bootstrap)
+    kafka.stop()
+
+
+def test_an_advertised_address_that_cannot_be_reached_is_said() -> None:
+    kafka = servers.Elsewhere("no-such-host.invalid", 9092)
+    said = why_not(kafka.bootstrap)
+    kafka.stop()
+    assert "the broker advertises no-such-host.invalid:9092 to its clients, but the host" in said
+
+
+def test_one_address_of_several_that_answers_is_enough() -> None:
+    dead, living = FakeKafka({}), servers.GoesBad()
+    dead.stop()
+    examined = Examined.start(None, f"{dead.bootstrap},{living.bootstrap}", None, None)
+    assert examined.bootstrap == living.bootstrap
+    living.stop()
+
+
+# --- in the middle of an examination --------------------------------------------------------------
+
+TURNS = '''
+@case("GRPC-22", "Heartbeat", spec="KIP-62, two")
+def test_b_it_turns(wire):
+    """A member's Heartbeat gets NONE, which is the last that is answered."""
+    from conformance.tests import test_bad_servers
+    test_bad_servers.turn()
+    expect(heartbeat(wire), 0, "error")
+'''
+LATER = "".join(PASSES.replace("a_heartbeat_is_accepted", f"c_{number}") for number in range(20))
+
+
+def turn() -> None:
+    """Each test puts here what happens in the second case."""
+    raise NotImplementedError
+
+
+@pytest.fixture
+def going_bad() -> Iterator[servers.GoesBad]:
+    kafka = servers.GoesBad()
+    yield kafka
+    kafka.stop()
+
+
+def examine_until(
+    suite: Suite, kafka: servers.GoesBad, path: Path, monkeypatch: pytest.MonkeyPatch,
+    turn: Callable[[], None],
+) -> dict[str, Any]:  # fmt: skip
+    """Run 22 cases, in the second of which the target turns bad; return the results on disk."""
+    monkeypatch.setattr("conformance.tests.test_bad_servers.turn", turn)
+    started = time.monotonic()
+    result = suite.run_plain(
+        PASSES + TURNS + LATER, "--bootstrap", kafka.bootstrap, "--results-json",
+        str(path / "found.json"), "--results-junit", str(path / "found.xml"),
+    )  # fmt: skip
+    assert time.monotonic() - started < ALL_S / HASTE + OVERHEAD_S
+    assert "INTERNALERROR" not in result.stdout.str()
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    return dict(json.loads((path / "found.json").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("turned", "cause"),
+    [
+        (None, "nothing listens at"),
+        (servers.silent, "does not answer ApiVersions"),
+        (servers.garbage, "no Kafka answer"),
+        (servers.eager_http, "speaks HTTP"),
+        (servers.closing_in_the_middle, "closed the connection after"),
+        (servers.trickling, "too slow"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_target_that_turns_bad_ends_the_examination(
+    suite: Suite, going_bad: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    turned: Serve | None, cause: str,
+) -> None:  # fmt: skip
+    def turn() -> None:
+        going_bad.turned = turned
+        if turned is None:
+            going_bad.stop()
+
+    found = examine_until(suite, going_bad, tmp_path, monkeypatch, turn)
+    assert (found["passed"], found["failed"], found["not_run"]) == (1, 1, 20)
+    assert found["ended"].startswith("the target is gone: ")
+    assert cause in found["ended"]
+    xml = ElementTree.parse(tmp_path / "found.xml")
+    assert len(list(xml.iter("testcase"))) == 2
+    (failure,) = xml.iter("failure")
+    assert "did not come back" in failure.attrib["message"]
+
+
+def test_a_target_that_answers_only_what_it_is_asked_first_ends_the_examination(
+    suite: Suite, going_bad: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def turn() -> None:
+        going_bad.answers_only = frozenset({api_key("ApiVersions"), api_key("Metadata")})
+
+    found = examine_until(suite, going_bad, tmp_path, monkeypatch, turn)
+    assert found["ended"] == "the target answered nothing in 6 cases in a row"
+    assert (found["passed"], found["failed"], found["not_run"]) == (1, 6, 15)
