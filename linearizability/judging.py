@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,8 @@ def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> s
         return engine
     if spark_master is not None:
         return "spark"
-    return "spark" if path.is_dir() and find_java() is not None else "local"
+    has_spark = find_spec("pyspark") is not None and find_java() is not None
+    return "spark" if path.is_dir() and has_spark else "local"
 
 
 def write_verdict(directory: Path, verdict: Verdict) -> Path:

@@ -89,7 +89,10 @@ def _start(master: str) -> SparkSession:
             f"Spark master {master!r} is not local[…], spark://host:port or sc://host:port"
         )
     if find_spec("pyspark") is None:
-        raise SparkError("pyspark is not installed; run `make setup`")
+        raise SparkError(
+            "pyspark is not installed; run `make setup` in a checkout, else"
+            " `pip install 'touchstone-kafka[spark]'`"
+        )
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     try:
