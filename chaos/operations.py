@@ -1,6 +1,8 @@
-"""Operations on topics themselves, and on positions of groups that have no members.
+"""Further operations: of readers who go elsewhere, on topics themselves, and on positions of groups
+that have no members.
 
-Whichever client performs a workload's other operations, these are chaos.clients.operator's.
+Seek and SeekToTime are the reader's own client's; whichever that is, the others are
+chaos.clients.operator's.
 """
 
 from __future__ import annotations
@@ -8,6 +10,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaos.protocols import Operation, TopicSpec
+
+
+@dataclass(frozen=True)
+class Idle(Operation):
+    """Do nothing for a while, with everything left open; no client hears of it."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Seek(Operation):
+    """Go on reading an assigned partition from this offset: a new session."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class SeekToTime(Operation):
+    """Look up the first record at or after a time, and go on reading from there: a new session.
+
+    Where no record is as late, the position stays.
+    """
+
+    topic: str
+    partition: int
+    timestamp_ms: int
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ class Send(Operation):
     filling: tuple[int, ...] = ()
     """One per value, where records are to be dressed: with so many bytes behind the payload, and a
     key and headers, which the history does not name but the payload's checksum covers."""
+    timestamps: tuple[int, ...] = ()
+    """One per value (milliseconds), where the sender sets them itself."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,13 @@ class Completion:
     detail: str | None = None
     broken: bool = False
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """More history columns, the same for all rows (member_id, generation)."""
+    """More history columns, the same for all rows (member_id, generation), or a list of one value
+    for each."""
     rebalanced: bool = False
     """The group has set the positions anew: what was polled belongs to a new session."""
+    told: Sequence[Mapping[str, Any]] = ()
+    """Rows of other kinds that the operation brought, each by its columns: `f` (position, owned,
+    init_producer, send_offsets) and more. They stand before its own."""
 
 
 # --- roles ----------------------------------------------------------------------------------------
@@ -186,6 +192,9 @@ class GroupSettings:
     instance_id: str | None = None
     """Of a static member (KIP-345): who comes back under it within the session keeps its
     partitions."""
+    session_timeout_ms: int = 6_000
+    """The least that brokers allow. By KIP-848 it is theirs: as the workload configures them."""
+    max_poll_interval_ms: int = 20_000
 
 
 @dataclass(frozen=True)
@@ -204,6 +213,10 @@ class ClientSettings:
     compression: str = "none"
     rack: str | None = None
     """Where a consumer stands: it then reads from a replica of the same rack (KIP-392)."""
+    fetch_bytes: int | None = None
+    """Of a consumer: fetch.max.bytes and max.partition.fetch.bytes; None: the library's own."""
+    batches_of_one: bool = False
+    """Of a producer: each record is a batch of its own, five of them in flight at once."""
 
 
 class Client(Protocol):

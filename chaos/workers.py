@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from chaos.faults import Fault, Heal
-from chaos.operations import Recreate
+from chaos.operations import Idle, Recreate, Seek, SeekToTime
 from chaos.protocols import (
     Abort,
     Assign,
@@ -129,7 +129,7 @@ class Actor:
         recorder = self.shared.recorder
         if self._client is None:
             self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
-        if isinstance(operation, Assign | Subscribe):
+        if isinstance(operation, Assign | Subscribe | Seek | SeekToTime):
             self._session += 1
         if isinstance(operation, Assign):
             self._assigned = operation.partitions
@@ -235,6 +235,8 @@ def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set
             return {operation.topic}
         case Poll():
             return {topic for topic, _ in assigned}
+        case Seek() | SeekToTime():
+            return {operation.topic}
         case Assign() | ReadAll():
             return {topic for topic, _ in operation.partitions}
     return set()
@@ -252,6 +254,10 @@ def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory
                 len(operation.values), shared.stop
             ):
                 break
+            if isinstance(operation, Idle):
+                shared.stop.wait(operation.seconds)
+                operation = operations.send(Completion(Outcome.OK))
+                continue
             completion = actor.perform(operation)
             if completion.broken:
                 shared.stop.wait(PAUSE_AFTER_BROKEN_S)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -29,13 +29,15 @@ from confluent_kafka import (
 from chaos.clients import payload
 from chaos.clients.bounded import within
 from chaos.clients.confluent_config import (
-    common_config,
     consumer_config,
     name_of,
+    producer_config,
 )
 from chaos.clients.confluent_member import ConfluentMember
 from chaos.clients.confluent_reader import read_all, record_of
+from chaos.clients.transaction_rows import answered, init_producer_row
 from chaos.clients.whole_partitions import together
+from chaos.operations import Seek, SeekToTime
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
 from chaos.protocols import (
     Abort,
@@ -60,6 +62,7 @@ GRACE_S = 5.0
 """librdkafka settles every record within message.timeout.ms; this much later it has failed to."""
 INIT_TIMEOUT_S = 8.0
 OFFSETS_TIMEOUT_S = 8.0
+LOOK_UP_TIMEOUT_S = 5.0
 END_TIMEOUT_S = 20.0
 STATISTICS_MS = 500
 """Of consumers with a rack: how old the node may be that a record is said to come from."""
@@ -88,6 +91,8 @@ class ConfluentClient:
             Commit: self._commit,
             Abort: self._abort,
             Assign: self._assign,
+            Seek: self._seek,
+            SeekToTime: self._seek_to_time,
             Poll: self._poll,
             ReadAll: self._read_all,
         }
@@ -110,22 +115,8 @@ class ConfluentClient:
 
     def _open_producer(self) -> Producer:
         if self._producer is None:
-            settings = self._settings
-            config = common_config(self._bootstrap) | {
-                "acks": settings.acks,
-                "enable.idempotence": settings.idempotent or settings.transactional,
-                "message.timeout.ms": settings.delivery_timeout_ms,
-                "request.timeout.ms": 3_000,
-                "linger.ms": 0,
-                "compression.type": settings.compression,
-                "retry.backoff.ms": 50,
-                "retry.backoff.max.ms": 500,
-                "error_cb": self._on_error,
-            }
-            if settings.transactional:
-                config["transactional.id"] = settings.transactional_id
-                config["transaction.timeout.ms"] = settings.transaction_timeout_ms
-            self._producer = Producer(config)
+            config = producer_config(self._bootstrap, self._settings)
+            self._producer = Producer(config | {"error_cb": self._on_error})
         return self._producer
 
     def _on_error(self, error: KafkaError) -> None:
@@ -142,12 +133,16 @@ class ConfluentClient:
 
             return on_delivery
 
-        for index, value in enumerate(send.values):
-            data, key, headers = payload.record_for(send, index, self._nonce)
+        carried = [payload.record_for(send, i, self._nonce) for i in range(len(send.values))]
+        timestamps = send.timestamps or (0,) * len(carried)  # 0: as of now
+        for value, (data, key, headers), time_ms in zip(
+            send.values, carried, timestamps, strict=True
+        ):
             try:
                 producer.produce(
-                    send.topic, data, key, send.partition, settle(value), headers=list(headers)
-                )
+                    send.topic, data, key, send.partition, settle(value), None, time_ms,
+                    list(headers),
+                )  # fmt: skip
             except (KafkaException, BufferError) as refused:
                 # Refused by the call itself: it never was in the client's queue.
                 full = isinstance(refused, BufferError)
@@ -167,7 +162,9 @@ class ConfluentClient:
         ]
         error = next((record.error for record in records if record.error), None)
         broken = hung or self._fatal is not None
-        return Completion(together(records), records, error, self._fatal, broken)
+        return Completion(
+            together(records), records, error, self._fatal, broken, payload.checksums_of(carried)
+        )
 
     def _serve_callbacks(self, producer: Producer) -> None:
         try:
@@ -198,10 +195,12 @@ class ConfluentClient:
 
     def _begin(self, _: Begin) -> Completion:
         producer = self._open_producer()
+        told: tuple[Mapping[str, Any], ...] = ()
         try:
             if not self._initialised:
                 producer.init_transactions(INIT_TIMEOUT_S)
                 self._initialised = True
+                told = (init_producer_row(self._settings),)
             producer.begin_transaction()
             if self._member is not None:
                 self._member.begin()
@@ -209,13 +208,14 @@ class ConfluentClient:
             error: KafkaError = raised.args[0]
             name = name_of(error)
             broken = not error.retriable()
-            return Completion(begin_outcome(name), (), name, error.str(), broken)
-        return Completion(Outcome.OK)
+            return Completion(begin_outcome(name), (), name, error.str(), broken, told=told)
+        return Completion(Outcome.OK, told=told)
 
     def _commit(self, _: Commit) -> Completion:
         if self._member is None:
             return self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
         member, producer = self._member, self._open_producer()
+        offsets = member.offset_rows()
         try:
             refused = within(
                 OFFSETS_TIMEOUT_S + GRACE_S,
@@ -223,14 +223,18 @@ class ConfluentClient:
             )
         except TimeoutError as late:
             self._producer = None  # the call keeps it, perhaps for ever; the next one fences it
-            return Completion(Outcome.INFO, (), "_TIMED_OUT", str(late), broken=True)
+            told = answered(offsets, Outcome.INFO, "_TIMED_OUT")
+            return Completion(Outcome.INFO, (), "_TIMED_OUT", str(late), broken=True, told=told)
         except KafkaException as raised:
             error: KafkaError = raised.args[0]
             name, broken = name_of(error), error.fatal()
-            return Completion(end_outcome(name), (), name, error.str(), broken)
+            told = answered(offsets, Outcome.INFO, name)
+            return Completion(end_outcome(name), (), name, error.str(), broken, told=told)
         if refused is not None:
             return Completion(Outcome.FAIL, (), "_STATE", refused)
-        return self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
+        told = answered(offsets, Outcome.OK)
+        ended = self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
+        return replace(ended, told=told)
 
     def _abort(self, _: Abort) -> Completion:
         completion = self._end(lambda producer, timeout_s: producer.abort_transaction(timeout_s))
@@ -260,7 +264,9 @@ class ConfluentClient:
     def _open_consumer(self) -> Consumer:
         if self._consumer is None:
             isolation, rack = self._settings.isolation.value, self._settings.rack
-            config = consumer_config(self._bootstrap, isolation, self._nonce, rack)
+            config = consumer_config(
+                self._bootstrap, isolation, self._nonce, rack, self._settings.fetch_bytes
+            )
             if rack is not None:
                 config |= {"statistics.interval.ms": STATISTICS_MS, "stats_cb": self._on_statistics}
             self._consumer = Consumer(config)
@@ -286,6 +292,27 @@ class ConfluentClient:
             error: KafkaError = raised.args[0]
             return Completion(Outcome.FAIL, (), name_of(error), error.str(), error.fatal())
         return Completion(Outcome.OK)
+
+    def _seek(self, seek: Seek) -> Completion:
+        self._unreported = None
+        try:
+            self._open_consumer().seek(TopicPartition(seek.topic, seek.partition, seek.offset))
+        except KafkaException as raised:
+            return _not_sought(raised.args[0])
+        return Completion(Outcome.OK)
+
+    def _seek_to_time(self, seek: SeekToTime) -> Completion:
+        wanted = TopicPartition(seek.topic, seek.partition, seek.timestamp_ms)
+        try:
+            (found,) = self._open_consumer().offsets_for_times([wanted], LOOK_UP_TIMEOUT_S)
+        except KafkaException as raised:
+            return _not_sought(raised.args[0])
+        if found.error:
+            return _not_sought(found.error)
+        if found.offset < 0:  # OFFSET_END: no record is as late
+            return Completion(Outcome.OK)
+        sought = self._seek(Seek(seek.topic, seek.partition, found.offset))
+        return replace(sought, records=(Record(seek.topic, seek.partition, None, found.offset),))
 
     def _poll(self, poll: Poll) -> Completion:
         consumer = self._open_consumer()
@@ -328,6 +355,11 @@ class ConfluentClient:
         if self._member is not None:
             self._member.leave(Leave())
         self._producer = self._consumer = None
+
+
+def _not_sought(error: KafkaError) -> Completion:
+    """Where it stands is not known: a seek may have been done though it timed out."""
+    return Completion(Outcome.INFO, (), name_of(error), error.str(), error.fatal())
 
 
 class ConfluentFactory:

@@ -10,8 +10,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
+from chaos.clients.membership_rows import member_times
 from chaos.clients.wire_link import kafka_name
-from chaos.protocols import GroupProtocol, GroupSettings
+from chaos.protocols import ClientSettings, GroupProtocol, GroupSettings
 
 _SILENT = logging.getLogger("touchstone.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
@@ -35,8 +36,32 @@ def common_config(bootstrap: str) -> dict[str, Any]:
     }
 
 
+def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
+    """As the workload wants it."""
+    config = common_config(bootstrap) | {
+        "acks": settings.acks,
+        "enable.idempotence": settings.idempotent or settings.transactional,
+        "message.timeout.ms": settings.delivery_timeout_ms,
+        "request.timeout.ms": 3_000,
+        "linger.ms": 0,
+        "compression.type": settings.compression,
+        "retry.backoff.ms": 50,
+        "retry.backoff.max.ms": 500,
+    }
+    if settings.batches_of_one:
+        config["batch.num.messages"] = 1
+    if settings.transactional:
+        config["transactional.id"] = settings.transactional_id
+        config["transaction.timeout.ms"] = settings.transaction_timeout_ms
+    return config
+
+
 def consumer_config(
-    bootstrap: str, isolation: str, nonce: bytes, rack: str | None = None
+    bootstrap: str,
+    isolation: str,
+    nonce: bytes,
+    rack: str | None = None,
+    fetch_bytes: int | None = None,
 ) -> dict[str, Any]:
     """A reader that owns its positions: no group is joined, and none is reset behind its back."""
     return common_config(bootstrap) | {
@@ -47,11 +72,21 @@ def consumer_config(
         "fetch.wait.max.ms": 100,
         "check.crcs": True,
         **({"client.rack": rack} if rack else {}),
+        **(_fetches_of(fetch_bytes) if fetch_bytes else {}),
+    }
+
+
+def _fetches_of(size: int) -> dict[str, Any]:
+    """librdkafka wants the whole answer to hold one message of the largest size."""
+    return {
+        "message.max.bytes": max(1_000, size),
+        "fetch.max.bytes": max(1_000, size),
+        "max.partition.fetch.bytes": size,
     }
 
 
 def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[str, Any]:
-    """A member of a group whose crash is noticed after six seconds, the least that is allowed."""
+    """A member of a group whose crash is noticed when its session times out."""
     config = consumer_config(bootstrap, isolation, b"") | {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
@@ -60,15 +95,11 @@ def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[
         "auto.commit.interval.ms": 1_000,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "earliest",
-        "max.poll.interval.ms": 20_000,
+        **member_times(group),
     }
     if group.protocol is GroupProtocol.CONSUMER:  # which has its times from the broker
         return config | {"group.remote.assignor": group.assignor}
-    return config | {
-        "partition.assignment.strategy": group.assignor,
-        "session.timeout.ms": 6_000,
-        "heartbeat.interval.ms": 1_000,
-    }
+    return config | {"partition.assignment.strategy": group.assignor}
 
 
 def name_of(error: KafkaError) -> str:

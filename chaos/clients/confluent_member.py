@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import (
+    OFFSET_BEGINNING,
     Consumer,
     KafkaError,
     KafkaException,
@@ -27,6 +28,7 @@ from confluent_kafka import (
 
 from chaos.clients.confluent_config import member_config, name_of
 from chaos.clients.confluent_reader import record_of
+from chaos.clients.membership_rows import MembershipRows, group_settings
 from chaos.clients.whole_partitions import together
 from chaos.outcomes import read_outcome
 from chaos.protocols import (
@@ -34,6 +36,7 @@ from chaos.protocols import (
     CommitOffsets,
     Completion,
     Crash,
+    GroupProtocol,
     GroupSettings,
     Leave,
     Outcome,
@@ -41,8 +44,11 @@ from chaos.protocols import (
     Record,
     Subscribe,
 )
+from linearizability.history import F
 
 MORE_RECORDS_S = 0.05
+COMMITTED_TIMEOUT_S = 5.0
+COOPERATIVE = "cooperative-sticky"
 _METADATA_MAGIC = b"CGMDv2:"
 _GENERATION = struct.Struct("=i")  # rd_kafka_consumer_group_metadata_write: the host's byte order
 
@@ -55,8 +61,14 @@ class ConfluentMember:
     ) -> None:
         self._config = member_config(bootstrap, settings.isolation.value, group)
         self._nonce = nonce
+        self._group = group.name
         self._consumer: Consumer | None = None
+        self._settings = group_settings(group)
+        self._is_incremental = (
+            group.protocol is GroupProtocol.CONSUMER or group.assignor == COOPERATIVE
+        )
         self._rebalanced = False
+        self._rows = MembershipRows()
         self._held: Message | None = None
         """Came together with a new assignment, when records of the old one were not told yet."""
         self._positions: dict[tuple[str, int], int] = {}
@@ -75,7 +87,7 @@ class ConfluentMember:
             list(subscribe.topics),
             on_assign=self._on_assigned, on_revoke=self._on_revoked, on_lost=self._on_revoked,
         )  # fmt: skip
-        return Completion(Outcome.OK)
+        return Completion(Outcome.OK, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
         """Records of one assignment; `rebalanced`: of another than the last poll's."""
@@ -83,13 +95,15 @@ class ConfluentMember:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         consumer, deadline = self._consumer, time.monotonic() + poll.timeout_s
         rebalanced, self._rebalanced = self._rebalanced, False
+        told = self._rows.take()
         identity = _identity(consumer)
         records: list[Record] = []
         message, self._held = self._held, None
         while True:
             if message is not None and message.error() is not None:
                 if not records:
-                    return self._failed_poll(consumer, message.error(), rebalanced)
+                    failed = self._failed_poll(consumer, message.error(), rebalanced)
+                    return replace(failed, told=told)
                 self._held = message  # after the records that came before it
                 break
             if message is not None:
@@ -102,11 +116,14 @@ class ConfluentMember:
             message = consumer.poll(left_s)
             if self._rebalanced and records:
                 self._held = message
-                return _polled(records, identity, rebalanced)  # as the member was before
+                break  # with the records of the member as it was before
             rebalanced, self._rebalanced = rebalanced or self._rebalanced, False
+            told += self._rows.take()
             if message is None and (records or time.monotonic() >= deadline):
                 break
-        return _polled(records, _identity(consumer), rebalanced)
+        if not self._rebalanced:
+            identity = _identity(consumer)
+        return Completion(Outcome.OK, records, columns=identity, rebalanced=rebalanced, told=told)
 
     def _failed_poll(
         self, consumer: Consumer, error: KafkaError | None, rebalanced: bool
@@ -160,6 +177,16 @@ class ConfluentMember:
         """What is taken from here on belongs to a transaction."""
         self._positions, self._firsts, self._was_revoked = {}, {}, False
 
+    def offset_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the positions which a commit would add to the transaction."""
+        if self._was_revoked or self._consumer is None or not self._positions:
+            return []
+        shared = {"f": F.SEND_OFFSETS.value, "group": self._group, **_identity(self._consumer)}
+        return [
+            {**shared, "topic": topic, "partition": partition, "offset": offset}
+            for (topic, partition), offset in self._positions.items()
+        ]
+
     def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
         """Put the positions into the producer's transaction (KIP-447), or say why that must not be:
         the offsets of a partition that was revoked would be committed over its new owner's.
@@ -185,6 +212,7 @@ class ConfluentMember:
             if self._consumer is not None:
                 with suppress(KafkaException):  # not ours any more: its owner goes on from there
                     self._consumer.seek(TopicPartition(topic, partition, offset))
+                    self._rows.sought((topic, partition), offset)
         self._rebalanced = self._rebalanced or bool(self._firsts)
         self.begin()
 
@@ -202,6 +230,9 @@ class ConfluentMember:
         except KafkaException as raised:
             error: KafkaError = raised.args[0]
             return Completion(Outcome.INFO, (), name_of(error), error.str(), columns=identity)
+        except SystemError as raised:
+            # Seen of confluent-kafka 2.16.1 while a call of another thread hung (clients.bounded).
+            return Completion(Outcome.INFO, (), "_SYSTEM", str(raised), columns=identity)
         return Completion(Outcome.OK, columns=identity)
 
     def crash(self, _: Crash) -> Completion:
@@ -217,24 +248,52 @@ class ConfluentMember:
     def _forget(self) -> None:
         self._held = None
         self._rebalanced = False
+        self._rows.clear()
         self._was_revoked = self._was_revoked or bool(self._positions)
         self._positions, self._firsts = {}, {}
 
     # --- what librdkafka says while it is polled ------------------------------------------------
 
-    def _on_assigned(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+    def _on_assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._rebalanced = True
+        starts = self._begin(consumer, partitions)
+        self._rows.assigned(starts, map(_place, partitions), _identity(consumer))
 
-    def _on_revoked(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+    def _begin(
+        self, consumer: Consumer, partitions: list[TopicPartition]
+    ) -> dict[tuple[str, int], int | None] | None:
+        """Begin where the group has committed, and return where (None: it has nothing).
+
+        For want of an answer, None: confluent-kafka then takes the partitions after the callback,
+        and librdkafka asks where to begin.
+        """
+        try:
+            found = consumer.committed(partitions, COMMITTED_TIMEOUT_S) if partitions else []
+            if any(each.error for each in found):
+                return None
+            starts = {_place(each): each.offset if each.offset >= 0 else None for each in found}
+            begun = [TopicPartition(*place, _start(offset)) for place, offset in starts.items()]
+            take = consumer.incremental_assign if self._is_incremental else consumer.assign
+            take(begun)
+        except KafkaException:
+            return None
+        return starts
+
+    def _on_revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._rebalanced = True
+        self._rows.revoked(map(_place, partitions), _identity(consumer))
         for each in partitions:
             gone = self._positions.pop((each.topic, each.partition), None)
             self._firsts.pop((each.topic, each.partition), None)
             self._was_revoked = self._was_revoked or gone is not None
 
 
-def _polled(records: list[Record], identity: dict[str, Any], rebalanced: bool) -> Completion:
-    return Completion(Outcome.OK, records, columns=identity, rebalanced=rebalanced)
+def _place(partition: TopicPartition) -> tuple[str, int]:
+    return partition.topic, partition.partition
+
+
+def _start(committed: int | None) -> int:
+    return OFFSET_BEGINNING if committed is None else committed
 
 
 def _committed(position: TopicPartition, error: str | None) -> Record:

@@ -10,12 +10,22 @@ import time
 from contextlib import suppress
 from typing import cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from chaos.clients import payload, whole_partitions
 from chaos.clients.confluent_config import consumer_config, name_of
 from chaos.clients.whole_partitions import Readings
 from chaos.protocols import Completion, ReadAll, Record
+
+_TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: "append"}
 
 
 def record_of(message: Message, nonce: bytes) -> Record:
@@ -24,7 +34,8 @@ def record_of(message: Message, nonce: bytes) -> Record:
     carried = payload.Carried(message.value(), message.key(), headers)
     value, extra = payload.value_of(carried, nonce)
     extra["leader_epoch"] = message.leader_epoch()
-    extra["timestamp_ms"] = message.timestamp()[1]
+    kind, extra["timestamp_ms"] = message.timestamp()
+    extra["timestamp_type"] = _TIMESTAMP_TYPES.get(kind)
     topic, partition = _partition_of(message)
     return Record(topic, partition, value, message.offset(), extra=extra)
 

@@ -11,12 +11,15 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from chaos.clients import payload, whole_partitions
 from chaos.clients.java_host import Answer, HostError, JavaHost, compiled
 from chaos.clients.java_member import JavaMember, member_config
+from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.whole_partitions import Readings, together
+from chaos.operations import Seek, SeekToTime
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
 from chaos.protocols import (
     Abort,
@@ -70,6 +73,7 @@ def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
         "max.block.ms": BLOCK_MS,
         "linger.ms": 0,
         "compression.type": settings.compression,
+        **({"batch.size": 1} if settings.batches_of_one else {}),
     }
     if settings.transactional:
         config["transactional.id"] = settings.transactional_id
@@ -77,7 +81,9 @@ def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
     return config
 
 
-def consumer_config(bootstrap: str, isolation: str, rack: str | None = None) -> dict[str, Any]:
+def consumer_config(
+    bootstrap: str, isolation: str, rack: str | None = None, fetch_bytes: int | None = None
+) -> dict[str, Any]:
     """A reader that owns its positions: no group is joined, and none is reset behind its back."""
     return common_config(bootstrap) | {
         "enable.auto.commit": "false",
@@ -87,6 +93,11 @@ def consumer_config(bootstrap: str, isolation: str, rack: str | None = None) -> 
         "request.timeout.ms": 5_000,
         "allow.auto.create.topics": "false",
         "client.rack": rack or "",
+        **(
+            {"fetch.max.bytes": fetch_bytes, "max.partition.fetch.bytes": fetch_bytes}
+            if fetch_bytes
+            else {}
+        ),
     }
 
 
@@ -111,11 +122,13 @@ class JavaClient:
             Commit: lambda _: self._end("commit"),
             Abort: lambda _: self._end("abort"),
             Assign: self._assign,
+            Seek: self._seek,
+            SeekToTime: self._seek_to_time,
             Poll: self._poll,
             ReadAll: self._read_all,
         }
         if settings.group is not None:
-            member = JavaMember(self._ask, self._open_member, self._record)
+            member = JavaMember(settings.group, self._ask, self._open_member, self._record)
             self._performers |= {
                 Subscribe: member.subscribe,
                 Poll: member.poll,
@@ -152,7 +165,7 @@ class JavaClient:
         timeout_s = (self._settings.delivery_timeout_ms + BLOCK_MS) / 1000 + GRACE_S
         answer = self._ask(
             "send", timeout_s, topic=send.topic, partition=send.partition,
-            records=[_told(each) for each in carried],
+            records=[_told(each) for each in carried], timestamps=send.timestamps or None,
         )  # fmt: skip
         if "error" in answer:
             return Completion(Outcome.INFO, (), answer["error"], answer["detail"], broken=True)
@@ -161,20 +174,25 @@ class JavaClient:
         failed: Answer = next((told for _, told in settled if "error" in told), {})
         broken = any(told.get("fatal", False) for _, told in settled)
         return Completion(
-            together(records), records, failed.get("error"), failed.get("detail"), broken
-        )
+            together(records), records, failed.get("error"), failed.get("detail"), broken,
+            payload.checksums_of(carried),
+        )  # fmt: skip
 
     # --- transactions ---------------------------------------------------------------------------
 
     def _begin(self, _: Begin) -> Completion:
         self._open_producer()
         steps = ("begin",) if self._initialised else ("init_transactions", "begin")
+        told: tuple[Mapping[str, Any], ...] = ()
         for step in steps:
             answer = self._ask(step, END_TIMEOUT_S)
             if error := answer.get("error"):
-                return Completion(begin_outcome(error), (), error, answer["detail"], broken=True)
+                outcome, detail = begin_outcome(error), answer["detail"]
+                return Completion(outcome, (), error, detail, broken=True, told=told)
+            if not self._initialised:
+                told = (init_producer_row(self._settings),)
             self._initialised = True
-        return Completion(Outcome.OK)
+        return Completion(Outcome.OK, told=told)
 
     def _end(self, op: str) -> Completion:
         """End the transaction; after a time-out only the same end may be asked for again."""
@@ -187,7 +205,9 @@ class JavaClient:
     # --- consuming ------------------------------------------------------------------------------
 
     def _open_consumer(self, isolation: str) -> None:
-        self._make("consumer", consumer_config(self._bootstrap, isolation, self._settings.rack))
+        rack, fetch_bytes = self._settings.rack, self._settings.fetch_bytes
+        config = consumer_config(self._bootstrap, isolation, rack, fetch_bytes)
+        self._make("consumer", config)
 
     def _open_member(self) -> None:
         """A consumer of the group; the last one was closed when its membership ended."""
@@ -207,6 +227,16 @@ class JavaClient:
             return Completion(Outcome.FAIL, (), error, answer["detail"], answer["fatal"])
         return Completion(Outcome.OK)
 
+    def _seek(self, seek: Seek) -> Completion:
+        return _sought(self._ask("seek", partition=[seek.topic, seek.partition, seek.offset]))
+
+    def _seek_to_time(self, seek: SeekToTime) -> Completion:
+        place = [seek.topic, seek.partition, seek.timestamp_ms]
+        answer = self._ask("seek_to_time", END_TIMEOUT_S, partition=place)
+        offset = answer.get("offset")
+        found = () if offset is None else (Record(seek.topic, seek.partition, None, offset),)
+        return replace(_sought(answer), records=found)
+
     def _poll(self, poll: Poll) -> Completion:
         answer = self._ask(
             "poll", poll.timeout_s + END_TIMEOUT_S, timeout_ms=int(poll.timeout_s * 1000)
@@ -219,7 +249,7 @@ class JavaClient:
         headers = [(name, _bytes(content)) for name, content in told["headers"]]
         carried = payload.Carried(_bytes(told["value"]), _bytes(told["key"]), headers)
         value, extra = payload.value_of(carried, self._nonce)
-        extra |= {"leader_epoch": told["leader_epoch"], "timestamp_ms": told["timestamp_ms"]}
+        extra |= {name: told[name] for name in ("leader_epoch", "timestamp_ms", "timestamp_type")}
         return Record(told["topic"], told["partition"], value, told["offset"], extra=extra)
 
     def _read_all(self, operation: ReadAll) -> Completion:
@@ -255,6 +285,12 @@ class JavaClient:
         with suppress(HostError):
             self._ask("close", CLOSE_TIMEOUT_S)
         self._host.leave(self._number)
+
+
+def _sought(answer: Answer) -> Completion:
+    if error := answer.get("error"):
+        return Completion(Outcome.INFO, (), error, answer["detail"], answer["fatal"])
+    return Completion(Outcome.OK)
 
 
 def _told(carried: payload.Carried) -> dict[str, Any]:

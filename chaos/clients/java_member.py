@@ -12,9 +12,11 @@ Sources: KafkaConsumer, ConsumerRebalanceListener, CloseOptions; KIP-429, KIP-84
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from chaos.clients.java_host import Answer
+from chaos.clients.membership_rows import MembershipRows, group_settings, member_times
 from chaos.outcomes import read_outcome
 from chaos.protocols import (
     CommitOffsets,
@@ -53,25 +55,27 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
         "enable.auto.commit": str(group.auto_commit).lower(),
         "auto.commit.interval.ms": 1_000,
         "auto.offset.reset": "earliest",
-        "max.poll.interval.ms": 20_000,
+        **member_times(group),
         "max.poll.records": RECORDS_PER_POLL_MAX,
     }
     if group.protocol is GroupProtocol.CONSUMER:  # which has its times from the broker
         return config | {"group.remote.assignor": group.assignor}
-    return config | {
-        "partition.assignment.strategy": ASSIGNORS[group.assignor],
-        "session.timeout.ms": 6_000,
-        "heartbeat.interval.ms": 1_000,
-    }
+    return config | {"partition.assignment.strategy": ASSIGNORS[group.assignor]}
 
 
 class JavaMember:
     """One membership after the other of one process, in one group."""
 
     def __init__(
-        self, ask: Ask, make: Callable[[], None], record_of: Callable[[Answer], Record]
+        self,
+        group: GroupSettings,
+        ask: Ask,
+        make: Callable[[], None],
+        record_of: Callable[[Answer], Record],
     ) -> None:
         """make: a new consumer, in place of the last."""
+        self._settings = group_settings(group)
+        self._rows = MembershipRows()
         self._ask = ask
         self._make = make
         self._record_of = record_of
@@ -84,7 +88,9 @@ class JavaMember:
         self.crash(Crash())  # nobody is two members at once
         self._make()
         self._is_member, self._member_id = True, None
-        return _ended(self._ask("subscribe", MORE_S, topics=list(subscribe.topics)))
+        self._rows.clear()
+        ended = _ended(self._ask("subscribe", MORE_S, topics=list(subscribe.topics)))
+        return replace(ended, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
         """Records of one assignment; `rebalanced`: of another than the last poll's."""
@@ -93,21 +99,36 @@ class JavaMember:
         answer = self._ask(
             "poll", poll.timeout_s + 2 * MORE_S, timeout_ms=int(poll.timeout_s * 1e3)
         )
-        for topic, partition in answer.get("revoked", ()):
-            self._positions.pop((topic, partition), None)
-        columns, rebalanced = _identity(answer), bool(answer.get("rebalanced"))
+        changes = answer.get("changes", ())
+        for change in changes:
+            self._note(change)
+        columns, rebalanced, told = _identity(answer), bool(changes), self._rows.take()
         # Who is thrown out is nobody by the end of a poll: what it was given, it was given before.
         self._member_id = columns["member_id"] = columns["member_id"] or self._member_id
         if error := answer.get("error"):
             return Completion(
                 read_outcome(error), (), error, answer["detail"], answer["fatal"], columns,
-                rebalanced,
+                rebalanced, told,
             )  # fmt: skip
         records = [self._record_of(told) for told in answer["records"]]
         for record in records:
             assert record.offset is not None
             self._positions[record.topic, record.partition] = record.offset + 1
-        return Completion(Outcome.OK, records, columns=columns, rebalanced=rebalanced)
+        return Completion(Outcome.OK, records, columns=columns, rebalanced=rebalanced, told=told)
+
+    def _note(self, change: Answer) -> None:
+        """A change of the assignment: partitions that came, with what the group has committed for
+        them (null: nobody answered; -1: nothing), or that went."""
+        identity = _identity(change)
+        partitions = [(topic, partition) for topic, partition, _ in change["partitions"]]
+        if change["change"] == "revoked":
+            for place in partitions:
+                self._positions.pop(place, None)
+            self._rows.revoked(partitions, identity)
+            return
+        starts = {(t, p): offset for t, p, offset in change["partitions"] if offset is not None}
+        begun = {place: offset if offset >= 0 else None for place, offset in starts.items()}
+        self._rows.assigned(begun, partitions, identity)
 
     def commit(self, _: CommitOffsets) -> Completion:
         """Commit the positions and wait; an error says nothing of an earlier attempt (INFO)."""

@@ -60,10 +60,10 @@ def record_for(send: Send, index: int, nonce: bytes) -> Carried:
 
 
 def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]]:
-    """The number inside, and what else the history says of such a record: `key` and `tombstone`
-    where the workload named a key, `detail` where this is no record of ours."""
+    """The number inside, and what else the history says of such a record: its `checksum`, `key`
+    and `tombstone` where the workload named a key, `detail` where this is no record of ours."""
     payload, key, headers = carried
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = {"checksum": checksum_of(carried)}
     named = key is not None and not key.startswith(_DRESSED)
     if named and payload is None:
         found = [content for name, content in headers if name == TOMBSTONE_HEADER]
@@ -71,11 +71,24 @@ def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]
         headers = [header for header in headers if header[0] != TOMBSTONE_HEADER]
     if named:
         assert key is not None
-        extra = {"key": key.decode(errors="replace"), "tombstone": carried.value is None}
+        extra |= {"key": key.decode(errors="replace"), "tombstone": carried.value is None}
     value, problem = decode(payload, nonce, key, headers)
     if problem is not None:
         extra["detail"] = problem
     return value, extra
+
+
+def checksum_of(carried: Carried) -> int:
+    """Return the CRC-32 by which the history compares what was sent with what was read."""
+    value, key, headers = carried
+    lengths = f"{'null' if key is None else len(key)} {'null' if value is None else len(value)}"
+    checksum = crc32(value or b"", crc32(key or b"", crc32(lengths.encode())))
+    return _over_headers(headers, checksum) if headers else checksum
+
+
+def checksums_of(records: Sequence[Carried]) -> dict[str, Any]:
+    """Return the column of a send: one checksum for each of its records."""
+    return {"checksum": [checksum_of(record) for record in records]}
 
 
 def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Header]:
@@ -119,6 +132,10 @@ def _checksum(signed: bytes, filling: bytes, key: bytes | None, headers: Headers
     checksum = crc32(filling, crc32(signed))
     if key is not None:
         checksum = crc32(key, checksum)
+    return _over_headers(headers, checksum)
+
+
+def _over_headers(headers: Headers, checksum: int) -> int:
     for name, content in headers:
         # Lengths too, so that no byte can move from a name to its content.
         told = f"{len(name)} {'null' if content is None else len(content)} {name}"

@@ -274,6 +274,7 @@ class RawClient:
                 "sequence": _sequence(batch, offset),
                 "leader_epoch": batch.partition_leader_epoch,
                 "timestamp_ms": batch.timestamp_of(record),
+                "timestamp_type": "append" if batch.is_log_append_time else "create",
             }
             value, told = None, dict[str, Any]()
             if batch.is_control:

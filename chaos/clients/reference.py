@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from chaos.clients import payload, whole_partitions
 from chaos.clients.reference_member import ReferenceMember, member_config
+from chaos.clients.transaction_rows import init_producer_row
 from chaos.clients.whole_partitions import Readings, together
+from chaos.operations import Seek, SeekToTime
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
 from chaos.protocols import (
     Abort,
@@ -37,7 +40,12 @@ from chaos.protocols import (
     Subscribe,
 )
 from reference_impl.client.errors import ClientError, SendError
-from reference_impl.client.values import ConsumerRecord, RecordMetadata, TopicPartition
+from reference_impl.client.values import (
+    ConsumerRecord,
+    RecordMetadata,
+    TimestampType,
+    TopicPartition,
+)
 from reference_impl.host.clients import Consumer, Producer
 
 INIT_TIMEOUT_S = 8.0
@@ -45,6 +53,7 @@ END_TIMEOUT_MS = 20_000
 CLOSE_TIMEOUT_MS = 100
 POLL_MS = 200
 REQUEST_TIMEOUT_MS = 3_000
+_TIMESTAMP_TYPES = {TimestampType.CREATE_TIME: "create", TimestampType.LOG_APPEND_TIME: "append"}
 
 
 def common_config() -> dict[str, Any]:
@@ -69,6 +78,7 @@ def producer_config(settings: ClientSettings) -> dict[str, Any]:
         "max.block.ms": END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms,
         "linger.ms": 0,
         "compression.type": settings.compression,
+        **({"batch.size": 1} if settings.batches_of_one else {}),
     }
     if settings.transactional:
         config["transactional.id"] = settings.transactional_id
@@ -76,7 +86,7 @@ def producer_config(settings: ClientSettings) -> dict[str, Any]:
     return config
 
 
-def consumer_config(isolation: str) -> dict[str, Any]:
+def consumer_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
     """A reader that owns its positions: no group is joined, and none is reset behind its back."""
     return common_config() | {
         "auto.offset.reset": "none",
@@ -84,6 +94,11 @@ def consumer_config(isolation: str) -> dict[str, Any]:
         "fetch.max.wait.ms": 100,
         "request.timeout.ms": 5_000,
         "allow.auto.create.topics": False,
+        **(
+            {"fetch.max.bytes": fetch_bytes, "max.partition.fetch.bytes": fetch_bytes}
+            if fetch_bytes
+            else {}
+        ),
     }
 
 
@@ -99,7 +114,7 @@ class ReferenceClient:
         self._loop = asyncio.new_event_loop()
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
-        self._member = ReferenceMember(self._open_member, self._record)
+        self._member = ReferenceMember(settings.group, self._open_member, self._record)
         self._initialised = False
         self._performers: dict[
             type[Operation], Callable[[Any], Coroutine[Any, Any, Completion]]
@@ -109,6 +124,8 @@ class ReferenceClient:
             Commit: lambda _: self._end(Producer.commit_transaction),
             Abort: lambda _: self._end(Producer.abort_transaction),
             Assign: self._assign,
+            Seek: self._seek,
+            SeekToTime: self._seek_to_time,
             Poll: self._poll if settings.group is None else self._member.poll,
             Subscribe: self._member.subscribe,
             CommitOffsets: self._member.commit,
@@ -130,13 +147,16 @@ class ReferenceClient:
 
     async def _send(self, send: Send) -> Completion:
         producer = self._open_producer()
+        carried = [payload.record_for(send, i, self._nonce) for i in range(len(send.values))]
 
         async def one(index: int, value: int) -> tuple[Record, bool]:
-            data, key, headers = payload.record_for(send, index, self._nonce)
+            data, key, headers = carried[index]
+            time_ms = send.timestamps[index] if send.timestamps else None
             try:
                 sent = await producer.send(
-                    send.topic, data, key=key, partition=send.partition, headers=headers
-                )
+                    send.topic, data, key=key, partition=send.partition, timestamp_ms=time_ms,
+                    headers=headers,
+                )  # fmt: skip
             except ClientError as error:
                 return self._failed(send, value, error), error.fatal
             return self._delivered(send, value, sent), False
@@ -145,7 +165,8 @@ class ReferenceClient:
         records = [record for record, _ in settled]
         error = next((record.error for record in records if record.error), None)
         broken = any(is_fatal for _, is_fatal in settled)
-        return Completion(together(records), records, error, None, broken)
+        checksums = payload.checksums_of(carried)
+        return Completion(together(records), records, error, None, broken, checksums)
 
     def _delivered(self, send: Send, value: int, sent: RecordMetadata) -> Record:
         offset = sent.offset if sent.offset >= 0 else None  # -1: acks=0, or a duplicate
@@ -165,15 +186,17 @@ class ReferenceClient:
 
     async def _begin(self, _: Begin) -> Completion:
         producer = self._open_producer()
+        told: tuple[Mapping[str, Any], ...] = ()
         try:
             if not self._initialised:
                 await asyncio.wait_for(producer.init_transactions(), INIT_TIMEOUT_S)
                 self._initialised = True
+                told = (init_producer_row(self._settings, *producer.identity),)
             await producer.begin_transaction()
         except (ClientError, TimeoutError) as error:
             name = error.name if isinstance(error, ClientError) else "TIMEOUT"
-            return Completion(begin_outcome(name), (), name, str(error), broken=True)
-        return Completion(Outcome.OK)
+            return Completion(begin_outcome(name), (), name, str(error), broken=True, told=told)
+        return Completion(Outcome.OK, told=told)
 
     async def _end(self, call: Callable[[Producer], Coroutine[Any, Any, None]]) -> Completion:
         """End the transaction; the client asks again by itself for `max.block.ms`."""
@@ -189,7 +212,7 @@ class ReferenceClient:
 
     def _open_consumer(self) -> Consumer:
         if self._consumer is None:
-            config = consumer_config(self._settings.isolation.value)
+            config = consumer_config(self._settings.isolation.value, self._settings.fetch_bytes)
             self._consumer = Consumer(self._bootstrap, config)
         return self._consumer
 
@@ -210,6 +233,27 @@ class ReferenceClient:
                 await consumer.seek(partition, 0)
         return Completion(Outcome.OK)
 
+    async def _seek(self, seek: Seek) -> Completion:
+        try:
+            await self._open_consumer().seek(
+                TopicPartition(seek.topic, seek.partition), seek.offset
+            )
+        except ClientError as error:
+            return Completion(Outcome.FAIL, (), error.name, str(error), error.fatal)
+        return Completion(Outcome.OK)
+
+    async def _seek_to_time(self, seek: SeekToTime) -> Completion:
+        wanted = TopicPartition(seek.topic, seek.partition)
+        try:
+            times = {wanted: seek.timestamp_ms}
+            found = (await self._open_consumer().offsets_for_times(times))[wanted]
+        except ClientError as error:
+            return Completion(Outcome.INFO, (), error.name, str(error), error.fatal)
+        if found is None:
+            return Completion(Outcome.OK)
+        sought = await self._seek(Seek(*wanted, found.offset))
+        return replace(sought, records=(Record(*wanted, None, found.offset),))
+
     async def _poll(self, poll: Poll) -> Completion:
         try:
             found = await self._open_consumer().poll(int(poll.timeout_s * 1000), poll.max_records)
@@ -223,6 +267,7 @@ class ReferenceClient:
         value, extra = payload.value_of(carried, self._nonce)
         extra["leader_epoch"] = record.leader_epoch
         extra["timestamp_ms"] = record.timestamp_ms
+        extra["timestamp_type"] = _TIMESTAMP_TYPES[record.timestamp_type]
         return Record(record.topic, record.partition, value, record.offset, extra=extra)
 
     def _read_all(self, operation: ReadAll) -> Completion:

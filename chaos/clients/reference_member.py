@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from chaos.clients.membership_rows import MembershipRows, group_settings, member_times
 from chaos.clients.whole_partitions import together
 from chaos.outcomes import read_outcome
 from chaos.protocols import (
@@ -44,7 +45,7 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
         "auto.commit.interval.ms": 1_000,
         "auto.offset.reset": "earliest",
         "default.api.timeout.ms": COMMIT_TIMEOUT_MS,
-        "max.poll.interval.ms": 20_000,
+        **member_times(group),
     }
     return config | ({"group.instance.id": group.instance_id} if group.instance_id else {})
 
@@ -53,9 +54,14 @@ class ReferenceMember:
     """One membership after the other of one process, in one group."""
 
     def __init__(
-        self, make: Callable[[], Consumer], record_of: Callable[[ConsumerRecord], Record]
+        self,
+        group: GroupSettings | None,
+        make: Callable[[], Consumer],
+        record_of: Callable[[ConsumerRecord], Record],
     ) -> None:
         """make: a new consumer of the group."""
+        self._settings = group_settings(group) if group is not None else {}
+        self._rows = MembershipRows()
         self._make = make
         self._record_of = record_of
         self._consumer: Consumer | None = None
@@ -70,7 +76,7 @@ class ReferenceMember:
         await self.crash(Crash())  # nobody is two members at once
         self._consumer = self._make()
         await self._consumer.subscribe(subscribe.topics, self)
-        return Completion(Outcome.OK)
+        return Completion(Outcome.OK, columns=self._settings)
 
     async def poll(self, poll: Poll) -> Completion:
         """Records of one assignment; `rebalanced`: of another than the last poll's."""
@@ -83,14 +89,17 @@ class ReferenceMember:
         except ClientError as error:
             return Completion(
                 read_outcome(error.name), (), error.name, str(error), error.fatal,
-                self._identity(consumer), self._has_rebalanced,
+                self._identity(consumer), self._has_rebalanced, self._rows.take(),
             )  # fmt: skip
         for record in found:
             partition = TopicPartition(record.topic, record.partition)
             self._positions[partition] = record.offset + 1
         records = [self._record_of(record) for record in found]
         columns = self._identity(consumer)
-        return Completion(Outcome.OK, records, columns=columns, rebalanced=self._has_rebalanced)
+        return Completion(
+            Outcome.OK, records, columns=columns, rebalanced=self._has_rebalanced,
+            told=self._rows.take(),
+        )  # fmt: skip
 
     async def commit(self, _: CommitOffsets) -> Completion:
         """Commit the positions and wait."""
@@ -131,6 +140,7 @@ class ReferenceMember:
 
     def _forget(self) -> None:
         self._positions, self._member_id = {}, None
+        self._rows.clear()
 
     def _identity(self, consumer: Consumer) -> dict[str, Any]:
         """The columns member_id and generation; null before the member has joined. Who is thrown
@@ -143,12 +153,33 @@ class ReferenceMember:
     # --- what the client says while it is polled ------------------------------------------------
 
     async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """These are read from now on."""
+        """These are read from now on, from where the group has committed."""
         self._has_rebalanced = True
+        consumer = self._consumer
+        assert consumer is not None
+        identity = self._identity(consumer)
+        self._rows.assigned(await self._begin(consumer, partitions), partitions, identity)
+
+    async def _begin(
+        self, consumer: Consumer, partitions: tuple[TopicPartition, ...]
+    ) -> dict[tuple[str, int], int | None] | None:
+        """Seek to the committed offsets, and return them; None for want of an answer."""
+        try:
+            found = await consumer.committed(partitions) if partitions else {}
+        except ClientError:
+            return None
+        for partition, committed in found.items():
+            await consumer.seek(partition, committed.offset)
+        none = [each for each in partitions if each not in found]
+        if none:
+            await consumer.seek_to_beginning(none)
+        return {each: found[each].offset if each in found else None for each in partitions}
 
     async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
         """These are about to be given up."""
         self._has_rebalanced = True
+        if self._consumer is not None:
+            self._rows.revoked(partitions, self._identity(self._consumer))
         for each in partitions:
             self._positions.pop(each, None)
 

@@ -18,6 +18,8 @@ from chaos.operations import (
     DeleteRecords,
     FetchPositions,
     Recreate,
+    Seek,
+    SeekToTime,
 )
 from chaos.protocols import (
     Abort,
@@ -168,12 +170,52 @@ def test_transactions_and_assignments_are_plain_rows(tmp_path: Path) -> None:
     rows = recorded(
         tmp_path, (Begin(), OK), (Commit(), OK), (Abort(), Completion(Outcome.INFO)), (assign, OK)
     )
-    assert rows.select("f", "type", "partition").rows() == [
-        ("begin", "ok", None),
-        ("commit", "ok", None),
-        ("abort", "info", None),
-        ("assign", "ok", 0),
-        ("assign", "ok", 1),
+    assert rows.select("f", "type", "partition", "asked", "offset").rows() == [
+        ("begin", "ok", None, None, None),
+        ("commit", "ok", None, None, None),
+        ("abort", "info", None, None, None),
+        ("assign", "ok", 0, None, None),
+        ("assign", "ok", 1, None, None),
+        ("position", "ok", 0, "offset", 0),
+        ("position", "ok", 1, "offset", 0),
+    ]
+
+
+def test_where_a_reader_begins_is_told_once_it_is_set(tmp_path: Path) -> None:
+    failed = Completion(Outcome.FAIL, (), "_STATE")
+    rows = recorded(
+        tmp_path,
+        (Assign((("t", 0),)), failed),
+        (Assign((("t", 0),), from_log_start=True), OK),
+        (Seek("t", 0, 7), OK),
+        (Seek("t", 0, 7), failed),
+        (SeekToTime("t", 0, 1_000), Completion(Outcome.OK, [Record("t", 0, None, 5)])),
+        (SeekToTime("t", 0, 2_000), OK),
+    )
+    columns = ("op_id", "f", "type", "asked", "asked_offset", "offset")
+    assert rows.select(columns).rows() == [
+        (1, "assign", "fail", None, None, None),
+        (2, "assign", "ok", None, None, None),
+        (2, "position", "ok", "earliest", None, None),
+        (3, "position", "ok", "offset", 7, 7),
+        (4, "position", "fail", "offset", 7, 7),
+        (5, "position", "ok", "timestamp", 1_000, 5),
+        (6, "position", "ok", "timestamp", 2_000, None),
+    ]
+
+
+def test_what_an_operation_tells_beside_stands_before_its_own_rows(tmp_path: Path) -> None:
+    owned = {"f": "owned", "topic": "t", "partition": 1, "generation": 3, "t_complete_ns": 2}
+    records = [Record("t", 1, 8, 4), Record("t", 1, 9, 5)]
+    checksums = {"checksum": [11, 12], "generation": 4}
+    rows = recorded(
+        tmp_path, (Poll(), Completion(Outcome.OK, records, columns=checksums, told=(owned,)))
+    )
+    columns = ("op_id", "record_index", "f", "topic_id", "offset", "generation", "t_complete_ns")
+    assert rows.select(columns).rows() == [
+        (1, 0, "owned", "the-id", None, 3, 2),
+        (1, 1, "poll", "the-id", 4, None, 5),
+        (1, 2, "poll", "the-id", 5, None, 5),
     ]
 
 

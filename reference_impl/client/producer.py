@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl.client import calls
-from reference_impl.client.accumulator import Accumulator, PendingSend, estimated_size
+from reference_impl.client.accumulator import (
+    Accumulator,
+    PendingSend,
+    ProducerIdAndEpoch,
+    estimated_size,
+)
 from reference_impl.client.config import producer_config
 from reference_impl.client.coordinators import Coordinators
 from reference_impl.client.errors import (
@@ -111,6 +116,11 @@ class Producer(Machine):
     def transaction_state(self) -> State | None:
         """Where the transaction is; None without a transactional.id."""
         return self._transactions.state if self._transactions is not None else None
+
+    @property
+    def identity(self) -> ProducerIdAndEpoch:
+        """Return the producer's id and epoch, -1 each where it has none."""
+        return self._sequences.writer if self._sequences is not None else ProducerIdAndEpoch()
 
     # --- calls --------------------------------------------------------------------------------
 

@@ -97,6 +97,12 @@ class Producer:
         """Fence predecessors with the same transactional.id."""
         await self._driver.call(calls.InitTransactions())
 
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Return the producer's id and epoch, as InitProducerId answered; -1 before it did."""
+        writer = self.machine.identity
+        return writer.producer_id, writer.epoch
+
     async def begin_transaction(self) -> None:
         """Every record sent from here on is part of the transaction."""
         await self._driver.call(calls.BeginTransaction())

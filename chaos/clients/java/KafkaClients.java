@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -26,6 +27,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -43,6 +45,7 @@ import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -131,37 +134,67 @@ public final class KafkaClients {
 
     /** What the group did to a member's assignment while it was polled. */
     private static final class Assignment implements ConsumerRebalanceListener {
-        private boolean isOfGroup;
-        private boolean changed;
-        private final List<TopicPartition> revoked = new ArrayList<>();
+        private KafkaConsumer<byte[], byte[]> consumer;
+        private ArrayNode changes = JSON.createArrayNode();
 
-        /** A new membership begins. */
-        void clear() {
-            isOfGroup = true;
-            changed = false;
-            revoked.clear();
+        /** A new membership begins, by this consumer. */
+        void begin(KafkaConsumer<byte[], byte[]> member) {
+            consumer = member;
+            changes = JSON.createArrayNode();
         }
 
+        boolean isOfGroup() {
+            return consumer != null;
+        }
+
+        /** Begins where the group has committed, as the consumer would by itself, and tells where. */
         @Override
         public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
-            changed = true;
+            Map<TopicPartition, OffsetAndMetadata> committed = null;
+            try {
+                committed = consumer.committed(Set.copyOf(partitions), POSITION_TIMEOUT);
+            } catch (KafkaException unanswered) {
+                // The consumer looks it up itself.
+            }
+            ArrayNode told = note("assigned");
+            for (TopicPartition partition : partitions) {
+                ArrayNode place = told.addArray().add(partition.topic()).add(partition.partition());
+                if (committed == null) {
+                    place.addNull();
+                } else if (committed.get(partition) == null) {
+                    consumer.seekToBeginning(List.of(partition));
+                    place.add(-1L);
+                } else {
+                    consumer.seek(partition, committed.get(partition).offset());
+                    place.add(committed.get(partition).offset());
+                }
+            }
         }
 
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
-            changed = true;
-            revoked.addAll(partitions);
+            ArrayNode told = note("revoked");
+            for (TopicPartition partition : partitions) {
+                told.addArray().add(partition.topic()).add(partition.partition()).addNull();
+            }
+        }
+
+        private ArrayNode note(String change) {
+            ObjectNode told = changes.addObject().put("change", change);
+            identify(told);
+            return told.putArray("partitions");
+        }
+
+        void identify(ObjectNode answer) {
+            ConsumerGroupMetadata metadata = consumer.groupMetadata();
+            answer.put("member_id", metadata.memberId());
+            answer.put("generation", metadata.generationId());
         }
 
         /** Once; all of it came before the records that the same poll returned. */
         void tell(ObjectNode answer) {
-            answer.put("rebalanced", changed);
-            ArrayNode partitions = answer.putArray("revoked");
-            for (TopicPartition partition : revoked) {
-                partitions.addArray().add(partition.topic()).add(partition.partition());
-            }
-            changed = false;
-            revoked.clear();
+            answer.set("changes", changes);
+            changes = JSON.createArrayNode();
         }
     }
 
@@ -186,6 +219,8 @@ public final class KafkaClients {
                 case "commit" -> producer.commitTransaction();
                 case "abort" -> producer.abortTransaction();
                 case "assign" -> assign(request);
+                case "seek" -> seek(request);
+                case "seek_to_time" -> seekToTime(request, answer);
                 case "subscribe" -> subscribe(request);
                 case "commit_offsets" -> commitOffsets(request, answer);
                 case "leave" -> leave(GroupMembershipOperation.DEFAULT, answer);
@@ -208,9 +243,11 @@ public final class KafkaClients {
         /** Hands over all records, then waits for each. */
         private void send(JsonNode request, ObjectNode answer) throws IOException {
             List<Object> sent = new ArrayList<>();
+            JsonNode timestamps = request.get("timestamps");
             for (JsonNode record : request.get("records")) {
+                Long timestamp = timestamps.isNull() ? null : timestamps.get(sent.size()).asLong();
                 try {
-                    sent.add(producer.send(recordOf(request, record)));
+                    sent.add(producer.send(recordOf(request, record, timestamp)));
                 } catch (RuntimeException refused) {
                     sent.add(refused);
                 }
@@ -231,8 +268,8 @@ public final class KafkaClients {
             }
         }
 
-        private static ProducerRecord<byte[], byte[]> recordOf(JsonNode request, JsonNode record)
-                throws IOException {
+        private static ProducerRecord<byte[], byte[]> recordOf(
+                JsonNode request, JsonNode record, Long timestamp) throws IOException {
             List<Header> headers = new ArrayList<>();
             for (JsonNode header : record.get("headers")) {
                 headers.add(new RecordHeader(header.get(0).asText(), bytes(header.get(1))));
@@ -240,6 +277,7 @@ public final class KafkaClients {
             return new ProducerRecord<>(
                     request.get("topic").asText(),
                     request.get("partition").asInt(),
+                    timestamp,
                     bytes(record.get("key")),
                     bytes(record.get("value")),
                     headers);
@@ -265,6 +303,27 @@ public final class KafkaClients {
             });
         }
 
+        private static TopicPartition partitionOf(JsonNode place) {
+            return new TopicPartition(place.get(0).asText(), place.get(1).asInt());
+        }
+
+        private void seek(JsonNode request) {
+            JsonNode place = request.get("partition");
+            consumer.seek(partitionOf(place), place.get(2).asLong());
+        }
+
+        /** Goes to the first record at or after a time; where there is none, stays. */
+        private void seekToTime(JsonNode request, ObjectNode answer) {
+            JsonNode place = request.get("partition");
+            TopicPartition partition = partitionOf(place);
+            OffsetAndTimestamp found =
+                    consumer.offsetsForTimes(Map.of(partition, place.get(2).asLong())).get(partition);
+            if (found != null) {
+                answer.put("offset", found.offset());
+                consumer.seek(partition, found.offset());
+            }
+        }
+
         private void poll(JsonNode request, ObjectNode answer) {
             Duration timeout = Duration.ofMillis(request.get("timeout_ms").asLong());
             ArrayNode records = answer.putArray("records");
@@ -282,6 +341,7 @@ public final class KafkaClients {
                 told.put("offset", record.offset());
                 told.put("leader_epoch", record.leaderEpoch().orElse(-1));
                 told.put("timestamp_ms", record.timestamp());
+                told.put("timestamp_type", typeOf(record));
                 told.put("key", record.key());
                 told.put("value", record.value());
                 ArrayNode headers = told.putArray("headers");
@@ -291,10 +351,14 @@ public final class KafkaClients {
             }
         }
 
+        private static String typeOf(ConsumerRecord<byte[], byte[]> record) {
+            return record.timestampType() == TimestampType.LOG_APPEND_TIME ? "append" : "create";
+        }
+
         private void subscribe(JsonNode request) {
             List<String> topics = new ArrayList<>();
             request.get("topics").forEach(topic -> topics.add(topic.asText()));
-            assignment.clear();
+            assignment.begin(consumer);
             consumer.subscribe(topics, assignment);
         }
 
@@ -322,12 +386,9 @@ public final class KafkaClients {
         }
 
         private void identify(ObjectNode answer) {
-            if (!assignment.isOfGroup) {
-                return;
+            if (assignment.isOfGroup()) {
+                assignment.identify(answer);
             }
-            ConsumerGroupMetadata metadata = consumer.groupMetadata();
-            answer.put("member_id", metadata.memberId());
-            answer.put("generation", metadata.generationId());
         }
 
         private void positions(ObjectNode answer) {

@@ -84,6 +84,15 @@ def values(polls: list[Completion]) -> list[int]:
     return sorted(r.value for poll in polls for r in poll.records if r.value is not None)
 
 
+def starts(polls: list[Completion]) -> set[tuple[int, int | None]]:
+    """Partition and offset of each position row; all of them came with an assignment."""
+    told = [row for poll in polls for row in poll.told if row["f"] == "position"]
+    assert all(row["asked_offset"] == row["offset"] for row in told)
+    owned = {row["partition"] for poll in polls for row in poll.told if row["f"] == "owned"}
+    assert {row["partition"] for row in told} <= owned
+    return {(row["partition"], row["offset"]) for row in told}
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind[1])
 def test_a_successor_goes_on_behind_what_was_committed(
     cluster: Cluster, kind: tuple[str, str]
@@ -106,7 +115,10 @@ def test_a_successor_goes_on_behind_what_was_committed(
     assert sender.perform(Send(TOPIC, 0, (10 + end,))).records[0].offset == end
     sender.close()
     second = member(cluster, f"g-{kind[1]}", kind)
-    assert values(poll_until(second, lambda polls: len(values(polls)) > 0)) == [10 + end]
+    went_on = poll_until(second, lambda polls: len(values(polls)) > 0)
+    assert values(went_on) == [10 + end]
+    assert starts(polls) == {(0, None), (1, None)}
+    assert starts(went_on) == {(0, end), (1, 3)}
     second.close()
 
 
@@ -156,6 +168,8 @@ class Joining:
     def consumer_group_metadata(self) -> None: ...
 
     def store_offsets(self, message: object) -> None: ...
+
+    def assign(self, partitions: list[object]) -> None: ...
 
 
 def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.clients.payload import Carried, decode, encode, nonce_of, record_for, value_of
+from chaos.clients.payload import (
+    Carried,
+    checksum_of,
+    decode,
+    encode,
+    nonce_of,
+    record_for,
+    value_of,
+)
 from chaos.protocols import Send
 
 NONCE = nonce_of("run")
@@ -46,7 +54,7 @@ def test_what_is_not_ours_says_why(payload: bytes | None, problem: str) -> None:
 @given(st.integers(0, 2**62), st.integers(0, 10_000))
 def test_a_dressed_record_comes_back_and_its_key_is_not_named(value: int, size: int) -> None:
     carried = record_for(Send("t", 0, (value,), filling=(size,)), 0, NONCE)
-    assert value_of(carried, NONCE) == (value, {})
+    assert value_of(carried, NONCE) == (value, {"checksum": checksum_of(carried)})
     assert len(carried.value or b"") == 20 + size
 
 
@@ -69,12 +77,14 @@ def test_a_dressed_record_that_lost_anything_is_none_of_ours(
     value, extra = value_of(altered(carried), NONCE)
     assert value is None
     assert extra["detail"]
+    assert extra["checksum"] != checksum_of(carried)
 
 
 @pytest.mark.parametrize("tombstone", [False, True])
 def test_a_named_key_is_told_and_so_is_a_tombstone(tombstone: bool) -> None:
     carried = record_for(Send("t", 0, (7,), ("a key",), (tombstone,)), 0, NONCE)
     assert (carried.value is None) is tombstone
-    assert value_of(carried, NONCE) == (7, {"key": "a key", "tombstone": tombstone})
+    told = {"key": "a key", "tombstone": tombstone, "checksum": checksum_of(carried)}
+    assert value_of(carried, NONCE) == (7, told)
     value, extra = value_of(carried._replace(key=b"another"), NONCE)
     assert (value, extra["key"]) == (None, "another")

@@ -1,0 +1,96 @@
+"""What the history is told of a member beside its operations: what it owns, and where it begins.
+
+Each client's member reports the changes of its assignment here as they come, and hands over the
+rows with the first completion of the new assignment. Who is given a partition asks for the group's
+committed offset and seeks to it by itself, so that the history knows both; where that request has
+no answer the client library begins as it does by its own, and the row says info.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from chaos.protocols import GroupProtocol, GroupSettings
+from linearizability.history import F
+
+Row = Mapping[str, Any]
+Place = tuple[str, int]
+COMMITTED = "committed"
+
+
+def group_settings(group: GroupSettings) -> dict[str, Any]:
+    """Return the column `settings` of a subscription."""
+    times = {
+        "session.timeout.ms": str(group.session_timeout_ms),
+        "max.poll.interval.ms": str(group.max_poll_interval_ms),
+    }
+    return {"settings": json.dumps(times)}
+
+
+def member_times(group: GroupSettings) -> dict[str, Any]:
+    """Return the times of a member as clients are configured with them; by KIP-848 the session is
+    the broker's."""
+    times = {"max.poll.interval.ms": group.max_poll_interval_ms}
+    if group.protocol is GroupProtocol.CONSUMER:
+        return times
+    heartbeat_ms = min(1_000, group.session_timeout_ms // 3)
+    return times | {
+        "session.timeout.ms": group.session_timeout_ms,
+        "heartbeat.interval.ms": heartbeat_ms,
+    }
+
+
+class MembershipRows:
+    """The rows of one member that no completion has handed over yet."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._owned: set[Place] = set()
+
+    def assigned(
+        self, starts: Mapping[Place, int | None] | None, places: Iterable[Place], identity: Row
+    ) -> None:
+        """Note that the member was given these partitions, and where the group's committed offsets
+        tell it to begin (None: there is none); starts None: nobody answered."""
+        places = list(places)
+        self._owned.update(places)
+        self._note_owned(identity)
+        for place in places:
+            told: Row = {"type": "info"}
+            if starts is not None and place in starts:
+                told = {"asked_offset": starts[place], "offset": starts[place]}
+            self._note(F.POSITION, place, {**identity, "asked": COMMITTED, **told})
+
+    def revoked(self, places: Iterable[Place], identity: Row) -> None:
+        """Note that these partitions are the member's no more."""
+        self._owned.difference_update(places)
+        self._note_owned(identity)
+
+    def sought(self, place: Place, offset: int) -> None:
+        """Note that the member went back by itself."""
+        asked = {"asked": "offset", "asked_offset": offset, "offset": offset}
+        self._note(F.POSITION, place, asked)
+
+    def take(self) -> tuple[Row, ...]:
+        """Hand the rows over."""
+        rows, self._rows = tuple(self._rows), []
+        return rows
+
+    def clear(self) -> None:
+        """Forget them: another membership begins."""
+        self._rows, self._owned = [], set()
+
+    def _note_owned(self, identity: Row) -> None:
+        for place in sorted(self._owned):
+            self._note(F.OWNED, place, identity)
+        if not self._owned:
+            self._note(F.OWNED, None, identity)
+
+    def _note(self, f: F, place: Place | None, columns: Row) -> None:
+        topic, partition = place or (None, None)
+        row = {"f": f.value, "topic": topic, "partition": partition, **columns}
+        now_ns = time.monotonic_ns()  # often during an operation before the one that tells it
+        self._rows.append(row | {"t_invoke_ns": now_ns, "t_complete_ns": now_ns})

@@ -1,0 +1,40 @@
+"""What the history is told of transactions beside their operations: producers and offsets."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from chaos.protocols import ClientSettings, Outcome
+from linearizability.history import F
+
+Row = Mapping[str, Any]
+
+
+def init_producer_row(
+    settings: ClientSettings, producer_id: int | None = None, epoch: int | None = None
+) -> Row:
+    """Return the row of an InitProducerId that was answered; a client library may hide with what.
+
+    Its time is now: what it fences, it fences from then on at the latest.
+    """
+    timeout = {"transaction.timeout.ms": str(settings.transaction_timeout_ms)}
+    return {
+        "f": F.INIT_PRODUCER.value,
+        "transactional_id": settings.transactional_id,
+        "txn": None,
+        "producer_id": producer_id,
+        "producer_epoch": epoch,
+        "settings": json.dumps(timeout),
+        "t_complete_ns": time.monotonic_ns(),
+    }
+
+
+def answered(
+    rows: Iterable[Row], outcome: Outcome, error: str | None = None
+) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of offsets as TxnOffsetCommit was answered, just now."""
+    now = {"t_complete_ns": time.monotonic_ns()} if outcome is Outcome.OK else {}
+    return [{**row, "type": outcome.value, "error": error, **now} for row in rows]
