@@ -55,7 +55,7 @@ def explain(error: BaseException) -> int:
             "make room or choose another directory with --runs",
             file=sys.stderr,
         )
-    elif isinstance(error, (PermissionError, FileNotFoundError, IsADirectoryError)):
+    elif isinstance(error, OSError) and error.filename is not None:
         print(f"touchstone: {error.filename}: {error.strerror}", file=sys.stderr)
     else:
         traceback.print_exception(error)

@@ -1,17 +1,23 @@
-"""EDN, as Jepsen writes its histories: text -> plain Python values, with the line of each form.
+"""EDN, as Jepsen writes its histories: lines -> plain Python values, with the line of each form.
 
 Source: github.com/edn-format/edn. Keywords and symbols become strings (without the colon), lists,
 vectors and sets become lists, tagged values lose their tag; numbers are int or float (N and M are
 dropped, ratios are divided).
+
+Jepsen writes one map a line. Such a line is turned into JSON first where it holds nothing that
+the two understand differently (`edn_lines.py`): that takes a fraction of the time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from linearizability.history import HistoryError
+from linearizability.importers import edn_lines
+from linearizability.importers.jsonl import Form
+from linearizability.importers.source import shown
 
 _TOKEN = re.compile(
     r"""(?P<skip>[\s,]+|;[^\n]*)
@@ -20,58 +26,88 @@ _TOKEN = re.compile(
     |(?P<open>\#\{|[\[({])
     |(?P<close>[\])}])
     |(?P<tag>\#[A-Za-z][^\s,()\[\]{}"]*)
-    |(?P<character>\\(?:[a-z]+|.))
+    |(?P<character>\\(?:u[0-9a-fA-F]{4}|[a-z]+|.))
     |(?P<atom>[^\s,()\[\]{}";\\]+)""",
     re.VERBOSE | re.DOTALL,
 )
+_STRING_ENDS = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL)
 _CLOSING = {"[": "]", "(": ")", "{": "}", "#{": "}"}
-_INTEGER = re.compile(r"[+-]?\d+N?")
-_FLOAT = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?")
-_RATIO = re.compile(r"([+-]?\d+)/(\d+)")
+_INTEGER = re.compile(r"[+-]?[0-9]+N?")
+_FLOAT = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?M?")
+_RATIO = re.compile(r"([+-]?[0-9]+)/([0-9]+)")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _WORDS = {"nil": None, "true": True, "false": False}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _DISCARD = object()
+DEPTH_MAX, DIGITS_MAX = 100, 400
+"""No history comes near these; Python's own bounds lie not far beyond."""
 
 
 class _Reader:
-    """The tokens of one text, and where they stand."""
+    """The tokens of the lines, and where they stand."""
 
-    def __init__(self, text: str, source: str) -> None:
-        self.text, self.source = text, source
+    def __init__(self, lines: Iterable[tuple[int, str]], source: str) -> None:
+        self.lines, self.source = iter(lines), source
+        self.text, self.at, self.line = "", 0, 1
+        self.depth = 0
+
+    def refuse(self, why: str, line: int | None = None) -> HistoryError:
+        return HistoryError(f"{self.source}: line {line or self.line}: {why}")
+
+    def next_line(self) -> bool:
+        """Go to the next line; return whether there is one."""
+        following = next(self.lines, None)
+        if following is None:
+            return False
+        self.line, self.text = following
         self.at = 0
-        self.line = 1
-
-    def refuse(self, why: str) -> HistoryError:
-        return HistoryError(f"{self.source}: line {self.line}: {why}")
+        return True
 
     def token(self) -> tuple[str, str] | None:
-        """(kind, text) of the next token; None at the end."""
-        while self.at < len(self.text):
+        """Return (kind, text) of the next token; None at the end."""
+        while self.at < len(self.text) or self.next_line():
             match = _TOKEN.match(self.text, self.at)
             if match is None:
-                raise self.refuse("a string is not closed; the file is not complete EDN")
+                return "string", self.string_of_lines()
             self.at = match.end()
-            found = match.group()
-            self.line += found.count("\n")
             if match.lastgroup != "skip":
-                return str(match.lastgroup), found
+                return str(match.lastgroup), match.group()
         return None
 
+    def string_of_lines(self) -> str:
+        """Return a string that ends on a later line."""
+        if self.text[self.at] != '"':
+            raise self.refuse("a character is missing behind '\\'; the file is not complete EDN")
+        began, parts = self.line, [self.text[self.at :]]
+        while self.next_line():
+            if match := _STRING_ENDS.match(self.text):
+                self.at = match.end()
+                return "".join([*parts, match.group()])
+            parts.append(self.text)
+        raise self.refuse("a string is not closed; the file is not complete EDN", began)
+
     def value(self, token: tuple[str, str]) -> Any:
-        """The value that begins with this token; _DISCARD where it is to be left out."""
+        """Return the value that begins with this token, _DISCARD where it is to be left out."""
         kind, text = token
         if kind == "atom":
-            return _atom(text)
+            return self.atom(text)
         if kind == "string":
-            return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), text[1:-1], flags=re.S)
-        if kind == "open":
-            return self.collection(text)
+            return _ESCAPE.sub(lambda m: _unescaped(m[1]), text[1:-1])
         if kind == "character":
-            return text[1:]
+            return _unescaped(text[1:]) if text[1:2] == "u" and len(text) == 6 else text[1:]
         if kind == "close":
             raise self.refuse(f"{text!r} closes nothing; this is not EDN")
+        self.depth += 1
+        if self.depth > DEPTH_MAX:
+            raise self.refuse(f"forms are nested more than {DEPTH_MAX} deep")
+        found = self.collection(text) if kind == "open" else self.behind(kind, text)
+        self.depth -= 1
+        return found
+
+    def behind(self, kind: str, text: str) -> Any:
+        """Return what follows a tag, or leave out what follows `#_`."""
         following = self.token()
-        while following is not None:  # a tag, or #_: what follows belongs to it
+        while following is not None:
             inner = self.value(following)
             if inner is not _DISCARD:
                 return _DISCARD if kind == "discard" else inner
@@ -88,50 +124,77 @@ class _Reader:
                 return self.mapping(found) if opening == "{" else found
             if (inner := self.value(token)) is not _DISCARD:
                 found.append(inner)
-        self.line = began
-        raise self.refuse(f"{opening!r} is not closed; the file is not complete EDN")
+        raise self.refuse(f"{opening!r} is not closed; the file is not complete EDN", began)
 
     def mapping(self, found: list[Any]) -> dict[Any, Any]:
         if len(found) % 2:
             raise self.refuse("a map has a key without a value")
-        try:
-            return dict(zip(found[::2], found[1::2], strict=True))
-        except TypeError as error:
-            raise self.refuse("a key of a map is itself a collection") from error
+        keys, names = found[::2], set()
+        for key in keys:
+            if isinstance(key, list | dict):
+                raise self.refuse("a key of a map is itself a collection")
+            name = str(key)  # a keyword, a text and a number that read alike are one key to us
+            if name in names:
+                raise self.refuse(f"a map has the key {shown(key)} twice; write each key once")
+            names.add(name)
+        return dict(zip(keys, found[1::2], strict=True))
+
+    def atom(self, text: str) -> Any:
+        if text[0] == ":":
+            return text[1:]
+        if text in _WORDS:
+            return _WORDS[text]
+        if len(text) > DIGITS_MAX and text.lstrip("+-")[:1].isdigit():
+            raise self.refuse(f"a number has more than {DIGITS_MAX} digits")
+        if _INTEGER.fullmatch(text):
+            return int(text.rstrip("N"))
+        if _FLOAT.fullmatch(text):
+            return float(text.rstrip("M"))
+        if (ratio := _RATIO.fullmatch(text)) and int(ratio[2]):
+            return _divided(int(ratio[1]), int(ratio[2]))
+        return text
 
 
-def _atom(text: str) -> Any:
-    if text[0] == ":":
-        return text[1:]
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text.rstrip("N"))
-    if _FLOAT.fullmatch(text):
-        return float(text.rstrip("M"))
-    if (ratio := _RATIO.fullmatch(text)) and int(ratio[2]):
-        return int(ratio[1]) / int(ratio[2])
-    return text
+def _divided(number: int, by: int) -> float:
+    try:
+        return number / by
+    except OverflowError:
+        return float("inf")
 
 
-def forms(text: str, source: str) -> Iterator[tuple[int, Any]]:
-    """(line, value) of each form at the top; the members of a vector that is the whole file.
+def _unescaped(letters: str) -> str:
+    if letters[0] == "u" and len(letters) == 5:
+        return chr(int(letters[1:], 16))
+    return _ESCAPES.get(letters, letters)
 
-    Raises HistoryError with the line of what is no EDN, or not complete.
+
+def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
+    """Yield each form at the top, or each member of a vector that is the whole file.
+
+    Raise HistoryError with the line of what is no EDN, or not complete.
     """
-    reader = _Reader(text, source)
-    first = reader.token()
-    inside = first == ("open", "[")
-    token = reader.token() if inside else first
-    while token is not None:
+    reader = _Reader(lines, source)
+    inside = False
+    is_first = True
+    while reader.at < len(reader.text) or reader.next_line():
+        if reader.at == 0 and (found := edn_lines.event(reader.text)) is not None:
+            reader.at = len(reader.text)
+            is_first = False
+            yield reader.line, found, None
+            continue
+        token = reader.token()
+        if token is None:
+            break
+        if is_first and token == ("open", "["):
+            inside, is_first = True, False
+            continue
+        is_first = False
         if inside and token == ("close", "]"):
             if reader.token() is not None:
                 raise reader.refuse("something follows the vector of events")
             return
-        line = reader.line
-        value = reader.value(token)
+        line, value = reader.line, reader.value(token)
         if value is not _DISCARD:
-            yield line, value
-        token = reader.token()
+            yield line, value, None
     if inside:
         raise reader.refuse("the vector of events is not closed; the file is not complete EDN")

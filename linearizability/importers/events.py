@@ -2,7 +2,11 @@
 
 One event: index, time (ns), process, type (invoke, ok, fail, info), f, value; other keys are
 ignored. Each client's invocation is followed by its completion, or by none: then nobody knows.
-Whatever would make a verdict meaningless is refused, with its line.
+Whatever would make a verdict meaningless is refused, with its line: above all an operation that we
+would leave out because we do not understand it.
+
+Events of one time are ordered by their index: each is moved behind the one before it by a
+nanosecond. Without indexes nothing tells their order, and they overlap.
 """
 
 from __future__ import annotations
@@ -11,12 +15,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from linearizability.history import HistoryError
+from linearizability.importers.jsonl import Form, checked_again
+from linearizability.importers.source import shown
 
 TYPES = ("invoke", "ok", "fail", "info")
 WITH_MICRO_OPERATIONS = ("send", "poll", "txn")
 WITH_KEYS = ("assign", "subscribe")
+CRASH = "crash"
+WITHOUT_RECORDS = (CRASH, "debug-topic-partitions")
+KNOWN = frozenset({*WITH_MICRO_OPERATIONS, *WITH_KEYS, *WITHOUT_RECORDS})
+HAVE_RECORDS = frozenset({*WITH_MICRO_OPERATIONS, *WITH_KEYS})
+NEMESIS = "nemesis"
 INT32_MAX = 2**31 - 1
-INT64_MAX = 2**63 - 1
+NUMBER_MAX = 2**62
+"""Indexes, times and offsets are at most that: judges add to them."""
 
 
 class Event(NamedTuple):
@@ -33,9 +45,18 @@ class Event(NamedTuple):
     f: str
     value: Any
     raw: dict[str, Any]
+    text: str | None = None
+    """See `jsonl.Form`."""
 
     def refuse(self, why: str) -> HistoryError:
-        return HistoryError(f"{self.source}: line {self.line}: {why}")
+        named = f" (index {self.number})" if "index" in self.raw else ""
+        return HistoryError(f"{self.source}: line {self.line}: {why}{named}")
+
+    def require_unique_keys(self, answers: int) -> None:
+        """Raise HistoryError if a map of the line has a key twice. answers: how many keys the maps
+        that polls gave have together."""
+        if self.text is not None and self.text.count(":") != len(self.raw) + answers:
+            checked_again(self.text, self.line, self.source)
 
 
 class Operation(NamedTuple):
@@ -54,32 +75,49 @@ class Operation(NamedTuple):
         return self.completed.type if self.completed else "info"
 
 
-def read_events(forms: Iterable[tuple[int, Any]], source: str) -> Iterator[Event]:
-    """Each form as an event, checked by itself and against the one before."""
-    before: Event | None = None
-    first_raw: dict[str, Any] = {}
-    for number, (line, raw) in enumerate(forms):
-        if not isinstance(raw, dict):
-            raise HistoryError(f"{source}: line {line}: an event must be a map, not {raw!r:.60}")
-        first_raw = first_raw or raw
-        event = _event(raw, first_raw, number, line, source)
-        if before is not None and event.number <= before.number:
-            raise event.refuse(
-                f"index {event.number} follows index {before.number}; "
-                "indexes must be unique and grow"
-            )
-        if before is not None and event.time_ns < before.time_ns:
-            raise event.refuse(
-                f"time {event.time_ns} is before time {before.time_ns} of line {before.line}; "
-                "all times must come from one clock that never goes back"
-            )
-        before = event
-        yield event
+def read_events(forms: Iterable[Form], source: str) -> Iterator[Event]:
+    """Yield each form as an event, checked by itself and against the one before."""
+    index, raw_time, time, line_before = -1, 0, -1, 0
+    first: dict[str, Any] | None = None
+    kinds = frozenset(TYPES)
+    for number, (line, raw, text) in enumerate(forms):
+        if type(raw) is not dict:
+            raise HistoryError(f"{source}: line {line}: an event must be a map, not {shown(raw)}")
+        if first is None:
+            first = raw
+        process, kind, f = raw.get("process"), raw.get("type"), raw.get("f")
+        event_index = raw.get("index", number)
+        event_time = raw.get("time", event_index)
+        if (
+            type(process) is not int
+            or type(kind) is not str
+            or type(f) is not str
+            or type(event_index) is not int
+            or type(event_time) is not int
+            or kind not in kinds
+            or not 0 <= process <= INT32_MAX
+            or not index < event_index <= NUMBER_MAX
+            or not raw_time <= event_time <= NUMBER_MAX
+            or ("index" in raw) != ("index" in first)
+            or ("time" in raw) != ("time" in first)
+            or f not in HAVE_RECORDS
+        ):
+            _check_fields(raw, first, line, source)
+            assert isinstance(event_time, int)
+            _check_order((index, event_index), (raw_time, event_time, line_before), line, source)
+            _check_client(raw, line, source)
+        assert isinstance(event_time, int)
+        assert isinstance(kind, str)
+        assert isinstance(f, str)
+        index, raw_time, line_before = event_index, event_time, line
+        time = event_time if event_time > time or "index" not in first else time + 1
+        client = process if type(process) is int else None
+        yield Event(source, line, index, time, client, kind, f, raw.get("value"), raw, text)
 
 
-def _event(
-    raw: dict[str, Any], first: dict[str, Any], number: int, line: int, source: str
-) -> Event:
+def _check_fields(raw: dict[str, Any], first: dict[str, Any], line: int, source: str) -> None:
+    """Raise HistoryError where a field is missing or is no such thing."""
+
     def refuse(why: str) -> HistoryError:
         return HistoryError(f"{source}: line {line}: {why}")
 
@@ -87,29 +125,76 @@ def _event(
         if (name in raw) != (name in first):
             missing = "the first event has none" if name in raw else "it is missing"
             raise refuse(f"'{name}' must be given for all events or for none; {missing}")
-        if name in raw and not (is_integer(raw[name]) and 0 <= raw[name] <= INT64_MAX):
-            raise refuse(f"'{name}' must be an integer from 0 up, not {raw[name]!r:.60}")
+        if name in raw and not (is_integer(raw[name]) and 0 <= raw[name] <= NUMBER_MAX):
+            raise refuse(f"'{name}' must be an integer from 0 up to 2^62, not {shown(raw[name])}")
     for name in ("process", "type", "f"):
         if raw.get(name) is None:
             raise refuse(f"'{name}' is missing")
     process, kind = raw["process"], raw["type"]
     if kind not in TYPES:
-        raise refuse(f"'type' must be one of {', '.join(TYPES)}, not {kind!r:.60}")
+        raise refuse(f"'type' must be one of {', '.join(TYPES)}, not {shown(kind)}")
     if isinstance(process, int) and not (is_integer(process) and 0 <= process <= INT32_MAX):
-        raise refuse(f"'process' must be an integer from 0 up, or a name, not {process!r:.60}")
+        raise refuse(
+            f"'process' must be an integer from 0 up to 2^31 - 1, or a name, not {shown(process)}"
+        )
     if not isinstance(process, int | str):
-        raise refuse(f"'process' must be an integer or a name, not {process!r:.60}")
+        raise refuse(f"'process' must be an integer or a name, not {shown(process)}")
     if not isinstance(raw["f"], str):
-        raise refuse(f"'f' must be a word, not {raw['f']!r:.60}")
-    index = raw.get("index", number)
-    return Event(
-        source, line, index, raw.get("time", index), process if isinstance(process, int) else None,
-        kind, raw["f"], raw.get("value"), raw,
-    )  # fmt: skip
+        raise refuse(f"'f' must be a word, not {shown(raw['f'])}")
+
+
+def _check_order(
+    indexes: tuple[int, int], times: tuple[int, int, int], line: int, source: str
+) -> None:
+    """Raise HistoryError where an event's index or time does not follow the one before."""
+    before, index = indexes
+    if index <= before:
+        raise HistoryError(
+            f"{source}: line {line}: index {index} follows index {before}; "
+            "indexes must be unique and grow"
+        )
+    before_ns, time_ns, line_before = times
+    if time_ns < before_ns:
+        raise HistoryError(
+            f"{source}: line {line}: time {time_ns} is before time {before_ns} of line "
+            f"{line_before}; all times must come from one clock that never goes back"
+        )
+
+
+def _check_client(raw: dict[str, Any], line: int, source: str) -> None:
+    """Raise HistoryError for a client's operation that would be left out: under a process that is
+    no number, or of a name that we do not know."""
+    process, f, value = raw["process"], raw["f"], raw.get("value")
+    if isinstance(process, str):
+        is_clients = f in WITH_MICRO_OPERATIONS or f in WITH_KEYS or names_records(value)
+        is_others = process != NEMESIS and (f in KNOWN or raw["type"] != "info")
+        if is_clients or is_others:
+            raise HistoryError(
+                f"{source}: line {line}: operation {shown(f)} under process {shown(process)}, "
+                "which is no number; a client's process must be an integer"
+            )
+    elif f not in KNOWN and isinstance(value, list) and value:
+        raise HistoryError(
+            f"{source}: line {line}: 'f' {shown(f)} is not known, and its value may name records; "
+            f"'f' must be one of {', '.join(sorted(KNOWN))}"
+        )
+    elif f in WITHOUT_RECORDS and names_records(value):
+        raise HistoryError(
+            f"{source}: line {line}: 'f' {shown(f)} may not name records; "
+            f"'f' must be one of {', '.join(WITH_MICRO_OPERATIONS)}"
+        )
+
+
+def names_records(value: Any) -> bool:
+    """Return whether a value holds micro-operations, or is one."""
+    if not isinstance(value, list) or not value:
+        return False
+    some = [value, *(member for member in value if isinstance(member, list))]
+    return any(one and one[0] in ("send", "poll") for one in some)
 
 
 def says(operation: Operation, key: str) -> bool:
-    """Whether its invocation or its completion has something true under this key."""
+    """Return whether its invocation or its completion has something true under this key."""
     return bool(operation.invoked.raw.get(key) or operation.last.raw.get(key))
 
 
@@ -117,31 +202,38 @@ def is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def paired(events: Iterable[Event]) -> Iterator[Operation]:
-    """The clients' operations in order of their completion; the unanswered ones at the end."""
-    pending: dict[int, Event] = {}
-    for event in events:
-        if event.process is None:
-            continue
-        invoked = pending.pop(event.process, None)
+class Pairing:
+    """The clients' invocations that have not ended."""
+
+    def __init__(self) -> None:
+        self._pending: dict[int, Event] = {}
+
+    def operation(self, event: Event) -> Operation | None:
+        """Return the operation that a client's event completes, None for an invocation."""
+        process = event.process
+        if process is None:
+            return None
+        invoked = self._pending.pop(process, None)
         if event.type == "invoke":
             if invoked is not None:
                 raise event.refuse(
-                    f"process {event.process} invokes although its operation of line "
+                    f"process {process} invokes although its operation of line "
                     f"{invoked.line} has not ended"
                 )
-            pending[event.process] = event
-            continue
+            self._pending[process] = event
+            return None
         if invoked is None:
             raise event.refuse(
-                f"process {event.process} completes '{event.f}' (type {event.type}), "
+                f"process {process} completes '{event.f}' (type {event.type}), "
                 "but nothing was invoked"
             )
         if invoked.f != event.f:
             raise event.refuse(
-                f"process {event.process} completes '{event.f}', but line {invoked.line} "
+                f"process {process} completes '{event.f}', but line {invoked.line} "
                 f"invoked '{invoked.f}'"
             )
-        yield Operation(invoked, event)
-    for invoked in pending.values():
-        yield Operation(invoked, None)
+        return Operation(invoked, event)
+
+    def unanswered(self) -> list[Operation]:
+        """Return the operations that never ended, in the order of their invocations."""
+        return [Operation(invoked, None) for invoked in self._pending.values()]

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from linearizability import history
 from linearizability.history import HistoryError
 from linearizability.importers import jepsen
 
@@ -29,8 +28,7 @@ def imported(path: Path, history_format: str = "auto") -> Iterator[Path]:
     if chosen_format(path, history_format) == "touchstone":
         yield path
         return
-    events = jepsen.read(path)
     with TemporaryDirectory(prefix="touchstone-") as directory:
         file = Path(directory) / "history.parquet"
-        history.write(file, events)
+        jepsen.convert(path, file)
         yield file

@@ -25,28 +25,34 @@ Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. What their w
 from __future__ import annotations
 
 import gc
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from os.path import isdir
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 
-from linearizability.history import F, HistoryError, Type
+from linearizability import history
+from linearizability.history import HistoryError
 from linearizability.importers import edn, jsonl
-from linearizability.importers.decided import Commit, Decided
+from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series
 from linearizability.importers.events import (
+    CRASH,
     INT32_MAX,
+    NUMBER_MAX,
     WITH_KEYS,
     WITH_MICRO_OPERATIONS,
     Event,
     Operation,
-    paired,
+    Pairing,
     read_events,
     says,
 )
 from linearizability.importers.micro import (
-    Place,
+    INT64_MAX,
+    TOPIC,
+    Places,
     Poll,
     Send,
     has_untold_polls,
@@ -56,46 +62,62 @@ from linearizability.importers.micro import (
     rebalanced_keys,
 )
 from linearizability.importers.nemesis import faults
-from linearizability.importers.rows import Row, Rows, Shared
-from linearizability.inferred_log import READ_COMMITTED
+from linearizability.importers.rows import Rows
+from linearizability.importers.sessions import Sessions
+from linearizability.importers.source import lines, shown
 
 CLIENT = GROUP = "jepsen"
 SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")
 NEMESIS = -1
 FILES_OF_A_RUN = ("history.edn", "history.jsonl")
+_TYPES = {"ok": OK, "fail": FAIL, "info": INFO}
+_POLL, _ASSIGN, _READ_ALL, _NEMESIS = range(len(Collected.FS))
 
 
 def is_jepsen(path: Path) -> bool:
-    """Whether "auto" takes this for a history of Jepsen."""
+    """Return whether "auto" takes this for a history of Jepsen."""
     return path.suffix in SUFFIXES
 
 
 def read(path: Path) -> pl.DataFrame:
-    """The history of a file, or of a directory of Jepsen's store. Raises HistoryError."""
-    if path.is_dir():
+    """Return the history of a file, or of a directory of Jepsen's store. Raise HistoryError."""
+    return pl.concat(_imported(path).pieces(CLIENT))
+
+
+def convert(path: Path, target: Path) -> None:
+    """Write the history of a file as a history of ours, in bounded memory. Raise HistoryError."""
+    schema = history.arrow_schema()
+    with pq.ParquetWriter(target, schema, compression="lz4") as writer:
+        for piece in _imported(path).pieces(CLIENT):
+            writer.write_table(piece.to_arrow().cast(schema))
+
+
+def _imported(path: Path) -> Rows:
+    if isdir(path):  # of a path that cannot be had it says no, where Path.is_dir may raise
         found = [path / name for name in FILES_OF_A_RUN if (path / name).is_file()]
         if not found:
             raise HistoryError(f"{path}: holds neither {' nor '.join(FILES_OF_A_RUN)}")
         path = found[0]
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise HistoryError(f"{path}: no such history; give a .edn or .jsonl file") from error
-    except UnicodeDecodeError as error:
-        raise HistoryError(f"{path}: byte {error.start} is not UTF-8 text") from error
-    is_json = text.lstrip()[:1] == "{" and text.lstrip()[1:].lstrip()[:1] == '"'
-    forms = jsonl.forms if is_json or path.suffix in SUFFIXES[1:] else edn.forms
+    forms = jsonl.forms if path.suffix in SUFFIXES[1:] or _is_json(path) else edn.forms
     with _without_collection():
-        events = list(read_events(forms(text, str(path)), str(path)))
-        if not events:
-            raise HistoryError(f"{path}: holds no event; write one map a line (.jsonl, .edn)")
-        return Import(events).frame()
+        made = Import(str(path))
+        for event in read_events(forms(lines(path), str(path)), str(path)):
+            made.add(event)
+        return made.rows()
+
+
+def _is_json(path: Path) -> bool:
+    """Return whether the first line that is not blank begins as an object of JSON does."""
+    for _, text in lines(path):
+        if content := text.strip():
+            return content[:1] == "{" and content[1:].lstrip()[:1] == '"'
+    return False
 
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """The collector of cycles would search the growing history over and over, for half the time of
-    an import, and find nothing: the forms of a text have no cycles."""
+    """The collector of cycles would search what is read over and over, and find nothing: the forms
+    of a text have no cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -106,246 +128,210 @@ def _without_collection() -> Iterator[None]:
 
 
 class Import:
-    """One history on its way: the rows so far, and the positions of each process."""
+    """One history on its way: the columns so far, and the positions of each process."""
 
-    def __init__(self, events: list[Event]) -> None:
-        self.events = events
-        self.operations = list(paired(events))
-        self.rows = Rows()
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.pairing = Pairing()
+        self.places = Places()
+        self.columns = Collected()
         self.sessions = Sessions()
-        self.members = {o.last.process for o in self.operations if o.invoked.f == "subscribe"}
-        self.sent_ns: dict[Place, dict[int, int]] = defaultdict(dict)
-        """When the operation that sent a value was invoked."""
+        self.members: set[int] = set()
+        self.nemesis: list[Event] = []
+        self.last: Event | None = None
+        self.final_ns: int | None = None
+        self.recorded: set[int] = set()
+        """The places that records were sent to or polled from."""
+        self._split = 0
+        """How many records had a transaction of their own."""
 
-    def frame(self) -> pl.DataFrame:
-        parsed = [(o, self._micro_operations(o)) for o in self.operations]
-        for operation, micro in parsed:
-            for one in micro:
-                if isinstance(one, Send):
-                    self._remember(operation, one)
-        decided = Decided(parsed, self.sent_ns)
-        for operation, micro in parsed:
-            if operation.invoked.f in WITH_MICRO_OPERATIONS:
-                if operation.type == Type.INFO.value and has_untold_polls(operation):
-                    self._add_unknown_delivery(operation)
-                self._add_records(operation, micro, decided)
-                if operation.type == Type.INFO.value and polls(operation):
-                    self.sessions.reset(operation.last.process)
-            elif operation.invoked.f in WITH_KEYS:
-                self._add_assignment(operation)
-            elif operation.invoked.f == "crash":
-                self.sessions.reset(operation.last.process)
-        for event, detail in faults(self.events):
-            self._add_fault(event, detail)
-        self._add_end(sorted({m.place for _, micro in parsed for m in micro}, key=str))
-        return self.rows.frame(CLIENT)
+    def add(self, event: Event) -> None:
+        """Take the next event of the file."""
+        self.last = event
+        if event.process is None:
+            event.require_unique_keys(0)
+            self.nemesis.append(event)
+        elif (operation := self.pairing.operation(event)) is not None:
+            self._add_operation(operation)
 
-    def _micro_operations(self, operation: Operation) -> list[Send | Poll]:
-        return micro_operations(operation) if operation.invoked.f in WITH_MICRO_OPERATIONS else []
-
-    def _as_committed(self, operation: Operation) -> Operation:
-        """An unknown operation that has committed: it ended with its time-out, or at the end."""
-        end = operation.last if operation.completed else self.events[-1]
-        completed = operation.last._replace(type=Type.OK.value, time_ns=end.time_ns)
-        return Operation(operation.invoked, completed)
-
-    def _remember(self, operation: Operation, sent: Send) -> None:
-        values = self.sent_ns[sent.place]
-        if sent.value in values:
-            raise operation.last.refuse(
-                f"value {sent.value} is sent to key {sent.key} a second time; "
-                "the values of a key must be unique"
+    def rows(self) -> Rows:
+        """Return all rows, after the last event."""
+        if self.last is None:
+            raise HistoryError(
+                f"{self.source}: holds no event; write one map a line (.jsonl, .edn)"
             )
-        values[sent.value] = operation.invoked.time_ns
+        for operation in self.pairing.unanswered():
+            self._add_operation(operation)
+        for event, detail in faults(self.nemesis):
+            self._add_fault(event, detail)
+        self._add_end(self.last)
+        self._require_bounds()
+        self._require_unique_values()
+        return Rows(self.columns, self.places.named, self.members, self.last.time_ns)
 
-    def _begin(self, operation: Operation, txn: int | None = None) -> int:
-        """The number of the operation in `rows`."""
+    def _add_operation(self, operation: Operation) -> None:
+        f, process = operation.invoked.f, operation.last.process
+        assert process is not None
+        if says(operation, "final"):
+            invoked_ns = operation.invoked.time_ns
+            self.final_ns = invoked_ns if self.final_ns is None else min(self.final_ns, invoked_ns)
+        if f in WITH_MICRO_OPERATIONS:
+            micro = micro_operations(operation, self.places)
+            kind = operation.type
+            unknown = kind == "info" and self.sessions.is_subscribed(process)
+            if unknown and has_untold_polls(operation):
+                self._add_unknown_delivery(operation, process)
+            self._add_records(operation, process, micro)
+            if kind == "info" and polls(operation):
+                self.sessions.reset(process)
+            return
+        if f in WITH_KEYS:
+            self._add_assignment(operation, process)
+        elif f == CRASH:
+            self.sessions.reset(process)
+        operation.invoked.require_unique_keys(0)
+        operation.last.require_unique_keys(0)
+
+    def _begin(self, operation: Operation, process: int, txn: int = NONE) -> int:
+        """Add an operation; return its number."""
         invoked, completed = operation
         last = completed or invoked
-        return self.rows.begin(
-            Shared(
-                op_id=last.number,
-                process=last.process,
-                type=operation.type,
-                final=says(operation, "final"),
-                t_invoke_ns=invoked.time_ns,
-                t_complete_ns=completed.time_ns if completed else None,
-                group=GROUP if last.process in self.members else None,
-                txn=txn,
-            )
-        )
+        return self.columns.operations.add(
+            last.number, process, _TYPES[operation.type], says(operation, "final"),
+            self.sessions.is_subscribed(process), txn, invoked.time_ns,
+            completed.time_ns if completed else NONE,
+        )  # fmt: skip
 
-    def _add_records(
-        self, operation: Operation, micro: list[Send | Poll], decided: Decided
-    ) -> None:
-        process = operation.last.process
-        commit = decided.commit(operation, micro)
+    def _add_records(self, operation: Operation, process: int, micro: list[Send | Poll]) -> None:
+        columns, last = self.columns, operation.last
+        sent_to = {one.place for one in micro if isinstance(one, Send)}
+        is_split = len(sent_to) > 1 and operation.invoked.f == "send"
+        in_transaction = operation.invoked.f == "txn" or (bool(sent_to) and not is_split)
+        number = self._begin(operation, process, last.number if in_transaction else NONE)
+        transaction, sends = len(columns.transactions), 0
         positions = self.sessions.of_operation(process, kept=operation.type == "ok")
-        if commit is not None:
-            operation = self._as_committed(operation)
-        in_transaction = operation.invoked.f == "txn" or any(isinstance(m, Send) for m in micro)
-        number = self._begin(operation, operation.last.number if in_transaction else None)
-        rebalanced = rebalanced_keys(operation.last)
-        member = str(process) if self.sessions.is_subscribed(process) else None
+        rebalanced = rebalanced_keys(last, self.places)
         records = 0
         for one in micro:
+            place = one.place
             if isinstance(one, Send):
-                is_owed = commit is None or decided.is_owed(one, commit)
-                sender = number if is_owed else self.rows.begin_again(number, None)
-                self._add_sent(sender, operation, records, one)
-                records += 1
+                own = transaction + sends if is_split else transaction
+                columns.sends.add(number, records, own, place, one.value, one.offset, last.line)
+                records, sends = records + 1, sends + 1
                 continue
-            for some in one.split() if one.place in rebalanced else (one,):
-                if some.place in rebalanced:
-                    positions.renew(some.place)
-                session = positions.session(some.place)
-                self.rows.add_polled(number, records, session, member, some)
-                records += len(some.offsets)
-        if in_transaction:
-            self._add_transaction_end(number, operation, micro, records, commit)
-        unknown = operation.type == Type.INFO.value and self.sessions.subscribed(operation)
+            for pairs in one.split() if place in rebalanced else (one.pairs,):
+                if place in rebalanced:
+                    positions.renew(place)
+                session = positions.session(place)
+                self._add_polled(number, records, session, place, pairs, last.line)
+                records += len(pairs) // 2
+        self.recorded.update(one.place for one in micro)
+        if is_split:
+            self._add_split_ends(number, sends, records)
+        elif in_transaction:
+            columns.transactions.add(number, last.number, records)
+        unknown = operation.type == "info" and self.sessions.subscribed(process)
         if not micro and not unknown:  # else `_add_unknown_delivery` has said all
-            nothing = Row(number, 0, F.POLL.value, member_id=member, isolation=READ_COMMITTED)
-            self.rows.add(nothing)
+            columns.others.add(number, 0, _POLL, NONE)
 
-    def _add_sent(self, number: int, operation: Operation, index: int, sent: Send) -> None:
-        known = sent.offset is not None
-        outcome = Type.OK if known or operation.type == "ok" else Type.INFO
-        self.rows.add(
-            Row(
-                number, index, F.SEND.value, *sent.place, type=outcome.value, acks=-1,
-                idempotent=True, offset=sent.offset, value=sent.value,
-            )
-        )  # fmt: skip
+    def _add_polled(
+        self, number: int, first: int, session: int, place: int, pairs: list[int], line: int
+    ) -> None:
+        columns = self.columns
+        columns.batches.add(number, first, len(pairs) // 2, session, place, line)
+        try:
+            columns.pairs.extend(pairs)
+        except OverflowError:
+            self._refuse_pairs(pairs, line)
 
-    def _add_unknown_delivery(self, operation: Operation) -> None:
+    def _refuse_pairs(self, pairs: Sequence[int], line: int) -> None:
+        offsets, values = pairs[::2], pairs[1::2]
+        for offset in offsets:
+            if not 0 <= offset <= NUMBER_MAX:
+                what, number = "an offset must be an integer from 0 up to 2^62", offset
+                break
+        else:
+            what = "a value must be an integer of 64 bits"
+            number = max(values, key=abs)
+        raise HistoryError(f"{self.source}: line {line}: {what}, not {shown(number)}")
+
+    def _add_split_ends(self, number: int, sends: int, records: int) -> None:
+        """Add the ends of a plain send to several keys: each of its records stands for itself."""
+        for taken in range(sends):
+            self._split += 1
+            self.columns.transactions.add(number, NUMBER_MAX + self._split, records + taken)
+
+    def _add_unknown_delivery(self, operation: Operation, process: int) -> None:
         """Nobody knows what it polled. A member may have been given records of any key: Jepsen
         subscribes to the topics that its keys are in, and which others are in them is not told."""
-        if not self.sessions.is_subscribed(operation.last.process):
-            return
-        number, member = self._begin(operation), str(operation.last.process)
-        places = [*self.sessions.subscribed(operation), (None, None)]
-        for taken, place in enumerate(places):
-            self.rows.add(
-                Row(
-                    number, INT32_MAX - taken, F.POLL.value, *place, member_id=member,
-                    isolation=READ_COMMITTED,
-                )
-            )  # fmt: skip
+        number = self._begin(operation, process)
+        for taken, place in enumerate([*self.sessions.subscribed(process), NONE]):
+            self.columns.others.add(number, INT32_MAX - taken, _POLL, place)
 
-    def _add_transaction_end(
-        self,
-        number: int,
-        operation: Operation,
-        micro: list[Send | Poll],
-        records: int,
-        commit: Commit | None,
-    ) -> None:
-        """Its commit was asked for after all its polls, so after what they found was sent.
-
-        commit: where its end was not answered but is decided; it is done when somebody saw it."""
-        failed = operation.type == Type.FAIL.value
-        asked_ns = operation.invoked.time_ns
-        for one in micro:
-            if isinstance(one, Poll):
-                sent_ns = self.sent_ns[one.place]
-                asked_ns = max(asked_ns, *(sent_ns.get(value, 0) for value in one.values))
-        if operation.completed is not None:
-            asked_ns = min(asked_ns, operation.completed.time_ns)
-        if commit is not None:
-            number = self.rows.begin_again(number, max(asked_ns, commit.done_ns))
-        self.rows.add(
-            Row(
-                number, records, (F.ABORT if failed else F.COMMIT).value,
-                type=Type.OK.value if failed else operation.type, t_invoke_ns=asked_ns,
+    def _add_assignment(self, operation: Operation, process: int) -> None:
+        invoked, last = operation.invoked, operation.last
+        done = None if last.value is None else keys_of(last, self.places)
+        asked = None if invoked.value is None else keys_of(invoked, self.places)
+        places = asked if done is None else done
+        if places is None:
+            raise last.refuse(f"the value of '{last.f}' must be a list of keys")
+        if asked is not None and set(asked) != set(places):
+            raise last.refuse(
+                f"{shown(last.value)} completes {shown(invoked.value)} of line {invoked.line}; "
+                "a completion must be that of its invocation"
             )
-        )  # fmt: skip
-
-    def _add_assignment(self, operation: Operation) -> None:
-        event = operation.last if operation.last.value is not None else operation.invoked
-        places = keys_of(event)
-        process = operation.last.process
-        self.sessions.assign(process, places, subscribed=operation.invoked.f == "subscribe")
-        if says(operation, "seek-to-beginning?") or operation.type == Type.FAIL.value:
+        is_subscription = invoked.f == "subscribe"
+        if is_subscription:
+            self.members.add(process)
+        self.sessions.assign(process, places, subscribed=is_subscription)
+        if says(operation, "seek-to-beginning?") or operation.type == "fail":
             self.sessions.reset(process)
-        number = self._begin(operation)
-        member = str(process) if self.sessions.is_subscribed(process) else None
+        number = self._begin(operation, process)
         for index, place in enumerate(places):
-            self.rows.add(Row(number, index, F.ASSIGN.value, *place, member_id=member))
+            self.columns.others.add(number, index, _ASSIGN, place)
 
     def _add_fault(self, event: Event, detail: str) -> None:
-        done = Shared(
-            event.number, NEMESIS, Type.INFO.value, final=False, t_invoke_ns=event.time_ns,
-            t_complete_ns=event.time_ns, group=None, txn=None,
-        )  # fmt: skip
-        self.rows.add(Row(self.rows.begin(done), 0, F.NEMESIS.value, detail=detail))
+        at = event.time_ns
+        number = self.columns.operations.add(event.number, NEMESIS, INFO, 0, 0, NONE, at, at)
+        self.columns.others.add(number, 0, _NEMESIS, NONE)
+        self.columns.details[number] = detail
 
-    def _add_end(self, places: list[Place]) -> None:
+    def _add_end(self, last: Event) -> None:
         """The final read: from its first event on, or after all events where none is marked."""
-        if not self.events:
+        end_ns = last.time_ns + 1
+        began_ns = end_ns if self.final_ns is None else self.final_ns
+        number = self.columns.operations.add(
+            last.number + 1, NEMESIS, OK, 1, 0, NONE, began_ns, end_ns
+        )
+        named = self.places.named
+        for index, place in enumerate(sorted(self.recorded, key=lambda place: str(named[place]))):
+            self.columns.others.add(number, index, _READ_ALL, place)
+
+    def _require_bounds(self) -> None:
+        """Raise HistoryError for a polled offset or value that judges cannot add to."""
+        pairs = series(self.columns.pairs)
+        offsets, values = pairs.gather_every(2), pairs.gather_every(2, offset=1)
+        bad = pl.select(
+            ((offsets < 0) | (offsets > NUMBER_MAX) | (values < -INT64_MAX)).arg_true()
+        ).to_series()
+        if len(bad):
+            ends = series(self.columns.batches.column("count")).cast(pl.Int64).cum_sum()
+            first = int(bad[0])
+            line = self.columns.batches.column("line")[int((ends <= first).sum())]
+            self._refuse_pairs(pairs[2 * first : 2 * first + 2].to_list(), line)
+
+    def _require_unique_values(self) -> None:
+        """Raise HistoryError for a value that is sent to a key twice: which of the two records
+        somebody read could not be told."""
+        sends = self.columns.sends.frame().select("place", "value", "line")
+        again = sends.filter(~pl.struct("place", "value").is_first_distinct())
+        if again.is_empty():
             return
-        last = self.events[-1]
-        marked = [o for o in self.operations if says(o, "final")]
-        began = min((o.invoked.time_ns for o in marked), default=last.time_ns + 1)
-        end = Shared(
-            last.number + 1, -1, Type.OK.value, final=True, t_invoke_ns=began,
-            t_complete_ns=last.time_ns + 1, group=None, txn=None,
-        )  # fmt: skip
-        number = self.rows.begin(end)
-        for index, place in enumerate(places):
-            self.rows.add(Row(number, index, F.READ_ALL.value, *place, isolation=READ_COMMITTED))
-
-
-class Sessions:
-    """Which run of positions each (process, key) is in; numbers are never used twice."""
-
-    def __init__(self) -> None:
-        self._numbers = 0
-        self._current: dict[int | None, dict[Place, int]] = defaultdict(dict)
-        self._subscribed: dict[int | None, list[Place]] = {}
-
-    def next_number(self) -> int:
-        self._numbers += 1
-        return self._numbers
-
-    def reset(self, process: int | None) -> None:
-        self._current.pop(process, None)
-
-    def is_subscribed(self, process: int | None) -> bool:
-        return process in self._subscribed
-
-    def subscribed(self, operation: Operation) -> list[Place]:
-        """The keys that its process had subscribed to."""
-        return self._subscribed.get(operation.last.process, [])
-
-    def assign(self, process: int | None, places: list[Place], *, subscribed: bool) -> None:
-        """Positions of keys that stay are kept; those of others are forgotten."""
-        held = self._current[process]
-        self._current[process] = {p: held[p] for p in places if p in held}
-        if subscribed:
-            self._subscribed[process] = places
-            self.reset(process)
-        else:
-            self._subscribed.pop(process, None)
-
-    def of_operation(self, process: int | None, *, kept: bool) -> Positions:
-        """Positions for the records of one operation; kept: the next one goes on from there."""
-        if process in self._subscribed:
-            return Positions(self, {})
-        current = self._current[process]
-        return Positions(self, current if kept else dict(current))
-
-
-class Positions:
-    """Where one operation reads on."""
-
-    def __init__(self, sessions: Sessions, current: dict[Place, int]) -> None:
-        self._sessions, self._current = sessions, current
-
-    def session(self, place: Place) -> int:
-        if place not in self._current:
-            self._current[place] = self._sessions.next_number()
-        return self._current[place]
-
-    def renew(self, place: Place) -> None:
-        self._current[place] = self._sessions.next_number()
+        place, value, line = again.row(0)
+        first = sends.filter(place=place, value=value)["line"][0]
+        topic, partition = self.places.named[place]
+        key = partition if topic == TOPIC else topic
+        raise HistoryError(
+            f"{self.source}: line {line}: value {value} is sent to key {key} a second time, first "
+            f"by line {first}; the values of a key must be unique"
+        )

@@ -3,21 +3,62 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from linearizability.history import HistoryError
+from linearizability.importers.source import shown
+
+Form = tuple[int, Any, str | None]
+"""(line, value, text): one event as it stands in the file. text is None where the reader has
+checked the keys of its maps already; else it is JSON, and `checked_again` does so where a count of
+its colons does not tell."""
+
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
-def forms(text: str, source: str) -> Iterator[tuple[int, Any]]:
-    """(line, value) of each line that is not blank; HistoryError names one that is no JSON."""
-    for line, content in enumerate(text.split("\n"), 1):
-        if not content.strip():
-            continue
+def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
+    """Yield each line that is not blank. Raise HistoryError with the line that is no JSON."""
+    for line, text in lines:
         try:
-            yield line, json.loads(content)
-        except (ValueError, RecursionError) as error:
-            why = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-            raise HistoryError(
-                f"{source}: line {line}: not a complete JSON object ({why}); write one event a line"
-            ) from error
+            value, end = _scan(text, 0)
+        except (ValueError, StopIteration, RecursionError):
+            end = -1
+        if end < len(text) - 1 or text[-1] != "\n":
+            if end == len(text):
+                yield line, value, text
+            elif content := text.strip():
+                yield line, _slowly(content, line, source), content
+        else:
+            yield line, value, text
+
+
+def _slowly(text: str, line: int, source: str) -> Any:
+    """Return the value of a line with spaces about it, or say what is wrong with it."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        why = error.msg
+    except ValueError:
+        why = "a number has too many digits"
+    except RecursionError:
+        why = "nested too deeply"
+    raise HistoryError(
+        f"{source}: line {line}: not a complete JSON object ({why}); write one event a line"
+    )
+
+
+def checked_again(text: str, line: int, source: str) -> None:
+    """Raise HistoryError if a map of the line has a key twice: the first value would be lost."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> None:
+        keys = set()
+        for key, _ in pairs:
+            if key in keys:
+                raise HistoryError(
+                    f"{source}: line {line}: a map has the key {shown(key)} twice; "
+                    "write each key once"
+                )
+            keys.add(key)
+
+    json.loads(text, object_pairs_hook=unique)

@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
-from linearizability.importers.events import (
-    INT32_MAX,
-    INT64_MAX,
-    Event,
-    Operation,
-    is_integer,
-)
+from linearizability.importers.events import INT32_MAX, NUMBER_MAX, Event, Operation, is_integer
+from linearizability.importers.source import shown
 
 TOPIC = "jepsen"
+INT64_MAX = 2**63 - 1
+NO_OFFSET = -1
 Place = tuple[str, int]
 """(topic, partition)"""
 
 
 class Send(NamedTuple):
-    """One record sent; offset: None where it is not known."""
+    """One record sent. place: its number (see Places); offset: NO_OFFSET where it is not known."""
 
-    place: Place
-    key: Any
+    place: int
     value: int
-    offset: int | None
+    offset: int
 
 
 class Poll(NamedTuple):
-    """What one poll gave of one key: offsets and values, record by record."""
+    """What one poll gave of one key: offset and value of each record, one after the other."""
 
-    place: Place
-    offsets: list[int]
-    values: list[int]
+    place: int
+    pairs: list[int]
 
-    def split(self) -> Iterator[Poll]:
-        """Each record by itself."""
-        for offset, value in zip(self.offsets, self.values, strict=True):
-            yield Poll(self.place, [offset], [value])
+    def split(self) -> list[list[int]]:
+        """Return each record by itself."""
+        return [self.pairs[start : start + 2] for start in range(0, len(self.pairs), 2)]
+
+
+class Places:
+    """The partitions that keys stand for, numbered as they come."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._by_place: dict[Place, int] = {}
+        self.named: list[Place] = []
+
+    def number(self, key: Any, event: Event) -> int:
+        """Return the number of a key's partition. Raise HistoryError for what is no key."""
+        if type(key) is int or type(key) is str:
+            known = self._numbers.get(key)
+            if known is not None:
+                return known
+        place = place_of(key, event)
+        number = self._by_place.setdefault(place, len(self.named))
+        if number == len(self.named):
+            self.named.append(place)
+        self._numbers[key] = number
+        return number
 
 
 def place_of(key: Any, event: Event) -> Place:
-    """An integer (JSON's maps have it as a string) is a partition; a name is a topic of its own, as
-    is an integer that numbers no partition."""
-    if isinstance(key, str) and key.isdecimal() and key == str(int(key)):
+    """Return a key's partition. An integer (JSON's maps have it as a string) is one; a name is a
+    topic of its own, as is an integer that numbers no partition."""
+    if isinstance(key, str) and len(key) < 20 and key.isdecimal() and key == str(int(key)):
         key = int(key)
     if is_integer(key) and 0 <= key <= INT32_MAX:
         return TOPIC, key
-    if is_integer(key) or (isinstance(key, str) and key):
-        return _topic_of(str(key)), 0
-    raise event.refuse(f"a key must be an integer or a name, not {key!r:.60}")
+    if is_integer(key) and abs(key) <= INT64_MAX:
+        return str(key), 0
+    if isinstance(key, str) and key:
+        try:
+            key.encode()
+        except UnicodeEncodeError as error:
+            raise event.refuse(f"key {shown(key)} is not Unicode text") from error
+        return _topic_of(key), 0
+    raise event.refuse(f"a key must be an integer of 64 bits or a name, not {shown(key)}")
 
 
 def _topic_of(name: str) -> str:
@@ -57,102 +79,173 @@ def _topic_of(name: str) -> str:
     return f"{name}'" if name.rstrip("'") == TOPIC else name
 
 
-def micro_operations(operation: Operation) -> list[Send | Poll]:
-    """All that one operation did, in order: as completed, and the sends that were only invoked."""
+def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
+    """Return all that one operation did, in order: as completed, then the sends that were only
+    invoked. Raise HistoryError where the completion is not that of the invocation."""
+    invoked, completed = operation
+    asked = _listed(invoked)
+    if asked is None and invoked.f != "poll":
+        raise invoked.refuse(f"the invocation of '{invoked.f}' does not say what it does")
+    done = None if completed is None else _listed(completed)
+    if completed is not None and done is None and completed.type == "ok":
+        raise completed.refuse(f"an ok completion of '{completed.f}' does not say what was done")
     found: list[Send | Poll] = []
-    if operation.completed is not None and operation.completed.value is not None:
-        found += _parsed(operation.completed, invoked=False)
-    named = {(m.place, m.value) for m in found if isinstance(m, Send)}
-    asked = _parsed(operation.invoked, invoked=True)
-    return found + [m for m in asked if isinstance(m, Send) and (m.place, m.value) not in named]
+    answers = 0
+    if completed is not None and done is not None:
+        for micro in done:
+            if micro[0] == "send":
+                found.append(_send(micro, completed, places))
+            elif len(micro) > 1 and micro[1] is not None:
+                answers += _add_polls(found, micro[1], completed, places)
+            elif completed.type == "ok":
+                raise completed.refuse("a poll of an ok operation does not say what it was given")
+        if asked is not None:
+            _require_same(asked, done, operation, places)
+    asked_answers = 0
+    for micro in asked or ():
+        if len(micro) > 1 and micro[0] == "poll":
+            asked_answers += len(micro[1]) if isinstance(micro[1], dict) else 0
+    for micro in (asked or ())[len(done or ()) :]:
+        if micro[0] == "send":
+            found.append(_send(micro, invoked, places))
+    invoked.require_unique_keys(asked_answers)
+    if completed is not None:
+        completed.require_unique_keys(answers)
+    return found
 
 
-def polls(operation: Operation) -> bool:
-    """Whether it was to poll."""
-    return bool(_polls_in(operation.invoked))
+def _require_same(
+    asked: list[list[Any]], done: list[list[Any]], operation: Operation, places: Places
+) -> None:
+    """Raise HistoryError unless the completion has the micro-operations that were invoked; one that
+    is not ok may lack the last of them."""
+    invoked, completed = operation.invoked, operation.last
+    if len(done) > len(asked) or (len(done) < len(asked) and completed.type == "ok"):
+        raise completed.refuse(
+            f"the completion has {len(done)} micro-operations, but line {invoked.line} invoked "
+            f"{len(asked)}"
+        )
+    for one, other in zip(asked, done, strict=False):
+        if one[0] != other[0] or (
+            one[0] == "send"
+            and _send(one, invoked, places)[:2] != _send(other, completed, places)[:2]
+        ):
+            raise completed.refuse(
+                f"{shown(other)} completes {shown(one)} of line {invoked.line}; "
+                "a completion must be that of its invocation"
+            )
 
 
 def has_untold_polls(operation: Operation) -> bool:
-    """Whether it was to poll more often than it names records that it was given."""
-    told = [m for m in _polls_in(operation.last) if len(m) > 1 and m[1]]
-    return len(told) < len(_polls_in(operation.invoked))
+    """Return whether it was to poll more often than it names records that it was given."""
+    told = sum(1 for m in _listed(operation.last) or () if m[0] == "poll" and len(m) > 1 and m[1])
+    return told < _polls_asked(operation)
 
 
-def _polls_in(event: Event) -> list[list[Any]]:
-    return [m for m in _listed(event) if isinstance(m, list) and m[:1] == ["poll"]]
+def _polls_asked(operation: Operation) -> int:
+    asked = _listed(operation.invoked)
+    return 1 if asked is None else sum(1 for micro in asked if micro[0] == "poll")
 
 
-def _parsed(event: Event, *, invoked: bool) -> Iterator[Send | Poll]:
-    for micro in _listed(event):
-        if not isinstance(micro, list) or not micro or micro[0] not in ("send", "poll"):
+def polls(operation: Operation) -> bool:
+    """Return whether it was to poll."""
+    return _polls_asked(operation) > 0
+
+
+def _listed(event: Event) -> list[list[Any]] | None:
+    """Return the micro-operations of an event, None where it has no value."""
+    value = event.value
+    if value is None:
+        return None
+    if type(value) is not list:
+        raise event.refuse(f"the value of '{event.f}' must be a list of micro-operations")
+    if value and type(value[0]) is str:
+        value = [value]
+    for micro in value:
+        if type(micro) is not list or not micro or micro[0] not in ("send", "poll"):
             raise event.refuse(
-                f"a micro-operation must be [send, key, value] or [poll …], not {micro!r:.60}"
+                f"a micro-operation must be [send, key, value] or [poll …], not {shown(micro)}"
             )
         if micro[0] == "send":
             if len(micro) != 3:
-                raise event.refuse(f"a send must be [send, key, value], not {micro!r:.60}")
-            yield _send(micro, event)
-        elif not invoked and len(micro) > 1:
-            yield from _polls(micro[1], event)
+                raise event.refuse(f"a send must be [send, key, value], not {shown(micro)}")
+        elif len(micro) > 2:
+            raise event.refuse(f"a poll must be [poll] or [poll, records], not {shown(micro)}")
+    return value
 
 
-def _listed(event: Event) -> list[Any]:
-    value = [] if event.value is None else event.value
-    if not isinstance(value, list):
-        raise event.refuse(f"the value of '{event.f}' must be a list of micro-operations")
-    return [value] if value and isinstance(value[0], str) else value
-
-
-def _send(micro: list[Any], event: Event) -> Send:
-    key, value, offset = micro[1], micro[2], None
-    if isinstance(value, list):
+def _send(micro: list[Any], event: Event, places: Places) -> Send:
+    _, key, value = micro
+    offset = NO_OFFSET
+    if type(value) is list:
         if len(value) != 2:
-            raise event.refuse(f"what was sent must be [offset, value], not {value!r:.60}")
-        offset, value = value
-    if offset is not None:
-        _check("an offset", offset, 0, event)
-    _check("a value", value, -INT64_MAX, event)
-    return Send(place_of(key, event), key, value, offset)
+            raise event.refuse(f"what was sent must be [offset, value], not {shown(value)}")
+        if value[0] is not None:
+            offset = value[0]
+            if type(offset) is not int or not 0 <= offset <= NUMBER_MAX:
+                raise _no_offset(offset, event)
+        value = value[1]
+    if type(value) is not int or not -INT64_MAX <= value <= INT64_MAX:
+        raise _no_value(value, event)
+    return Send(places.number(key, event), value, offset)
 
 
-def _polls(answer: Any, event: Event) -> Iterator[Poll]:
-    if answer is None:
-        return
-    if not isinstance(answer, dict):
-        raise event.refuse(f"a poll must give a map of keys to records, not {answer!r:.60}")
+def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Places) -> int:
+    """Add what one poll was given; return how many keys its answer has."""
+    if type(answer) is not dict:
+        raise event.refuse(f"a poll must give a map of keys to records, not {shown(answer)}")
     for key, records in answer.items():
-        place = place_of(key, event)
-        offsets, values = [], []
-        for record in records if isinstance(records, list) else [records]:
-            if type(record) is not list or len(record) != 2:
-                raise event.refuse(f"a polled record must be [offset, value], not {record!r:.60}")
-            offset, value = record
-            if type(offset) is not int or not 0 <= offset <= INT64_MAX:
-                _check("an offset", offset, 0, event)
-            if type(value) is not int or not -INT64_MAX <= value <= INT64_MAX:
-                _check("a value", value, -INT64_MAX, event)
-            offsets.append(offset)
-            values.append(value)
-        if offsets:
-            yield Poll(place, offsets, values)
+        try:
+            pairs = list(chain.from_iterable(records))
+            is_sound = (
+                set(map(len, records)) == {2}
+                and set(map(type, pairs)) == {int}
+                and set(map(type, records)) == {list}
+            )
+        except TypeError:
+            is_sound = False
+        if is_sound:
+            found.append(Poll(places.number(key, event), pairs))
+        else:
+            _explain_records(records, event)
+    return len(answer)
 
 
-def _check(what: str, number: Any, least: int, event: Event) -> None:
-    if not (is_integer(number) and least <= number <= INT64_MAX):
-        bound = "an integer from 0 up" if least == 0 else "an integer"
-        raise event.refuse(f"{what} must be {bound}, not {number!r:.60}")
+def _explain_records(records: Any, event: Event) -> None:
+    """Raise HistoryError with the first that is no record; no record at all is lawful."""
+    for record in records if isinstance(records, list) else [records]:
+        if type(record) is not list or len(record) != 2:
+            raise event.refuse(f"a polled record must be [offset, value], not {shown(record)}")
+        offset, value = record
+        if type(offset) is not int:
+            raise _no_offset(offset, event)
+        if type(value) is not int:
+            raise _no_value(value, event)
 
 
-def keys_of(event: Event) -> list[Place]:
-    """The keys that assign or subscribe lists."""
+def _no_offset(offset: Any, event: Event) -> Exception:
+    return event.refuse(f"an offset must be an integer from 0 up to 2^62, not {shown(offset)}")
+
+
+def _no_value(value: Any, event: Event) -> Exception:
+    return event.refuse(f"a value must be an integer of 64 bits, not {shown(value)}")
+
+
+def keys_of(event: Event, places: Places) -> list[int]:
+    """Return the partitions of the keys that assign or subscribe lists."""
     if not isinstance(event.value, list):
         raise event.refuse(f"the value of '{event.f}' must be a list of keys")
-    return [place_of(key, event) for key in event.value]
+    return [places.number(key, event) for key in event.value]
 
 
-def rebalanced_keys(event: Event) -> set[Place]:
-    """The keys whose assignment changed during the operation."""
-    log = event.raw.get("rebalance-log") or []
-    if not isinstance(log, list) or not all(isinstance(entry, dict) for entry in log):
+def rebalanced_keys(event: Event, places: Places) -> set[int]:
+    """Return the partitions whose assignment changed during the operation."""
+    log = event.raw.get("rebalance-log")
+    if not log:
+        return set()
+    is_sound = isinstance(log, list) and all(
+        isinstance(entry, dict) and isinstance(entry.get("keys") or [], list) for entry in log
+    )
+    if not is_sound:
         raise event.refuse("'rebalance-log' must be a list of maps with 'keys'")
-    return {place_of(key, event) for entry in log for key in entry.get("keys") or []}
+    return {places.number(key, event) for entry in log for key in entry.get("keys") or []}

@@ -1,160 +1,221 @@
-"""The rows of an imported history, kept as columns: millions of records are polled, few are sent.
-
-Whatever belongs to a whole operation is kept once (`Shared`); what was polled of one key at one
-time is one batch. They become rows together, in polars.
-"""
+"""What an import has found -> rows of our history, piece by piece, in the order of operations."""
 
 from __future__ import annotations
 
-from array import array
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import polars as pl
-import pyarrow as pa
 
-from linearizability.history import SCHEMA, SCHEMA_VERSION, F
-from linearizability.importers.micro import Poll
+from linearizability.history import SCHEMA, SCHEMA_VERSION, F, Type
+from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series
+from linearizability.importers.decided import RECORD, Decided, decided
+from linearizability.importers.micro import Place
 from linearizability.inferred_log import READ_COMMITTED
+from linearizability.plans import collect
+
+PIECE_ROWS = 256 * 1024
+_TYPES = {OK: Type.OK.value, FAIL: Type.FAIL.value, INFO: Type.INFO.value}
+_READS = (F.POLL.value, F.READ_ALL.value)
+_OF_OPERATION = (
+    "op_id", "process", "final", "member", "type", "txn", "t_invoke_ns", "t_complete_ns",
+)  # fmt: skip
+_BATCH = pl.int_range(pl.len(), dtype=pl.Int32)
 
 
-class Shared(NamedTuple):
-    """What all rows of an operation have in common."""
-
-    op_id: int
-    process: int | None
-    type: str
-    final: bool
-    t_invoke_ns: int
-    t_complete_ns: int | None
-    group: str | None
-    txn: int | None
-
-
-class Row(NamedTuple):
-    """What one row has for itself; a null `type` or `t_invoke_ns` is its operation's."""
-
-    operation: int
-    record_index: int
-    f: str
-    topic: str | None = None
-    partition: int | None = None
-    type: str | None = None
-    t_invoke_ns: int | None = None
-    session: int = 0
-    member_id: str | None = None
-    isolation: str | None = None
-    acks: int | None = None
-    idempotent: bool | None = None
-    offset: int | None = None
-    value: int | None = None
-    detail: str | None = None
-
-
-class _Batch(NamedTuple):
-    """Records polled of one key: the columns of Row that they share."""
-
-    operation: int
-    records: int
-    number_shift: int
-    """A record's index, less its number among all polled records."""
-    session: int
-    member_id: str | None
-    topic: str
-    partition: int
-
-
-_OWN = {name: pl.Int64 if name == "operation" else SCHEMA[name] for name in Row._fields}
-_BATCH: dict[str, Any] = {
-    "operation": pl.Int64, "records": pl.Int64, "number_shift": pl.Int64,
-    "session": SCHEMA["session"], "member_id": pl.String, "topic": pl.String,
-    "partition": SCHEMA["partition"],
-}  # fmt: skip
+def _null(name: str) -> pl.Expr:
+    """Return the column with NONE as null."""
+    return pl.when(pl.col(name) != NONE).then(name).alias(name)
 
 
 class Rows:
-    """A history on its way."""
+    """The rows of one history, by what they speak of, each kind in the order of operations.
 
-    def __init__(self) -> None:
-        self._shared: list[Shared] = []
-        self._rows: list[Row] = []
-        self._batches: list[_Batch] = []
-        self._offsets, self._values = array("q"), array("q")
+    named: the places by number. members: the processes that ever subscribed; they form the group.
+    last_ns: when the last event was.
+    """
 
-    def begin(self, shared: Shared) -> int:
-        """The number of a new operation, for its rows."""
-        self._shared.append(shared)
-        return len(self._shared) - 1
-
-    def begin_again(self, operation: int, t_complete_ns: int | None) -> int:
-        """The number for those rows of an operation that ended at another time, or never."""
-        return self.begin(self._shared[operation]._replace(t_complete_ns=t_complete_ns))
-
-    def add(self, row: Row) -> None:
-        self._rows.append(row)
-
-    def add_polled(
-        self, operation: int, first: int, session: int, member_id: str | None, polled: Poll
+    def __init__(
+        self, collected: Collected, named: Sequence[Place], members: Iterable[int], last_ns: int
     ) -> None:
-        """first: the index of the first record within its operation."""
-        batch = _Batch(
-            operation, len(polled.offsets), first - len(self._offsets), session, member_id,
-            *polled.place,
+        self.last_ns = last_ns
+        self.places = pl.DataFrame(
+            [*named, (None, None)],
+            schema={"topic": pl.String, "partition": SCHEMA["partition"]}, orient="row",
         )  # fmt: skip
-        self._batches.append(batch)
-        self._offsets.extend(polled.offsets)
-        self._values.extend(polled.values)
+        self.members = sorted(members)
+        self.details = collected.details
+        self.pairs = series(collected.pairs)
+        operations = collected.operations.frame()
+        self.order = operations["op_id"].arg_sort().cast(pl.Int32).to_numpy()
+        self.operations = operations.with_columns(_null("t_complete_ns"), _null("txn"))
+        self.sends = collected.sends.frame().with_columns(send=pl.int_range(pl.len()))
+        self.ends = collected.transactions.frame().with_columns(transaction=_BATCH)
+        self.txns = self.ends["txn"]
+        counts = pl.col("count").cast(pl.Int64)
+        self.batches = collected.batches.frame().with_columns(start=counts.cum_sum() - counts)
+        self.others = collected.others.frame()
+        self._decide(self._decided())
 
-    def frame(self, client: str) -> pl.DataFrame:
-        """The history, in order of operations and records."""
-        shared = pl.DataFrame(
-            self._shared, schema={name: SCHEMA[name] for name in Shared._fields}, orient="row"
+    def pieces(self, client: str) -> Iterator[pl.DataFrame]:
+        """Yield the rows, some PIECE_ROWS at a time."""
+        self._put_in_order()
+        counted = (self.sends, self.ends, self.others)
+        rows = sum(part.height for part in counted) + len(self.pairs) // 2
+        step = max(1, self.operations.height * PIECE_ROWS // max(1, rows))
+        for low in range(0, self.operations.height, step):
+            kinds = [self._sent(low, low + step), self._ended(low, low + step),
+                     self._polled(low, low + step), self._others(low, low + step)]  # fmt: skip
+            rows_of_all = pl.concat(kinds, how="diagonal")
+            yield self._whole(rows_of_all.sort("operation", "record_index", maintain_order=True),
+                              client)  # fmt: skip
+
+    def _put_in_order(self) -> None:
+        """Number the operations anew, by their op_id."""
+        rank = np.empty(len(self.order), dtype=np.int32)
+        rank[self.order] = np.arange(len(self.order), dtype=np.int32)
+        self.details = {int(rank[number]): told for number, told in self.details.items()}
+        self.operations = self.operations[pl.Series(self.order)]
+        for name in ("sends", "ends", "batches", "others"):
+            part: pl.DataFrame = getattr(self, name)
+            numbered = part.with_columns(operation=pl.Series(rank)[part["operation"]])
+            if not numbered["operation"].is_sorted():
+                numbered = numbered.sort("operation", maintain_order=True)
+            setattr(self, name, numbered)
+
+    def _of_operations(self, rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        """Return the rows with these columns of their operations."""
+        return rows.hstack(self.operations.select(columns)[rows["operation"]])
+
+    def _records(self, batches: pl.DataFrame) -> pl.DataFrame:
+        """Return one row per record that was polled: columns of its batch but `start` and `count`,
+        `number` within it, and `offset` and `value`."""
+        rows = batches.with_columns(
+            number=pl.int_ranges(pl.col("count"), dtype=pl.Int32)
+        ).explode("number", empty_as_null=False)  # fmt: skip
+        pair = (rows["start"] + rows["number"]) * 2
+        return rows.drop("start", "count").with_columns(
+            offset=self.pairs.gather(pair), value=self.pairs.gather(pair + 1)
         )
-        own = pl.DataFrame(self._rows, schema=_OWN, orient="row")
-        rows = pl.concat([own, self._polled()], how="diagonal")
-        ours = shared.drop("type", "t_invoke_ns").lazy()
-        theirs = shared.select(of_type="type", of_invoke="t_invoke_ns").lazy()
-        whole = pl.concat([ours, theirs], how="horizontal").with_row_index("operation")
+
+    def _decided(self) -> Decided:
+        sent = self._of_operations(self.sends, "type", "t_invoke_ns", "t_complete_ns")
+        unknown = sent.filter(type=INFO)["place"].unique()
+        batches = self.batches.select("operation", "place", "start", "count")
+        wanted = batches.filter(pl.col("place").is_in(unknown.implode()))
+        ok = self._of_operations(wanted, "type", "t_complete_ns").filter(type=OK)
+        return decided(sent, self._records(ok.drop("operation", "type")))
+
+    def _decide(self, found: Decided) -> None:
+        """Mark what has committed unanswered: `committed` and `owed` of sends, `done_ns` of ends.
+        An unknown operation that has committed ended with its time-out, or at the end."""
+        self.sends = self.sends.with_columns(
+            committed=pl.col("transaction").is_in(found.commits["transaction"].implode()),
+            owed=pl.col("send").is_in(found.owed["send"].implode()),
+        )
+        self.ends = self.ends.join(
+            found.commits.drop("asked_ns"), on="transaction", how="left", maintain_order="left"
+        )
+        own = self._of_operations(self.ends.rename({"txn": "own"}), "txn").filter(
+            pl.col("done_ns").is_not_null() & (pl.col("own") == pl.col("txn"))
+        )
+        committed = pl.int_range(pl.len(), dtype=pl.Int32).is_in(own["operation"].implode())
+        self.operations = self.operations.with_columns(
+            type=pl.when(committed).then(pl.lit(OK, pl.Int8)).otherwise("type"),
+            t_complete_ns=pl.when(committed)
+            .then(pl.col("t_complete_ns").fill_null(self.last_ns))
+            .otherwise("t_complete_ns"),
+        )
+        self.ends = self.ends.join(self._asked(), on="operation", how="left", maintain_order="left")
+
+    def _asked(self) -> pl.DataFrame:
+        """Return `operation` and `asked_ns` of the transactions that polled what was sent after
+        they had begun: they asked to commit after that."""
+        batches = self.batches.select("operation", "place", "start", "count")
+        read = self._of_operations(batches, "txn", "t_invoke_ns").filter(
+            pl.col("txn").is_not_null()
+        )
+        sent = self._of_operations(self.sends, "t_invoke_ns")
+        sent_ns = sent.select(*RECORD, sent_ns="t_invoke_ns")
+        polled = self._records(read.drop("txn")).lazy()
+        return collect(
+            polled.join(sent_ns.lazy(), on=RECORD)
+            .filter(pl.col("sent_ns") > pl.col("t_invoke_ns"))
+            .group_by("operation")
+            .agg(asked_ns=pl.col("sent_ns").max())
+        )
+
+    # The rows of the operations from `low` up to `beyond`, by kind.
+
+    def _of(self, part: pl.DataFrame, low: int, beyond: int) -> pl.DataFrame:
+        start = part["operation"].search_sorted(low)
+        rows = part[start : part["operation"].search_sorted(beyond)]
+        named = [column for column in _OF_OPERATION if column not in part.columns]
+        return self._of_operations(rows, *named)
+
+    def _sent(self, low: int, beyond: int) -> pl.DataFrame:
+        sends = self._of(self.sends, low, beyond)
+        is_known = (pl.col("offset") != NONE) | (pl.col("type") == OK) | pl.col("committed")
+        end_ns = pl.col("t_complete_ns").fill_null(self.last_ns)
+        return sends.with_columns(
+            _null("offset"),
+            f=pl.lit(F.SEND.value), acks=pl.lit(-1), idempotent=pl.lit(True),
+            type=pl.when(is_known).then(pl.lit(OK, pl.Int8)).otherwise(pl.lit(INFO, pl.Int8)),
+            t_complete_ns=pl.when(~pl.col("committed")).then("t_complete_ns")
+            .when("owed").then(end_ns),
+            txn=self.txns[sends["transaction"]],
+        ).drop("send", "transaction", "line", "committed", "owed")  # fmt: skip
+
+    def _ended(self, low: int, beyond: int) -> pl.DataFrame:
+        """A commit was asked for after all polls, so after what they found was sent; one that was
+        not answered was done when somebody saw it."""
+        asked_ns = pl.max_horizontal("t_invoke_ns", "asked_ns")
+        asked_ns = pl.min_horizontal(asked_ns, "t_complete_ns")
+        is_decided = pl.col("done_ns").is_not_null()
+        failed = pl.col("type") == FAIL
+        return self._of(self.ends, low, beyond).select(
+            *(set(_OF_OPERATION) - {"type", "t_invoke_ns", "t_complete_ns"}),
+            "operation",
+            record_index="records",
+            f=pl.when(failed).then(pl.lit(F.ABORT.value)).otherwise(pl.lit(F.COMMIT.value)),
+            type=pl.when(failed | is_decided).then(pl.lit(OK, pl.Int8)).otherwise("type"),
+            t_invoke_ns=asked_ns,
+            t_complete_ns=pl.when(is_decided).then(pl.max_horizontal(asked_ns, "done_ns"))
+            .otherwise("t_complete_ns"),
+        )  # fmt: skip
+
+    def _polled(self, low: int, beyond: int) -> pl.DataFrame:
+        records = self._records(self._of(self.batches, low, beyond))
+        return records.with_columns(
+            f=pl.lit(F.POLL.value), record_index=pl.col("first") + pl.col("number")
+        ).drop("first", "number", "line")  # fmt: skip
+
+    def _others(self, low: int, beyond: int) -> pl.DataFrame:
+        rows = self._of(self.others, low, beyond)
+        told = [self.details.get(number) for number in rows["operation"]] if self.details else None
+        return rows.with_columns(
+            f=pl.col("f").replace_strict(dict(enumerate(Collected.FS)), return_dtype=pl.String),
+            detail=pl.Series(told, dtype=pl.String) if told else pl.lit(None, pl.String),
+        )
+
+    def _whole(self, rows: pl.DataFrame, client: str) -> pl.DataFrame:
+        """Return the rows with all columns of a history."""
+        place = pl.when(pl.col("place") != NONE).then("place").otherwise(self.places.height - 1)
+        number = rows.select(place.fill_null(self.places.height - 1)).to_series()
+        is_read = pl.col("f").is_in(_READS)
+        is_members = pl.col("f").is_in([F.POLL.value, F.ASSIGN.value]) & (pl.col("member") == 1)
         constants: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "client": client}
-        made = (
-            rows.lazy()
-            .join(
-                whole.with_columns(pl.col("operation").cast(pl.Int64)),
-                on="operation",
-                maintain_order="left",
-            )
-            .with_columns(
-                type=pl.coalesce("type", "of_type"),
-                t_invoke_ns=pl.coalesce("t_invoke_ns", "of_invoke"),
-                **{name: pl.lit(value) for name, value in constants.items()},
-            )
-            .sort("op_id", "record_index", maintain_order=True)
-            .collect()
+        made = rows.hstack(self.places[number]).with_columns(
+            type=pl.col("type").replace_strict(_TYPES, return_dtype=pl.String),
+            final=pl.col("final") == 1,
+            isolation=pl.when(is_read).then(pl.lit(READ_COMMITTED)),
+            member_id=pl.when(is_members).then(pl.col("process").cast(pl.String)),
+            group=pl.when(pl.col("process").is_in(self.members)).then(pl.lit(client)),
+            session=pl.col("session").fill_null(0),
+            **{name: pl.lit(value) for name, value in constants.items()},
         )
         return made.select(
             (pl.col(name) if name in made.columns else pl.lit(None)).cast(dtype).alias(name)
             for name, dtype in SCHEMA.items()
         )
-
-    def _polled(self) -> pl.DataFrame:
-        """The rows of all batches."""
-        batches = pl.DataFrame(self._batches, schema=_BATCH, orient="row").lazy()
-        numbers = pl.int_range(pl.len(), dtype=pl.Int64)
-        return (
-            batches.select(pl.exclude("records").repeat_by("records"))
-            .explode(*_BATCH.keys() - {"records"})
-            .with_columns(
-                record_index=(pl.col("number_shift") + numbers).cast(SCHEMA["record_index"]),
-                f=pl.lit(F.POLL.value),
-                isolation=pl.lit(READ_COMMITTED),
-                offset=_series(self._offsets),
-                value=_series(self._values),
-            )
-            .drop("number_shift")
-            .collect()
-        )
-
-
-def _series(numbers: array[int]) -> pl.Series:
-    """The same memory as a column."""
-    column = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
-    return pl.Series(pl.from_arrow(column))

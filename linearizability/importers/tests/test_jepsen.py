@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 
 from linearizability.history import SCHEMA, HistoryError
-from linearizability.importers import edn, jepsen, nemesis
+from linearizability.importers import edn, edn_lines, jepsen, nemesis
 from linearizability.importers.events import Event
 from linearizability.importers.formats import chosen_format, imported
 
@@ -224,6 +225,40 @@ def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
         (operation(1, "poll", [["poll", {"1": [[None, 5]]}]]), "line 2: an offset must be"),
         (operation(1, "assign", 3), "line 2: the value of 'assign' must be a list of keys"),
         (poll(1, 0, **{"rebalance-log": [3]}), "line 2: 'rebalance-log' must be"),
+        # What would be left out, or mixed up.
+        ([INVOKE_SEND | {"process": "0"}], "line 1: operation 'send' under process '0', which is"),
+        ([INVOKE_SEND | {"process": "nemesis"}], "operation 'send' under process 'nemesis'"),
+        ([INVOKE | {"process": "n1", "f": "tidy"}], "operation 'tidy' under process 'n1'"),
+        ([INVOKE_SEND | {"process": "nemesis", "f": "kill"}], "operation 'kill' under process"),
+        ([INVOKE_SEND | {"f": "produce"}], "line 1: 'f' 'produce' is not known"),
+        ([INVOKE | {"f": "produce", "value": ["send", 1, 2]}], "'f' 'produce' is not known"),
+        ([INVOKE | {"f": "produce", "value": [1, 2]}], "'f' 'produce' is not known"),
+        ([INVOKE_SEND | {"f": "crash"}], "'f' 'crash' may not name records"),
+        ([INVOKE], "line 1: the invocation of 'send' does not say what it does"),
+        ([INVOKE_SEND, OK_SEND | {"value": None}], "line 2: an ok completion of 'send' does not"),
+        ([INVOKE_SEND, OK_SEND | {"value": [["send", 1, [7, 43]]]}],
+         r"line 2: \['send', 1, \[7, 43\]\] completes \['send', 1, 42\] of line 1.*index 1"),
+        ([INVOKE_SEND, OK_SEND | {"value": [["send", 2, [7, 42]]]}], "line 2: .* completes"),
+        ([INVOKE_SEND, OK_SEND | {"value": [["poll", {}]]}], "line 2: .* completes"),
+        ([INVOKE_SEND, OK_SEND | {"value": []}], "line 2: the completion has 0 micro-operations"),
+        ([INVOKE_SEND, OK_SEND | {"type": "info", "value": [["send", 1, 42], ["poll"]]}],
+         "line 2: the completion has 2 micro-operations, but line 1 invoked 1"),
+        ([INVOKE | {"value": [["poll"]]}, OK_SEND | {"value": [["poll"]]}],
+         "line 2: a poll of an ok operation does not say what it was given"),
+        ([INVOKE | {"f": "assign", "value": [1]}, OK_SEND | {"f": "assign", "value": [2]}],
+         r"line 2: \[2\] completes \[1\] of line 1"),
+        # Numbers that judges cannot add to.
+        ([INVOKE_SEND | {"time": 2**63 - 1}], "line 1: 'time' must be an integer from 0 up to"),
+        ([INVOKE_SEND | {"index": 2**63 - 1}], "line 1: 'index' must be an integer from 0 up to"),
+        (poll(1, 2**63 - 1), "line 2: an offset must be an integer from 0 up to 2.62, not 9223"),
+        (poll(1, 2**80), "line 2: an offset must be an integer from 0 up to 2.62"),
+        (poll(1, 0, -1), "line 2: an offset must be an integer from 0 up to 2.62, not -1"),
+        (operation(1, "poll", [["poll", {"1": [[0, -(2**63)]]}]]), "line 2: a value must be"),
+        (operation(1, "poll", [["poll", {"1": [[0, 2**64]]}]]), "line 2: a value must be"),
+        (operation(1, "poll", [["poll", {"1": [[0, True]]}]]), "line 2: a value must be"),
+        (operation(1, "poll", [["poll", {"1": ["ab"]}]]), "line 2: a polled record must be"),
+        (operation(1, "poll", [["poll", {"1": [{"a": 1, "b": 2}]}]]), "line 2: a polled record"),
+        ([INVOKE | {"value": [["send", "\ud800", 2]]}], "line 1: key .* is not Unicode text"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )  # fmt: skip
@@ -234,9 +269,32 @@ def test_what_is_no_history_is_refused_with_its_line(
         jepsen.read(written(tmp_path, *events))
 
 
+TWICE = '{"index":0,"process":0,"type":"ok","f":"poll","value":[["poll",{"1":[[0,1]],"1":[]}]]}'
+
+
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
+        (
+            "a.jsonl",
+            TWICE.replace("ok", "invoke") + "\n" + TWICE.replace(":0,", ":1,", 1),
+            "line 1: a map has the key '1' twice",
+        ),
+        (
+            "a.jsonl",
+            '{"process":"nemesis","type":"info","f":"kill","f":"heal"}',
+            "line 1: a map has the key 'f' twice",
+        ),
+        ("a.edn", "{:f :poll, :f :send}", "line 1: a map has the key 'f' twice"),
+        ("a.edn", '{:a {1 2, "1" 3}}', "line 1: a map has the key '1' twice"),
+        ("a.jsonl", '{"time": ' + "9" * 5000 + "}", "line 1: .*a number has too many digits"),
+        ("a.edn", "{:time " + "9" * 5000 + "}", "line 1: a number has more than 400 digits"),
+        ("a.edn", "{:time 1/" + "9" * 5000 + "}", "line 1: a number has more than 400 digits"),
+        ("a.edn", "\n" + "[" * 100_000, "line 2: forms are nested more than 100 deep"),
+        ("a.edn", "#a " * 100_000, "line 1: forms are nested more than 100 deep"),
+        ("a.jsonl", "[" * 100_000, "line 1: .*nested too deeply"),
+        ("a.edn", '{:f "\n\n', "line 1: a string is not closed"),
+        ("a.edn", "{:f \\", "line 1: a character is missing"),
         ("a.jsonl", '{"index": 0}\n[1]\n', "line 1: 'process' is missing"),
         ("a.jsonl", "[1]\n", "line 1: an event must be a map"),
         ("a.jsonl", '\n{"index": 0, "ty', "line 2: not a complete JSON object"),
@@ -256,6 +314,35 @@ def test_a_file_that_is_cut_off_or_no_text_is_refused_with_its_line(
     (tmp_path / name).write_text(text)
     with pytest.raises(HistoryError, match=problem):
         jepsen.read(tmp_path / name)
+
+
+def test_a_path_that_leads_to_no_file_is_refused(tmp_path: Path) -> None:
+    loop, pipe = tmp_path / "loop.edn", tmp_path / "pipe.jsonl"
+    loop.symlink_to(loop)
+    os.mkfifo(pipe)
+    for path, why in ((loop, "loop.edn: cannot be read"), (pipe, "is not a regular file"),
+                      (tmp_path / ("x" * 300 + ".edn"), "cannot be read")):  # fmt: skip
+        with pytest.raises(HistoryError, match=why):
+            jepsen.read(path)
+
+
+def test_a_plain_send_to_several_keys_may_come_in_in_part(tmp_path: Path) -> None:
+    """Only f=txn is atomic."""
+    sent = operation(1, "send", [["send", 1, [None, 7]], ["send", 2, [None, 8]]], "info")
+    seen = poll(3, 5)[1] | {"value": [["poll", {"1": [[0, 7]]}]]}
+    rows = jepsen.read(written(tmp_path, *sent, poll(3, 5)[0], seen)).filter(op_id=1)
+    one, other, commit, unknown = rows.rows(named=True)
+    assert [row["type"] for row in (one, other, commit, unknown)] == ["ok", "info", "ok", "info"]
+    assert one["txn"] == commit["txn"] != other["txn"] == unknown["txn"]
+
+
+def test_events_of_one_time_are_ordered_by_their_index(tmp_path: Path) -> None:
+    events = [event | {"time": 7} for event in [*poll(1, 0), *poll(3, 1)]]
+    rows = jepsen.read(written(tmp_path, *events)).filter(f="poll")
+    assert rows["t_complete_ns"][0] < rows["t_invoke_ns"][1]
+    unnumbered = [{k: v for k, v in event.items() if k != "index"} for event in events]
+    rows = jepsen.read(written(tmp_path, *unnumbered)).filter(f="poll")
+    assert rows["t_complete_ns"][0] == rows["t_invoke_ns"][1]
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
@@ -280,8 +367,35 @@ def test_the_format_is_chosen_by_the_suffix(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{:type :ok, :f :txn, :value [[:poll {1 [[5 40] [7 41]], 2 []}] [:send 5 [nil 1]]]}",
+        "#jepsen.history.Op{:index 7, :value nil, :nil [nil true false -1 2.5]}",
+        "{:value [[:poll {}]], :a/b :c.d*+!?-_<>=%&, }",
+        "{:value [:poll {1 [[5 40]]}]}", "{:value {:a {:b 1}}}", "{1 2, 3N 4}", "{:a null}",
+        "{:a NaN, :b Infinity, :c 007}", "{:a[1]}", "{ :a 1 }", "{}", "{:a {}}", "{:a 1}{:b 2}",
+        "{:value [[:poll [1 2]] [:poll 3] [:poll []]]}",
+    ],
+)  # fmt: skip
+def test_a_line_that_is_read_by_way_of_json_is_what_its_tokens_are(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast = list(edn.forms([(1, line)], "t"))
+    monkeypatch.setattr(edn_lines, "event", lambda text: None)
+    assert fast == list(edn.forms([(1, line)], "t"))
+
+
+def test_lines_as_jepsen_writes_them_are_read_by_way_of_json() -> None:
+    line = "{:type :ok, :f :txn, :value [[:poll {1 [[5 40] [7 41]], 2 []}] [:send 5 [nil 1]]]}\n"
+    assert edn_lines.event(line) == {
+        "type": "ok", "f": "txn", "value": [["poll", {1: [[5, 40], [7, 41]], 2: []}],
+                                            ["send", 5, [None, 1]]]
+    }  # fmt: skip
+
+
 def test_edn_has_every_kind_of_value() -> None:
     text = '{:a [1 -2N 2.5M 1e3] "k" (nil true false sym) 3 #{:b/c}}'
-    assert list(edn.forms(text, "t")) == [
-        (1, {"a": [1, -2, 2.5, 1000.0], "k": [None, True, False, "sym"], 3: ["b/c"]})
+    assert list(edn.forms([(1, text)], "t")) == [
+        (1, {"a": [1, -2, 2.5, 1000.0], "k": [None, True, False, "sym"], 3: ["b/c"]}, None)
     ]

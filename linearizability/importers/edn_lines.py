@@ -1,0 +1,83 @@
+"""One line of EDN as Jepsen writes it -> the event, by way of JSON: its reader is ten times as fast
+as one in Python.
+
+Only a map on a line of its own is taken, without texts, characters, comments, lists and tags:
+there the two differ in keywords, nil, commas and maps alone. What the reader of JSON then refuses,
+or what would lose a key, is left to `edn.py`, which reads token by token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+_RECORD = "#jepsen.history.Op{"
+_FOREIGN = ('"', "\\", ";", "#", "(", ")", "null")
+_KEYWORD = re.compile(r":([^\s,\[\]{}]+)")
+_NIL = re.compile(r"(?<![^\s,\[\]{}])nil(?![^\s,\[\]{}])")
+_BETWEEN = re.compile(r"[\s,]+")
+_MAP = "("
+"""The first member of a list that stands for a map. Nothing else reads so: see _FOREIGN."""
+
+
+def _refuse(symbol: str) -> NoReturn:
+    """Raise ValueError: NaN and Infinity are symbols of EDN."""
+    raise ValueError(symbol)
+
+
+_scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
+
+
+def event(line: str) -> dict[str, Any] | None:
+    """Return the event, or None where the line must be read token by token."""
+    text = line.strip()
+    if text.startswith(_RECORD):
+        text = text[len(_RECORD) - 1 :]
+    if text[:1] != "{" or text[-1:] != "}" or not text.isascii():
+        return None
+    for foreign in _FOREIGN:
+        if foreign in text:
+            return None
+    try:
+        return _mapped(_json(text), text.count("{"))
+    except (ValueError, StopIteration, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _json(text: str) -> Any:
+    """Return what JSON makes of it, maps as lists that begin with _MAP."""
+    if "nil" in text:
+        text = _NIL.sub("null", text)
+    text = _BETWEEN.sub(",", _KEYWORD.sub(r'"\1"', text))
+    text = text.replace("{}", '["("]').replace("{", '["(",').replace("}", "]")
+    found, end = _scan(text, 0)
+    if end != len(text):
+        raise ValueError(text)
+    return found
+
+
+def _mapped(found: Any, maps: int) -> dict[str, Any] | None:
+    """Return the event of which these are keys and values, and the answers of its polls as maps.
+
+    maps: how many there must be, with the event itself; None where some stand elsewhere."""
+    event = _map(found)
+    value = event.get("value")
+    made = 1
+    if maps > 1 and type(value) is list:
+        for micro in value:
+            if type(micro) is list and len(micro) == 2 and micro[0] == "poll":
+                micro[1] = _map(micro[1])
+                made += 1
+    return event if made == maps else None
+
+
+def _map(found: list[Any]) -> dict[Any, Any]:
+    """Return the map for which this list stands; raise ValueError where it is none, or a key might
+    be there twice."""
+    if found[0] != _MAP or not len(found) % 2:
+        raise ValueError
+    made = dict(zip(found[1::2], found[2::2], strict=True))
+    if 2 * len(made) != len(found) - 1 or len(set(map(type, made))) > 1:
+        raise ValueError
+    return made

@@ -1,0 +1,60 @@
+"""Where processes read: which of their records follow each other without a gap."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+
+class Sessions:
+    """Which run of positions each (process, key) is in; numbers are never used twice."""
+
+    def __init__(self) -> None:
+        self._numbers = 0
+        self._current: dict[int, dict[int, int]] = defaultdict(dict)
+        self._subscribed: dict[int, list[int]] = {}
+
+    def next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def reset(self, process: int) -> None:
+        self._current.pop(process, None)
+
+    def is_subscribed(self, process: int) -> bool:
+        return process in self._subscribed
+
+    def subscribed(self, process: int) -> list[int]:
+        """Return the places that the process has subscribed to."""
+        return self._subscribed.get(process, [])
+
+    def assign(self, process: int, places: list[int], *, subscribed: bool) -> None:
+        """Positions of keys that stay are kept; those of others are forgotten."""
+        held = self._current[process]
+        self._current[process] = {p: held[p] for p in places if p in held}
+        if subscribed:
+            self._subscribed[process] = places
+            self.reset(process)
+        else:
+            self._subscribed.pop(process, None)
+
+    def of_operation(self, process: int, *, kept: bool) -> Positions:
+        """Positions for the records of one operation; kept: the next one goes on from there."""
+        if process in self._subscribed:
+            return Positions(self, {})
+        current = self._current[process]
+        return Positions(self, current if kept else dict(current))
+
+
+class Positions:
+    """Where one operation reads on."""
+
+    def __init__(self, sessions: Sessions, current: dict[int, int]) -> None:
+        self._sessions, self._current = sessions, current
+
+    def session(self, place: int) -> int:
+        if place not in self._current:
+            self._current[place] = self._sessions.next_number()
+        return self._current[place]
+
+    def renew(self, place: int) -> None:
+        self._current[place] = self._sessions.next_number()
