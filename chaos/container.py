@@ -115,9 +115,9 @@ class Container:
     def pause(self) -> None:
         """SIGSTOP, or the freezer: it keeps its sockets and answers nobody.
 
-        A signal is for the first process alone, so that where there are others it is the freezer.
+        The freezer gives up on processes that are often in a system call which waits for a disk.
         """
-        if self._has_others() or not self._send(signal.SIGSTOP):
+        if not self._send(signal.SIGSTOP):
             with asking(f"pause {self.name}"):
                 self._handle.pause()
             self._frozen = True
@@ -128,11 +128,10 @@ class Container:
 
         Docker answers only when the freezer is done.
         """
-        held = self._held
-        return self._frozen or held is None or processes.has_stopped(held.pid) or not held.running
+        return self._frozen or all(processes.has_stopped(one.pid) for one in self._all_held())
 
     def resume(self) -> None:
-        if self._frozen or not self._send(signal.SIGCONT):
+        if not self._send(signal.SIGCONT) or self._frozen:
             with asking(f"unpause {self.name}"):
                 self._handle.unpause()
         self.paused = self._frozen = False
@@ -157,12 +156,20 @@ class Container:
         self.paused = self._frozen = False
 
     def _send(self, number: signal.Signals) -> bool:
-        """Is its process held, and takes our signal?"""
-        return self._held is not None and self._held.strike(number)
+        """Send a signal to all its processes, its first one's children too, and return whether we
+        may; to those that are forked meanwhile, too."""
+        if self._held is None or not self._held.strike(number):
+            return False
+        sent_to = {self._held.pid}
+        while others := [one for one in self._all_held() if one.pid not in sent_to]:
+            sent_to |= {one.pid for one in others}
+            if not all(one.strike(number) or not one.running for one in others):
+                return False
+        return True
 
-    def _has_others(self) -> bool:
-        """Return whether processes beside the first one live in it, in its pid namespace."""
-        return self._held is not None and processes.has_company(self._held.pid)
+    def _all_held(self) -> list[HeldProcess]:
+        """Its first process, and the others in its pid namespace."""
+        return [] if self._held is None else [self._held, *self._held.company()]
 
     def _has_ended(self, timeout_s: float) -> bool:
         return self._held is not None and self._held.wait(timeout_s)

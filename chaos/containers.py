@@ -181,13 +181,31 @@ class Engine:
 def remove_leftovers() -> int:
     """Remove what dead owners left at daemons that answer; how many things that were."""
     removed = 0
-    for note in Path(tempfile.gettempdir()).glob("touchstone-docker-*"):
-        if not _is_note_of_the_dead(note):
-            continue
+    for note in _notes_of_the_dead():
         with suppress(ContainerError, OSError), closing(_client(note.read_text("utf-8"))) as client:
             removed += sweep(client)
             note.unlink()
     return removed
+
+
+def leftovers() -> list[str]:
+    """The containers and networks of owners that died without removing them, and the daemons that
+    cannot be asked for them."""
+    found: dict[str, None] = {}
+    for note in _notes_of_the_dead():
+        try:
+            with closing(_client(note.read_text("utf-8"))) as client:
+                containers, networks = _labelled(client, _is_of_the_dead)
+                found |= dict.fromkeys(str(one.name) for one in (*containers, *networks))
+        except (ContainerError, OSError) as error:
+            found[f"unknown, by {note}: {error}"] = None
+    return list(found)
+
+
+def _notes_of_the_dead() -> list[Path]:
+    return list(
+        filter(_is_note_of_the_dead, Path(tempfile.gettempdir()).glob("touchstone-docker-*"))
+    )
 
 
 def sweep(client: Any) -> int:
@@ -197,17 +215,23 @@ def sweep(client: Any) -> int:
 
 def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
     """Containers first: they hold the networks."""
-    labelled = {"label": LABEL}
+    containers, networks = _labelled(client, is_meant)
     with asking("remove what was left behind"):
-        containers = client.containers.list(all=True, filters=labelled, ignore_removed=True)
-        # Those that live in another's network go before it.
-        containers = [one for one in sorted(containers, key=_has_own_network) if is_meant(one)]
-        networks = [one for one in client.networks.list(filters=labelled) if is_meant(one)]
         for container in containers:
             remove(container)
         for network in networks:
             network.remove()
     return len(containers) + len(networks)
+
+
+def _labelled(client: Any, is_meant: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+    """Containers, those that live in another's network before it, and networks."""
+    labelled = {"label": LABEL}
+    with asking("list what was left behind"):
+        containers = client.containers.list(all=True, filters=labelled, ignore_removed=True)
+        networks = client.networks.list(filters=labelled)
+    containers = sorted(filter(is_meant, containers), key=_has_own_network)
+    return containers, list(filter(is_meant, networks))
 
 
 def _has_own_network(handle: Any) -> bool:

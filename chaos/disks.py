@@ -224,18 +224,27 @@ def thaw_leftovers() -> None:
 
 def remove_leftovers() -> list[Path]:
     """Remove the disks of owners that died without doing so; which those were."""
-    homes = {mount_point.parent for mount_point in _mount_points() if _is_leftover(mount_point)}
-    directories = Path(tempfile.gettempdir()).glob("touchstone-disks-*")
-    left = [directory for directory in directories if _is_leftover(directory)]
-    for directory in left:
-        homes |= set(directory.iterdir()) if directory.is_dir() else set()
-    for home in sorted(homes):
+    homes = leftovers()
+    for home in homes:
         with suppress(DiskError):  # another command may be removing it
             _remove(home)
-    for directory in left:
+    for directory in _left_directories():
         with suppress(OSError):
             directory.rmdir()
+    return homes
+
+
+def leftovers() -> list[Path]:
+    """The disks of owners that died without removing them."""
+    homes = {mount_point.parent for mount_point in _mount_points() if _is_leftover(mount_point)}
+    for directory in _left_directories():
+        homes |= set(directory.iterdir()) if directory.is_dir() else set()
     return sorted(homes)
+
+
+def _left_directories() -> list[Path]:
+    directories = Path(tempfile.gettempdir()).glob("touchstone-disks-*")
+    return [directory for directory in directories if _is_leftover(directory)]
 
 
 def _own_directory() -> Path:

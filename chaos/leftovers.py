@@ -1,14 +1,56 @@
 """What a killed command has left behind, removed by the next: processes, containers, disks.
 
-And what it did to nodes of somebody else's, undone.
+And what it did to nodes of somebody else's, undone. `find` looks only, and names each thing;
+`touchstone doctor` shows it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-from chaos import containers, disks, owed, processes
+from chaos import containers, disks, guard, owed, processes
 from chaos.netns import namespaces
+
+COMMAND_LENGTH_MAX = 80
+
+
+def find() -> list[str]:
+    """What dead owners left, one phrase for each; what belongs to a living owner is not named."""
+    return [
+        *_left_processes(),
+        *(f"disk {home}{_mounted(home)}" for home in disks.leftovers()),
+        *(
+            f"network namespace {name}, with its devices and rules"
+            for name in namespaces.leftovers()
+        ),
+        *(f"of Docker: {name}" for name in containers.leftovers()),
+        *(f"paused or ended: the node at {where}" for where in owed.leftovers()),
+    ]
+
+
+def _left_processes() -> Iterator[str]:
+    for pid, owner in processes.leftovers():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has just ended
+        command = b" ".join(words).decode("utf-8", "replace").strip()[:COMMAND_LENGTH_MAX]
+        started_by = owner.partition(":")[0]
+        yield f"process {pid} ({command}), started by process {started_by}, which is gone"
+
+
+def _mounted(home: Path) -> str:
+    return f", mounted at {home / 'mount'}, frozen perhaps" if (home / "mount").is_mount() else ""
+
+
+def remove_and_mark_children() -> None:
+    """Remove leftovers, and see that what this process starts without chaos.processes is found as
+    one should it be killed: every child inherits the name of its owner."""
+    remove()
+    os.environ[guard.VARIABLE] = guard.owner_name(os.getpid())
 
 
 def remove() -> None:

@@ -131,12 +131,31 @@ class Paid:
 def pay_leftovers() -> Paid:
     """Put right what dead owners left paused, or ended."""
     paid = Paid()
-    for directory in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
-        found = _OWNED.fullmatch(directory.name)
-        if found is not None and guard.is_dead_tag(found[1]) and _is_private(directory):
-            with suppress(FileNotFoundError), _alone_in(directory):
-                _pay_all(directory, paid)
+    for directory in _left_directories():
+        with suppress(FileNotFoundError), _alone_in(directory):
+            _pay_all(directory, paid)
     return paid
+
+
+def leftovers() -> list[str]:
+    """Where the nodes are that dead owners left paused, or ended."""
+    found = []
+    for file in (file for left in _left_directories() for file in sorted(left.glob("*.json"))):
+        try:
+            debt = Debt.read(file)
+            found.append(f"{debt.host}:{debt.port}")
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            found.append(f"{file}: {error}")
+    return found
+
+
+def _left_directories() -> list[Path]:
+    found = []
+    for directory in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
+        owned = _OWNED.fullmatch(directory.name)
+        if owned is not None and guard.is_dead_tag(owned[1]) and _is_private(directory):
+            found.append(directory)
+    return found
 
 
 def _pay_all(directory: Path, paid: Paid) -> None:

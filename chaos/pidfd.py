@@ -38,6 +38,20 @@ class HeldProcess:
             return held
         return None
 
+    def company(self) -> list[HeldProcess]:
+        """Hold the others that live in its pid namespace, unless that is our own."""
+        namespace = _namespace(self.pid)
+        if namespace is None or namespace == _namespace("self"):
+            return []
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            if _namespace(place.name) == namespace and int(place.name) != self.pid:
+                with suppress(OSError):  # it has just ended
+                    other = HeldProcess(int(place.name))
+                    if _namespace(other.pid) == namespace:  # it is held, so that is its own
+                        found.append(other)
+        return found
+
     @property
     def running(self) -> bool:
         return not self.wait(0.0)
@@ -74,3 +88,11 @@ class HeldProcess:
     def __del__(self) -> None:
         if hasattr(self, "_descriptor"):
             os.close(self._descriptor)
+
+
+def _namespace(pid: int | str) -> str | None:
+    """The pid namespace of a process; None if it may not be looked at, or is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None

@@ -234,21 +234,6 @@ def _group(leader: int) -> Iterator[int]:
             yield int(place.name)
 
 
-def has_company(pid: int) -> bool:
-    """Return whether others live in the pid namespace of that process, which is not our own."""
-    namespace, proc = _namespace(Path(f"/proc/{pid}")), Path("/proc")
-    if namespace == _namespace(proc / "self"):
-        return False
-    return sum(_namespace(place) == namespace for place in proc.glob("[0-9]*")) > 1
-
-
-def _namespace(place: Path) -> str:
-    try:
-        return os.readlink(place / "ns" / "pid")
-    except OSError:
-        return place.name  # of nobody else
-
-
 def runs_its_program(pid: int) -> bool:
     """Does any thread of that process, which was sent SIGKILL, do so yet?"""
     return any(map(_may_run, _threads(pid)))
@@ -324,9 +309,14 @@ def end_all() -> None:
             _guard = None
 
 
+def leftovers() -> list[tuple[int, str]]:
+    """The processes of owners that died without ending them, and who those were (chaos.guard)."""
+    return [(pid, owner) for pid, owner in guard.owned() if not guard.is_alive(owner)]
+
+
 def end_leftovers() -> list[int]:
     """End the processes of owners that died without doing so. Others' children are not touched."""
-    dead = {owner for _, owner in guard.owned() if not guard.is_alive(owner)}
+    dead = {owner for _, owner in leftovers()}
     return [pid for owner in sorted(dead) for pid in guard.sweep(owner)]
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache, partial
@@ -327,6 +327,31 @@ def render(all_components: Iterable[Component], width: int | None = None) -> str
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+MEND_LEFTOVERS = "touchstone doctor --mend"
+
+
+def left_behind(left: Sequence[str]) -> list[Component]:
+    """What killed commands left, as one line of the table; none where there is nothing."""
+    if not left:
+        return []
+    lost = "the ports, memory, disks and nodes that it holds"
+    return [Component("leftovers", False, "; ".join(left), lost, MEND_LEFTOVERS)]
+
+
+def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
+    """For people: each thing that killed commands left, and what removes it."""
+    if not left:
+        return ""
+    advice = (
+        "could not be removed; look at who holds it, and run the command again"
+        if mended
+        else f"to remove it: {MEND_LEFTOVERS} (as whoever ran the command; all that starts a target"
+        " does so, too)"
+    )
+    lines = ("", "left behind by a command that was killed:", *(f"  {one}" for one in left), advice)
+    return "\n".join(lines) + "\n"
 
 
 def as_json(all_components: Iterable[Component]) -> str:

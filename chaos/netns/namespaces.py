@@ -164,13 +164,15 @@ class Namespaces:
 
 def remove_leftovers() -> int:
     """Remove the namespaces of dead owners, whose processes have been ended; how many."""
-    left = []
-    for name in _names():
-        found = _OWNED.fullmatch(name)
-        if found is not None and guard.is_dead_tag(found[1]):
-            left.append(name)
+    left = leftovers()
     _delete(left)
     return len(left)
+
+
+def leftovers() -> list[str]:
+    """The namespaces of owners that died without removing them."""
+    named = [(name, _OWNED.fullmatch(name)) for name in _names()]
+    return [name for name, found in named if found is not None and guard.is_dead_tag(found[1])]
 
 
 def _names() -> list[str]:

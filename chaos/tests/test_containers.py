@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,37 @@ def test_an_image_that_cannot_be_had_is_named_with_a_way_out(engine: Engine) -> 
         engine.create("apache/kafka:4.3.1", "node 1", ["x"])
     assert "pull apache/kafka:4.3.1: the registry is not reachable" in str(caught.value)
     assert "python -m ci.airgap up" in str(caught.value)
+
+
+@pytest.mark.needs("root")
+def test_a_container_is_paused_with_all_its_processes(
+    engine: Engine, client: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its pid namespace, which the first process does not stop with it."""
+    monkeypatch.setattr(Container, "id", own_group())
+    child = engine.create(IMAGE, "node 1", ["sleep", "60"])
+    script = "sleep 600 & sleep 600 & wait"
+    command = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", script]
+    with subprocess.Popen(command) as outer:
+        try:
+            wait_until(lambda: len(children_of(outer.pid)) == 1)
+            (first,) = children_of(outer.pid)
+            client.containers.handles[0].state["Pid"] = first
+            child.start()
+            wait_until(lambda: len(children_of(first)) == 2)
+            child.pause()
+            wait_until(child.is_halted)
+            assert [state_of(pid) for pid in (first, *children_of(first))] == ["T"] * 3
+            child.resume()
+            assert not child.is_halted()
+        finally:
+            outer.kill()
+
+
+def children_of(parent: int) -> list[int]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            found += [int(place.name)] if int(fields[1]) == parent else []
+    return sorted(found)

@@ -39,9 +39,11 @@ def fuzz(
     ] = None,
 ) -> None:
     """Schema-aware fuzz of the reference broker; 1 if it dies, leaks, or disturbs a good client."""
+    from chaos import leftovers
     from reference_impl.tests.fuzz.run import fuzz as run_fuzz
 
     check_above_zero(seconds=seconds, cases=cases)
+    leftovers.remove_and_mark_children()
     outcome = run_fuzz(seed, seconds, first, cases)
     print(f"{outcome.cases:,} cases, {len(outcome.violations)} violations; {outcome.summary}")
     raise typer.Exit(1 if outcome.violations else 0)
@@ -53,12 +55,14 @@ def kills(
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
     """kill -9 of the reference broker under load; 1 if anything is lost, or happens twice."""
+    from chaos import leftovers
     from reference_impl.bugs import BUGS
     from reference_impl.tests.kills.run import run_kills
 
     if bug is not None and bug not in BUGS:
         raise UsageError(f"kills: there is no bug {bug!r}; there are {', '.join(sorted(BUGS))}")
     check_above_zero(kills=kills)
+    leftovers.remove_and_mark_children()
     outcome = run_kills(seed, kills, bug)
     print(outcome.summary())
     raise typer.Exit(1 if outcome.violations else 0)

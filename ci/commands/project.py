@@ -10,12 +10,28 @@ import typer
 from ci.commands.options import JsonOption, check_above_zero, check_directory
 
 
-def doctor(as_json: JsonOption = False) -> None:
-    """List each component: found or not, what is lost without it, what mends it."""
+def doctor(
+    mend: Annotated[
+        bool, typer.Option("--mend", help="End and remove what killed commands left behind.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List each component: found or not, what is lost without it, what mends it.
+
+    Exit status 1 if a command that was killed has left processes, disks or the like behind.
+    """
+    from chaos import leftovers
     from ci import doctor as doctor_module
 
-    components = doctor_module.components()
-    print(doctor_module.as_json(components) if as_json else doctor_module.render(components))
+    if mend:
+        leftovers.remove()
+    components, left = doctor_module.components(), leftovers.find()
+    if as_json:
+        print(doctor_module.as_json([*components, *doctor_module.left_behind(left)]))
+    else:
+        print(doctor_module.render(components))
+        print(doctor_module.render_left_behind(left, mend), end="")
+    raise typer.Exit(1 if left else 0)
 
 
 def setup(
@@ -47,6 +63,8 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(help="recorder, judges, broker.")] = None,
 ) -> None:
     """Measure speed and memory as ratios within one run; 1 if a bound is broken."""
+    from chaos import leftovers
     from ci.bench import run_bench
 
+    leftovers.remove_and_mark_children()
     raise typer.Exit(run_bench(names or []))

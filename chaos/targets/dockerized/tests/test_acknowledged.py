@@ -1,7 +1,4 @@
-"""No loss of power takes what a container has acknowledged after a sync; with Docker.
-
-One process is stopped by a signal, two are by the freezer.
-"""
+"""No loss of power takes what a container has acknowledged after a sync; with Docker."""
 
 from __future__ import annotations
 
