@@ -1,15 +1,48 @@
-"""How readers go through a partition: what each was given, and what before it."""
+"""How readers go through a partition: where each begins, what it was given, and what before it."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from linearizability.history import Type
-from linearizability.ingest import HAS_RECORD, KEY
+from linearizability.history import F, Type
+from linearizability.ingest import HAS_RECORD, IS_OK, KEY
 
 READER = [*KEY, "process", "session", "replica", "isolation"]
 """One reader with one run of positions. Seeks, rebalances, resets and the process's own failed
 operations begin a new session (history.COLUMNS, `session`)."""
+
+SESSION = [*KEY, "process", "session"]
+_ASKED_OFFSET = pl.when(pl.col("asked").is_in(["offset", "committed"])).then("asked_offset")
+_FROM_LOG_START = (pl.col("asked") == "earliest") & (pl.col("log_start") < pl.col("offset"))
+START = (
+    pl.when(_FROM_LOG_START.fill_null(False))
+    .then("log_start")
+    .otherwise(pl.coalesce("offset", _ASKED_OFFSET))
+)
+"""Of rows `IS_START`: the first offset that the reader wants. Who asks for the earliest record and
+is told to begin above the log start was misled."""
+IS_START = (pl.col("f") == F.POSITION.value) & IS_OK & START.is_not_null()
+
+
+def starts(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return where readers began: SESSION, `start`, `op_id` and `t_invoke_ns`."""
+    return events.filter(IS_START).select(*SESSION, "op_id", "t_invoke_ns", start=START)
+
+
+def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the first record of each session whose start is recorded, as `steps` has it: before
+    is the offset below the start, before_op the operation that set it."""
+    begun = starts(events).group_by(SESSION).agg(
+        before=pl.col("start").last() - 1,
+        before_op=pl.col("op_id").last(),
+        begun_ns=pl.col("t_invoke_ns").last(),
+    )  # fmt: skip
+    first = (
+        events.filter(HAS_RECORD & pl.col("replica").is_null())
+        .group_by(SESSION)
+        .agg(pl.col("isolation", "replica", "op_id", "record_index", "offset", "value").first())
+    )
+    return first.join(begun, on=SESSION).filter(pl.col("before_op") <= pl.col("op_id"))
 
 
 def steps(events: pl.LazyFrame) -> pl.LazyFrame:

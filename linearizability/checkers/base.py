@@ -27,7 +27,8 @@ from linearizability.removals import IS_TOPIC
 COLUMNS_READ = (
     "op_id", "record_index", "process", "session", "client", "replica", "group", "member_id", "txn",
     "isolation", "acks", "idempotent", "f", "type", "final", "topic", "topic_id", "partition",
-    "offset", "batch_base_offset", "control", "key", "value", "tombstone", "timestamp_ms",
+    "offset", "batch_base_offset", "control", "key", "value", "tombstone", "checksum",
+    "timestamp_ms", "timestamp_type", "asked", "asked_offset",
     "producer_id", "producer_epoch", "sequence", "leader_epoch", "t_invoke_ns", "t_complete_ns",
     "high_watermark", "last_stable_offset", "log_start", "generation", "settings", "detail",
 )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
+from linearizability.contents import STORED_FIELDS
 from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 from linearizability.ingest import KEY
 
@@ -15,7 +16,8 @@ PROOF = ACKNOWLEDGED | PROVEN_POLL
 
 class InconsistentOffsets(Checker):
     """Two values (or a value and a control record, or an unreadable payload) at one offset, among
-    polls, acknowledgements under acks=all, and replicas' logs below the high watermark.
+    polls, acknowledgements under acks=all, and replicas' logs below the high watermark. Or one
+    value whose other fields are not always the same (`contents`): key, headers, timestamp, …
 
     Source: docs, design#replication (what is committed neither goes nor changes).
     Counted: offsets.
@@ -33,17 +35,18 @@ class InconsistentOffsets(Checker):
         clash = (
             proofs.group_by(*KEY, "offset")
             .agg(
-                differ=(value.min() != value.max()).fill_null(False)
-                | (control.min() != control.max()).fill_null(False)
+                differ=_differ(value)
+                | _differ(control)
                 | (value.has_nulls() & value.is_not_null().any())
-                | (control.has_nulls() & control.is_not_null().any())
+                | (control.has_nulls() & control.is_not_null().any()),
+                change=pl.any_horizontal(map(_differ, STORED_FIELDS.values())),
             )
-            .filter("differ")
-            .select(*KEY, "offset")
+            .filter(pl.col("differ") | pl.col("change"))
         )
+        suspects = proofs.join(clash, on=[*KEY, "offset"])
         content = pl.coalesce(control + " marker", value.cast(pl.String), pl.lit("unreadable"))
         found = (
-            proofs.join(clash, on=[*KEY, "offset"], how="semi")
+            suspects.filter("differ")
             .with_columns(content=content)
             .group_by(*KEY, "offset", "content")
             .agg(op=pl.col("op_id").min())
@@ -51,7 +54,37 @@ class InconsistentOffsets(Checker):
             .agg(ops="op", contents=pl.col("content").sort().str.join(", "))
         )
         message = pl.format("offset {} held different records: {}", "offset", "contents")
-        return describe(found, KEY, "inconsistent-offset", ["ops"], message, "broker")
+        changed = pl.concat(
+            [_changed(suspects.filter("change"), *field) for field in STORED_FIELDS.items()]
+        )
+        other = pl.format(
+            "{} at offset {} did not always have the same {}: {}",
+            "value", "offset", "field", "contents",
+        )  # fmt: skip
+        return pl.concat(
+            [
+                describe(found, KEY, "inconsistent-offset", ["ops"], message, "broker"),
+                describe(changed, KEY, "record-changed", ["ops"], other, "broker"),
+            ]
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         return count(events.filter(PROOF).select(*KEY, "offset").unique())
+
+
+def _differ(field: pl.Expr) -> pl.Expr:
+    return (field.min() != field.max()).fill_null(False)
+
+
+def _changed(proofs: pl.LazyFrame, name: str, field: pl.Expr) -> pl.LazyFrame:
+    """Return the records of which this field was told differently, each with the first to tell."""
+    return (
+        proofs.with_columns(content=field.cast(pl.String))
+        .filter(pl.col("value").is_not_null() & pl.col("content").is_not_null())
+        .group_by(*KEY, "offset", "value", "content")
+        .agg(op=pl.col("op_id").min())
+        .group_by(*KEY, "offset", "value")
+        .agg(ops="op", contents=pl.col("content").sort().str.join(", "), told=pl.len())
+        .filter(pl.col("told") > 1)
+        .with_columns(field=pl.lit(name))
+    )

@@ -7,13 +7,18 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.contents import SENT_FIELDS, columns
 from linearizability.history import PARTITION, Type
 from linearizability.ingest import IS_DATA, IS_SEND, NO_TOPIC_ID
+
+READ, SENT, DIFFERS = "read ", "sent ", "differs "
 
 
 class PhantomRecords(Checker):
     """A record that nobody sent, or nobody sent to this partition, or which certainly failed to be
-    sent; or a payload that is not what our clients write (Jepsen's checker throws on these).
+    sent; or a payload that is not what our clients write (Jepsen's checker throws on these). Or one
+    that reads otherwise than every send of it: its checksum (key, value, headers), its key, whether
+    it is a tombstone, or the timestamp that its client set (`contents`).
 
     Source: docs, design#replication; DefaultRecord (CRC over the batch). Counted: records read.
     A send without a topic id may have gone to any topic of that name.
@@ -27,12 +32,13 @@ class PhantomRecords(Checker):
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         read = (
             events.filter(IS_DATA)
-            .group_by(*PARTITION, "offset", "value")
+            .group_by(*PARTITION, "offset", "value", *columns(SENT_FIELDS, READ))
             .agg(op=pl.col("op_id").min())
             .with_row_index("read_row")
         )
         sent = events.filter(IS_SEND).select(
             "value",
+            *columns(SENT_FIELDS, SENT),
             sent_topic="topic",
             sent_id="topic_id",
             sent_partition="partition",
@@ -45,18 +51,25 @@ class PhantomRecords(Checker):
             & (pl.col("sent_partition") == pl.col("partition"))
             & ((pl.col("sent_id") == pl.col("topic_id")) | no_id)
         ).fill_null(False)
+        accepted = pl.col("here") & ~pl.col("refused")
         matched = (
             read.join(sent, on="value", how="left")
             .with_columns(here=here, refused=pl.col("refused").fill_null(False))
+            .with_columns(accepted=accepted)
             .group_by("read_row")
             .agg(
                 pl.col(*PARTITION, "offset", "value", "op").first(),
                 sent=pl.col("send_op").is_not_null().any(),
                 sent_here=pl.col("here").any(),
-                accepted_here=(pl.col("here") & ~pl.col("refused")).any(),
+                accepted_here=pl.col("accepted").any(),
+                unaltered=(pl.col("accepted") & ~pl.any_horizontal(_differing().values())).any(),
                 send_ops=pl.col("send_op"),
+                **{
+                    DIFFERS + name: (pl.col("accepted") & differs).any()
+                    for name, differs in _differing().items()
+                },
             )
-            .filter(~pl.col("accepted_here"))
+            .filter(~pl.col("unaltered"))
         )
         return _described(matched)
 
@@ -64,11 +77,19 @@ class PhantomRecords(Checker):
         return count(events.filter(IS_DATA))
 
 
+def _differing() -> dict[str, pl.Expr]:
+    """Return, for each field, whether a read says otherwise than a send."""
+    return {
+        name: (pl.col(READ + name) != pl.col(SENT + name)).fill_null(False) for name in SENT_FIELDS
+    }
+
+
 def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
     cases = [
         (pl.col("value").is_null(), "unreadable-record", "holds a payload that no client wrote"),
         (~pl.col("sent"), "phantom-record", "was read, but nobody sent it"),
         (~pl.col("sent_here"), "wrong-partition", "was read, but was sent to another partition"),
+        (pl.col("accepted_here"), "altered-record", "was read with another "),
         (pl.lit(True), "refused-record", "was read, but sending it certainly failed"),
     ]
     kind, what = pl.lit(None, dtype=pl.String), pl.lit(None, dtype=pl.String)
@@ -76,7 +97,10 @@ def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
         kind = pl.when(condition).then(pl.lit(name)).otherwise(kind)
         what = pl.when(condition).then(pl.lit(sentence)).otherwise(what)
     subject = pl.coalesce(pl.col("value").cast(pl.String), pl.lit("the record"))
+    named = [pl.when(DIFFERS + name).then(pl.lit(name)) for name in SENT_FIELDS]
+    told = pl.concat_str(named, separator=", ", ignore_nulls=True) + " than it was sent with"
+    fields = pl.when(kind == "altered-record").then(told).otherwise(pl.lit(""))
     message = pl.format(
-        "{} at offset {} of {}-{} {}", subject, "offset", "topic", "partition", what
+        "{} at offset {} of {}-{} {}{}", subject, "offset", "topic", "partition", what, fields
     )
     return describe(matched, [*PARTITION, "value"], kind, ["op", "send_ops"], message)

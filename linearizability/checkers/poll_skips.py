@@ -1,4 +1,4 @@
-"""Within one assignment a consumer skips no record that exists."""
+"""A consumer begins where it asked to, and skips no record that exists."""
 
 from __future__ import annotations
 
@@ -6,28 +6,37 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
-from linearizability.inferred_log import VISIBLE_COMMITTED, inferred_log
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.inferred_log import (
+    ACKNOWLEDGED,
+    PROVEN_POLL,
+    VISIBLE_COMMITTED,
+    inferred_log,
+)
 from linearizability.ingest import IS_DATA, KEY
-from linearizability.readers import steps
+from linearizability.readers import IS_START, first_steps, steps
 from linearizability.removals import still_there
 
 READ_UNCOMMITTED = "read_uncommitted"
+BEGINS_EARLY = "begins-early"
 
 
 class PollSkips(Checker):
     """A reader goes from one offset to a later one over a record which it should have been given.
+    Or, where the history says at which offset it began (`position` rows): it was first given a
+    record above one that it should have been given, or a record below its start (`begins-early`),
+    although the log was known to reach that far, so that the start cannot have been out of range.
 
     Which records exist is known from the inferred log. For read_committed (and where the isolation
     is not recorded): plain and committed records, and what another read_committed reader was given.
     For read_uncommitted: every record that somebody was given, or that was acknowledged.
     Control records, aborted records and everything below the log start may be passed over.
     Source: KafkaConsumer, "Offsets and Consumer Position"; KIP-98. Jepsen: poll-skip and its
-    internal twin. Counted: records read after another.
+    internal twin. Counted: records read after another, or after a recorded start.
     """
 
     name: ClassVar[str] = "poll_skips"
-    title: ClassVar[str] = "a consumer passes over no visible record"
+    title: ClassVar[str] = "a consumer begins where it asked to and passes over no visible record"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
     whole: ClassVar[str] = "the log between two polls"
@@ -37,7 +46,9 @@ class PollSkips(Checker):
             pl.col("control").is_null() & pl.col("value").is_not_null()
         )
         uncommitted = (pl.col("isolation") == READ_UNCOMMITTED).fill_null(False)
-        jumps = steps(events).filter(pl.col("offset") > pl.col("before") + 1)
+        first = first_steps(events)
+        jumps = pl.concat([steps(events), first.drop("begun_ns")], how="diagonal")
+        jumps = jumps.filter(pl.col("offset") > pl.col("before") + 1)
         found = pl.concat(
             [
                 passed_over(jumps.filter(uncommitted), log),
@@ -54,10 +65,44 @@ class PollSkips(Checker):
             "skipped_offset",
         )
         operations = ["before_op", "op_id", "skipped_op"]
-        return describe(found, KEY, "poll-skip", operations, message)
+        early = too_early(first, events)
+        began = pl.format(
+            "process {}, session {} was to begin at offset {} and was given offset {}",
+            "process", pl.col("session").cast(pl.String).fill_null("-"), pl.col("before") + 1,
+            "offset",
+        )  # fmt: skip
+        return pl.concat(
+            [
+                describe(found, KEY, "poll-skip", operations, message),
+                describe(early, KEY, BEGINS_EARLY, ["before_op", "op_id"], began),
+            ]
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(steps(events.filter(IS_DATA)))
+        data = events.filter(IS_DATA | IS_START)
+        judged = [steps(data), first_steps(data)]
+        return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
+
+
+def too_early(first: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the first records below the start of their session, which the log had reached before
+    the reader was set there."""
+    reach = (
+        events.filter(ACKNOWLEDGED | PROVEN_POLL)
+        .select(*KEY, known_ns="t_complete_ns", reach=pl.col("offset") + 1)
+        .filter(pl.col("known_ns").is_not_null())
+        .sort("known_ns")
+        .with_columns(pl.col("reach").cum_max().over(KEY))
+    )
+    return (
+        first.filter(pl.col("offset") <= pl.col("before"))
+        .sort("begun_ns")
+        .join_asof(
+            reach, left_on="begun_ns", right_on="known_ns", by=KEY, strategy="backward",
+            allow_exact_matches=False, check_sortedness=False,
+        )
+        .filter(pl.col("reach") > pl.col("before"))
+    )  # fmt: skip
 
 
 def passed_over(jumps: pl.LazyFrame, log: pl.LazyFrame) -> pl.LazyFrame:

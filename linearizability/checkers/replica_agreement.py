@@ -15,8 +15,8 @@ from linearizability.removals import compactable
 LACKS, HAS_MORE, DIFFERS = "replica-lacks-records", "replica-has-more-records", "replica-differs"
 READ = [*KEY, "op_id"]
 CONTENT = (
-    "value", "control", "key", "tombstone", "timestamp_ms", "producer_id", "producer_epoch",
-    "sequence", "leader_epoch", "batch_base_offset",
+    "value", "control", "key", "tombstone", "checksum", "timestamp_ms", "timestamp_type",
+    "producer_id", "producer_epoch", "sequence", "leader_epoch", "batch_base_offset",
 )  # fmt: skip
 """What a replica must have as its leader has it."""
 

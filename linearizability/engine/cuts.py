@@ -14,6 +14,7 @@ from zlib import crc32
 import polars as pl
 
 from linearizability.checkers import CHECKERS, Cut
+from linearizability.contents import FIELDS
 from linearizability.engine.exchange import Whereabouts, remainder
 from linearizability.history import PARTITION
 
@@ -26,7 +27,7 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
         *_OF_ANY, "isolation", "acks", "idempotent", "type", "control", "value", "producer_id",
         "producer_epoch", "sequence", "t_complete_ns", "high_watermark",
     ),
-    Cut.OFFSET: (*_OF_ANY, "acks", "type", "control", "value", "high_watermark"),
+    Cut.OFFSET: (*_OF_ANY, "acks", "type", "control", "value", "high_watermark", *FIELDS),
     Cut.PROCESS: (*_OF_ANY, "process", "session", "isolation", "type", "value"),
     Cut.GROUP: (
         *_OF_ANY, "group", "member_id", "type", "final", "control", "value", "t_invoke_ns",

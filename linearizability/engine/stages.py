@@ -12,6 +12,7 @@ import polars as pl
 from linearizability import ingest, waiting
 from linearizability.checkers import Cut, Scope
 from linearizability.checkers.base import COLUMNS_READ
+from linearizability.contents import FIELDS
 from linearizability.cycles import evidence as cycles
 from linearizability.engine.cuts import COLUMNS as CUT_COLUMNS
 from linearizability.engine.cuts import COLUMNS_CUT, cut_by, pieces
@@ -30,7 +31,9 @@ MARKED_COLUMNS = (
     "producer_id",
 )  # fmt: skip
 """What `ingest.markers_of_transactions` reads."""
-VALUE_COLUMNS = (*PARTITION, "f", "type", "op_id", "offset", "control", "value")
+VALUE_COLUMNS = (
+    *PARTITION, "f", "type", "op_id", "offset", "control", "value", *FIELDS,
+)  # fmt: skip
 """What the checkers of Scope.VALUE read."""
 
 EVENT, VALUE, MARKED = "event", "value", "marked"

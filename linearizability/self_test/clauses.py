@@ -14,6 +14,8 @@ from linearizability.self_test import (
     kept_mutators,
     log_mutators,
     mutators,
+    reader_mutators,
+    record_mutators,
     service_mutators,
     transaction_mutators,
 )
@@ -33,11 +35,19 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "duplicates": {
         "what an idempotent producer sent once stands at two offsets": (mutators.store_twice,)
     },
-    "inconsistent_offsets": {"one offset holds two values": (mutators.show_two_faces,)},
+    "inconsistent_offsets": {
+        "one offset holds two values": (mutators.show_two_faces,),
+        "a record's key, headers or timestamp differ between two reads": (
+            record_mutators.change_a_record,
+        ),
+    },
     "phantom_records": {
         "a record was sent by nobody, or to another partition, or cannot be read": (
             mutators.read_from_nowhere,
-        )
+        ),
+        "a record's key, headers or timestamp are not those that were sent": (
+            record_mutators.alter_a_record,
+        ),
     },
     "append_order": {
         "a record sent after another's acknowledgement stands before it": (
@@ -51,7 +61,13 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     },
     "poll_order": {"a consumer goes back or repeats within a session": (mutators.go_back,)},
     "poll_skips": {
-        "a consumer passes over a visible record within a session": (mutators.skip_a_record,)
+        "a consumer passes over a visible record within a session": (mutators.skip_a_record,),
+        "a consumer's first record lies behind one that it was set to": (
+            reader_mutators.ignore_a_rewind,
+        ),
+        "a consumer's first record lies before the offset that it was set to": (
+            reader_mutators.begin_too_early,
+        ),
     },
     "aborted_reads": {
         "a read_committed reader is given an aborted record": (mutators.deliver_an_aborted_record,)

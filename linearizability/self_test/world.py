@@ -46,8 +46,17 @@ class World:
         self.topic_id_of_sends = self.rng.choice([None, "id"])
         self.topic_id_of_reads = self.rng.choice([self.topic_id_of_sends, "id"])
 
+        self.tells_contents = Random(f"{seed}:contents").random() < 0.5
+        """The recorder writes checksums and timestamps of records, as it does since version 2."""
+
     def dress(self, value: int | None) -> Dress:
         return self.cleaner.dress(value)
+
+    def contents(self, value: int | None) -> Row:
+        """What tells a record from another of the same value, the same at every sight of it."""
+        if value is None or not self.tells_contents:
+            return {}
+        return {"checksum": value * 2_654_435_761 % 2**32}
 
     # --- time and turns -------------------------------------------------------------------------
 
@@ -107,6 +116,7 @@ class World:
         return {
             "f": F.SEND.value, "topic": TOPIC, "topic_id": self.topic_id_of_sends,
             "partition": partition.number, "value": value, **self.dress(value)._asdict(),
+            **self.contents(value),
         }  # fmt: skip
 
     def poll_row(self, partition: Partition, offset: int, entry: Entry, client: str) -> Row:
@@ -115,6 +125,8 @@ class World:
             "partition": partition.number, "offset": offset, "value": entry.value,
             "client": client, "type": "ok", **self.dress(entry.value)._asdict(),
         }  # fmt: skip
+        if contents := self.contents(entry.value):
+            row |= contents | {"timestamp_ms": entry.value, "timestamp_type": "create"}
         if entry.control is not None:
             row["_txn"] = entry.txn
         if client == RAW:

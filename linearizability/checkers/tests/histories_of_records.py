@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import END, RAW, WHOLE, P, Row, S
+from linearizability.checkers.tests.rows import BEGINS, END, RAW, WHOLE, P, Row, S
 
 RC, RU = {"isolation": "read_committed"}, {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
 COMMIT, ABORT = END("commit", 1), END("abort", 1)
+
+AT_5: Row = {"timestamp_ms": 5, "timestamp_type": "create"}
+BY_BROKER: Row = {"timestamp_ms": 9, "timestamp_type": "append"}
 
 VALID: dict[str, dict[str, list[Row]]] = {
     "lost_writes": {
@@ -40,6 +43,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "acks 1 was cut off": [S(1, 0, acks=1), S(2, 0), P(2, 0)],
         "above a replica's high watermark": [S(1, 0), RAW(2, 0, replica=2, high_watermark=0)],
         "topic made anew": [P(1, 0, topic_id="a"), P(2, 0, topic_id="b")],
+        "the broker set the time": [
+            S(1, 0, timestamp_ms=5, checksum=1), *[P(1, 0, **BY_BROKER, checksum=1)] * 2, P(1, 0),
+        ],
     },
     "phantom_records": {
         "sent, then read": [S(1, 0), P(1, 0)],
@@ -47,6 +53,11 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "control records": [S(1, 0), P(1, 0), RAW(None, 1, control="commit")],
         "an empty poll": [S(1, 0), P(1, 0), P(None, None)],
         "failed once, sent again": [S(1, type="fail"), S(1, 0), P(1, 0)],
+        "as one of its sends": [
+            S(1, checksum=1, **AT_5), S(1, 0, checksum=2, **AT_5), P(1, 0, checksum=2, **AT_5),
+        ],
+        "the broker set the time": [S(1, 0, timestamp_ms=5), P(1, 0, **BY_BROKER)],
+        "nobody recorded who set the time": [S(1, 0, timestamp_ms=5), P(1, 0, timestamp_ms=9)],
         "sender knows no topic id": [
             S(1, 0), P(1, 0, topic_id="a"), S(2, 0), P(2, 0, topic_id="b"),
         ],
@@ -77,6 +88,13 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2), WHOLE(3, log_start=2),
         ],
         "control records": [S(1, 0), P(1, 0), P(2, 2), RAW(None, 1, control="commit")],
+        "begun behind it": [S(1, 0), S(2, 1), BEGINS(1), P(2, 1)],
+        "begun at an unknown offset": [S(1, 0), S(2, 1), BEGINS(None), P(2, 1)],
+        "begun at the end": [S(1, 0), BEGINS(1), S(2, 1), P(2, 1)],
+        "begun beyond the end": [S(1, 0), BEGINS(7), P(1, 0), S(2, 1), P(2, 1)],
+        "begun below the log start": [
+            S(1, 0), S(2, 1), BEGINS(0), P(2, 1), WHOLE(2, log_start=1),
+        ],
     },
     "aborted_reads": {
         "committed": [S(1, 0, **TXN), COMMIT, P(1, 0)],
@@ -196,8 +214,33 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [S(1, 0), RAW(2, 0, replica=2, high_watermark=1)],
             [("inconsistent-offset", (0, 1000))],
         ),
+        "headers were lost before the second read": (
+            [S(1, 0), P(1, 0, checksum=1), P(1, 0, checksum=2)], [("record-changed", (1, 2))],
+        ),
+        "another key on a replica": (
+            [S(1, 0, key="k"), RAW(1, 0, key="j", replica=2, high_watermark=1)],
+            [("record-changed", (0, 1000))],
+        ),
+        "the broker's time moved": (
+            [P(1, 0, **BY_BROKER), P(1, 0, timestamp_ms=10, timestamp_type="append")],
+            [("record-changed", (0, 1))],
+        ),
+        "whose time it is changed": (
+            [P(1, 0, **AT_5), P(1, 0, timestamp_ms=5, timestamp_type="append")],
+            [("record-changed", (0, 1))],
+        ),
     },
     "phantom_records": {
+        "another checksum": (
+            [S(1, 0, checksum=1), P(1, 0, checksum=2)], [("altered-record", (0, 1))],
+        ),
+        "another time": (
+            [S(1, 0, timestamp_ms=4), P(1, 0, **AT_5)], [("altered-record", (0, 1))],
+        ),
+        "a value became a tombstone": (
+            [S(1, 0, key="k", tombstone=False), P(1, 0, key="k", tombstone=True)],
+            [("altered-record", (0, 1))],
+        ),
         "nobody sent it": ([S(1, 0), P(2, 0)], [("phantom-record", (1,))]),
         "nobody sent anything": ([P(2, 0)], [("phantom-record", (0,))]),
         "wrong partition": ([S(1, 0), P(1, 0, partition=1)], [("wrong-partition", (0, 1))]),
@@ -223,6 +266,21 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
     },
     "poll_skips": {
+        "a rewind was ignored": (
+            [S(1, 0), S(2, 1), P(1, 0), BEGINS(0, session=1), P(2, 1, session=1)],
+            [("poll-skip", (0, 3, 4))],
+        ),
+        "begun behind what the group had committed": (
+            [S(1, 0), BEGINS(None, asked="committed", asked_offset=0), S(2, 1), P(2, 1)],
+            [("poll-skip", (0, 1, 3))],
+        ),
+        "the earliest was not the log start": (
+            [S(1, 0), S(2, 1), BEGINS(1, asked="earliest", log_start=0), P(2, 1)],
+            [("poll-skip", (0, 2, 3))],
+        ),
+        "begun before its start": (
+            [S(1, 0), S(2, 1), BEGINS(1), P(1, 0)], [("begins-early", (2, 3))],
+        ),
         "an acknowledged record": (
             [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2)], [("poll-skip", (1, 3, 4))],
         ),

@@ -101,9 +101,29 @@ def inconsistent_offsets(rows: list[Row]) -> Found:
         seen = contents.setdefault((row["place"], row["offset"]), {})
         content = (row["control"], None if row["control"] else row["value"])
         seen[content] = min(seen.get(content, row["op_id"]), row["op_id"])
-    return {
+    clashes = {
         ("inconsistent-offset", tuple(sorted(set(seen.values()))), place)
         for (place, _), seen in contents.items()
+        if len(seen) > 1
+    }
+    return clashes | _changed_records(rows)
+
+
+def _changed_records(rows: list[Row]) -> Found:
+    """One value at one offset, of which something else was told differently."""
+    told: dict[Any, dict[Any, int]] = {}
+    for row in filter(is_proof, rows):
+        if row["value"] is None:
+            continue
+        for field in ("checksum", "key", "tombstone", "timestamp_ms", "timestamp_type"):
+            of_broker = field.startswith("timestamp") and row["f"] == "send"
+            if row[field] is not None and not of_broker:
+                where = (row["place"], row["offset"], row["value"], field)
+                seen = told.setdefault(where, {})
+                seen[row[field]] = min(seen.get(row[field], row["op_id"]), row["op_id"])
+    return {
+        ("record-changed", tuple(sorted(set(seen.values()))), where[0])
+        for where, seen in told.items()
         if len(seen) > 1
     }
 
@@ -112,21 +132,34 @@ def phantom_records(rows: list[Row]) -> Found:
     found: Found = set()
     reads: dict[Any, list[Row]] = {}
     for row in filter(is_data, rows):
-        reads.setdefault((row["place"], row["offset"], row["value"]), []).append(row)
-    for (place, _, value), readers in reads.items():
+        reads.setdefault((row["place"], row["offset"], row["value"], _fields(row)), []).append(row)
+    for (place, _, value, fields), readers in reads.items():
         sends = [r for r in rows if r["f"] == "send" and r["value"] == value is not None]
         here = [s for s in sends if _may_be(s["place"], place)]
-        if any(s["type"] != "fail" for s in here):
+        accepted = [s for s in here if s["type"] != "fail"]
+        if any(_agree(_fields(s), fields) for s in accepted):
             continue
         kind = (
             "unreadable-record" if value is None
             else "phantom-record" if not sends
             else "wrong-partition" if not here
+            else "altered-record" if accepted
             else "refused-record"
         )  # fmt: skip
         first = min(readers, key=lambda r: r["op_id"])
         found.add((kind, operations(first, *sends), (*place, value)))
     return found
+
+
+def _fields(row: Row) -> tuple[Any, ...]:
+    """All that a record must keep from its send to every read, beside its value."""
+    by_client = row["f"] == "send" or row["timestamp_type"] == "create"
+    timestamp = row["timestamp_ms"] if by_client else None
+    return row["checksum"], row["key"], row["tombstone"], timestamp
+
+
+def _agree(sent: tuple[Any, ...], read: tuple[Any, ...]) -> bool:
+    return all(a is None or b is None or a == b for a, b in zip(sent, read, strict=True))
 
 
 def _may_be(sent: tuple[Any, ...], read: tuple[Any, ...]) -> bool:
@@ -168,8 +201,8 @@ def poll_skips(rows: list[Row]) -> Found:
     for row in filter(is_proof, rows):
         if row["control"] is None and row["value"] is not None:
             log.setdefault((row["place"], row["offset"], row["value"]), []).append(row)
-    found: Found = set()
-    for before, row in steps(rows):
+    found = _early_starts(rows)
+    for before, row in steps(rows) + first_steps(rows):
         everything = row["isolation"] == "read_uncommitted"
         between = [
             (offset, value, proofs)
@@ -181,6 +214,48 @@ def poll_skips(rows: list[Row]) -> Found:
             _, _, proofs = min(between, key=lambda entry: entry[:2])
             shown = min(proofs, key=lambda r: r["op_id"])
             found.add(("poll-skip", operations(before, row, shown), row["place"]))
+    return found
+
+
+def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """The first record of each session with a stand-in for what came before its recorded start."""
+    sessions: dict[Any, Row] = {}
+    for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
+        if is_read(row) and row["replica"] is None:
+            sessions.setdefault((row["place"], row["process"], row["session"]), row)
+    pairs = []
+    for session, first in sessions.items():
+        begun = [
+            r for r in rows
+            if r["f"] == "position" and r["type"] == "ok" and start(r) is not None
+            and (r["place"], r["process"], r["session"]) == session
+        ]  # fmt: skip
+        if begun:
+            last = max(begun, key=lambda r: (r["op_id"], r["record_index"]))
+            if last["op_id"] <= first["op_id"]:
+                pairs.append((last | {"offset": start(last) - 1}, first))
+    return pairs
+
+
+def start(position: Row) -> Any:
+    asked = position["asked"]
+    if position["offset"] is None:
+        return position["asked_offset"] if asked in ("offset", "committed") else None
+    if asked == "earliest" and position["log_start"] is not None:
+        return min(position["log_start"], position["offset"])
+    return position["offset"]
+
+
+def _early_starts(rows: list[Row]) -> Found:
+    found: Found = set()
+    for before, row in first_steps(rows):
+        known = [
+            r["offset"] for r in filter(is_proof, rows)
+            if r["place"] == row["place"] and r["t_complete_ns"] is not None
+            and r["t_complete_ns"] < before["t_invoke_ns"]
+        ]  # fmt: skip
+        if row["offset"] <= before["offset"] <= max(known, default=-1):
+            found.add(("begins-early", operations(before, row), row["place"]))
     return found
 
 

@@ -25,8 +25,8 @@ from linearizability.checkers.tests.oracle_facts import (
 
 HOUR_MS = 3_600_000
 CONTENT = (
-    "value", "control", "key", "tombstone", "timestamp_ms", "producer_id", "producer_epoch",
-    "sequence", "leader_epoch",
+    "value", "control", "key", "tombstone", "checksum", "timestamp_ms", "timestamp_type",
+    "producer_id", "producer_epoch", "sequence", "leader_epoch",
 )  # fmt: skip
 
 

@@ -79,6 +79,11 @@ def TOPIC(settings: str = "{}", **more: Any) -> Row:
     return PLACE | own | {"t_complete_ns": 0} | more
 
 
+def BEGINS(offset: int | None, **more: Any) -> Row:
+    """Process 1 reads the partition from this offset on."""
+    return PLACE | {"f": F.POSITION.value, "offset": offset, "asked": "offset", "process": 1} | more
+
+
 def DELETES(offset: int | None, **more: Any) -> Row:
     """DeleteRecords below this offset."""
     return PLACE | {"f": F.DELETE_RECORDS.value, "offset": offset} | more

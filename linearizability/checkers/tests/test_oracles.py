@@ -31,7 +31,10 @@ ISOLATION = st.sampled_from(["read_committed", "read_uncommitted", None])
 
 KEY = {
     "key": st.sampled_from([None] * 7 + ["j", "k", "k"]),
-    "tombstone": st.sampled_from([None, False, False, True]),
+    "tombstone": st.sampled_from([None, False, False, False, True]),
+    "checksum": st.sampled_from([None] * 5 + [1, 1, 1, 2]),
+    "timestamp_ms": st.sampled_from([None] * 5 + [0, 0, 0, 5]),
+    "timestamp_type": st.sampled_from([None, None, "create", "create", "create", "append"]),
 }
 SETTINGS = [
     None, '{"cleanup.policy": "compact"}', "{}", '{"retention.ms": "-1"}',
@@ -198,7 +201,16 @@ def others() -> st.SearchStrategy[Row]:
             "leader_epoch": st.sampled_from([None, 0, 0, 1]),
         }
     )  # fmt: skip
-    return st.one_of(ends, whole, offsets, settings, deletions)
+    positions = st.fixed_dictionaries(
+        place() | {
+            "f": st.just("position"), "type": st.sampled_from(["ok", "ok", "info"]),
+            "offset": st.one_of(OFFSET, st.none()), "process": st.integers(1, 2),
+            "session": st.integers(0, 1), "asked_offset": st.one_of(OFFSET, st.none()),
+            "asked": st.sampled_from([None, "earliest", "latest", "offset", "committed"]),
+            "log_start": st.sampled_from([None, None, 0, 1]),
+        }
+    )  # fmt: skip
+    return st.one_of(ends, whole, offsets, settings, deletions, positions)
 
 
 def operations() -> st.SearchStrategy[list[Row]]:

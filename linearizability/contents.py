@@ -1,0 +1,36 @@
+"""What a record is beside its value: all that must read as it was sent, wherever it is read.
+
+A field that a row leaves out agrees with anything: older histories know fewer of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from linearizability.ingest import IS_POLL, IS_SEND
+
+FIELDS = ("checksum", "key", "tombstone", "timestamp_ms", "timestamp_type")
+"""The columns that tell of it."""
+CREATED = "create"
+_SET_BY_CLIENT = IS_SEND | (pl.col("timestamp_type") == CREATED).fill_null(False)
+SENT_FIELDS: Mapping[str, pl.Expr] = {
+    "checksum": pl.col("checksum"),
+    "key": pl.col("key"),
+    "tombstone": pl.col("tombstone"),
+    "timestamp": pl.when(_SET_BY_CLIENT).then("timestamp_ms"),
+}
+"""What a send says of its record, and every read says again. (A broker sets the timestamp itself
+where message.timestamp.type is LogAppendTime.)"""
+STORED_FIELDS: Mapping[str, pl.Expr] = {
+    **SENT_FIELDS,
+    "timestamp": pl.when(IS_POLL).then("timestamp_ms"),
+    "timestamp type": pl.when(IS_POLL).then("timestamp_type"),
+}
+"""What all who read an offset are told of its record."""
+
+
+def columns(fields: Mapping[str, pl.Expr], prefix: str) -> list[pl.Expr]:
+    """Return the fields under names of their own."""
+    return [expression.alias(prefix + name) for name, expression in fields.items()]

@@ -1,0 +1,65 @@
+"""Ways to mislead readers about where they begin (see `mutators`)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    another_read,
+    data_rows,
+    is_acked,
+    log_starts,
+    where_nothing_is_compacted,
+)
+from linearizability.self_test.truth import outcome_of
+from linearizability.self_test.world import Row
+
+
+@where_nothing_is_compacted
+def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reader goes back to an acknowledged record, and is given a later one first."""
+    starts = log_starts(rows)
+    passed = [
+        row for row in rows
+        if is_acked(row) and outcome_of(row) in ("plain", "committed")
+        and row["offset"] >= starts[row["partition"]]
+    ]  # fmt: skip
+    pairs = [
+        (send, read) for send in passed for read in data_rows(rows)
+        if send["partition"] == read["partition"] and send["offset"] < read["offset"]
+        and send.get("topic_id") == read.get("topic_id")
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    send, read = rng.choice(pairs)
+    return _begun_at(rows, read, send["offset"])
+
+
+def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reader is given a record below the offset from which it reads."""
+    reads = [row for row in data_rows(rows) if row["t_complete_ns"] is not None]
+    pairs = [
+        (early, late) for early in reads for late in rng.sample(reads, min(20, len(reads)))
+        if early["partition"] == late["partition"] and early["offset"] < late["offset"]
+        and early.get("topic_id") == late.get("topic_id")
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    early, late = rng.choice(pairs)
+    return _begun_at(rows, early, late["offset"])
+
+
+def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
+    """The history with another reader who is to begin at `start` and is given this record."""
+    last_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows)
+    times = {"t_invoke_ns": last_ns + 1, "t_complete_ns": last_ns + 1, "type": "ok"}
+    given = another_read(read, isolation="read_committed", member_id=None, group=None, **times)
+    seek: Row = {
+        "f": F.POSITION.value, "asked": "offset", "asked_offset": start, "offset": start,
+        "op_id": NOT_OURS - 1, "record_index": 0, "process": NOT_OURS, "session": 0,
+        "final": False, **times,
+        **{column: read.get(column) for column in ("topic", "topic_id", "partition")},
+    }  # fmt: skip
+    return [*rows, seek, given]
