@@ -52,8 +52,9 @@ class Send(Operation):
     tombstones: tuple[bool, ...] = ()
     """Of records with keys: which have no value."""
     filling: tuple[int, ...] = ()
-    """One per value, where records are to be dressed: with so many bytes behind the payload, and a
-    key and headers, which the history does not name but the payload's checksum covers."""
+    """One per value, where records are to be dressed: with so many bytes behind the payload, and
+    headers and (without `keys`) a key, which the history does not name but the payload's checksum
+    covers."""
     timestamps: tuple[int, ...] = ()
     """One per value (milliseconds), where the sender sets them itself."""
 

@@ -46,9 +46,11 @@ from chaos.protocols import (
 )
 from chaos.recorder import HistoryRecorder, RecorderError
 from chaos.run_directory import RATE, RunDirectoryError, Scenario
+from chaos.scenarios.fitting import family_of
 from chaos.targets import parse_target
 from chaos.targets.equipment import equipped
 from chaos.threads import Threads
+from chaos.variety import drawn
 from chaos.workers import Shared, Storm, Throttle, act
 
 TOPICS_TIMEOUT_S = 60.0
@@ -56,6 +58,8 @@ WARM_UP_TIMEOUT_S = 30.0
 JOIN_TIMEOUT_S = 60.0
 JOIN_INTERRUPTED_S = 15.0
 LOOK_EVERY_S = 0.2
+VARIED = frozenset({"apache", "reference"})
+"""Families of targets whose settings are ours to choose, and which have those that are drawn."""
 
 
 class RunError(TargetError):
@@ -181,6 +185,8 @@ class _Run:
         self.shared = Shared(
             directory.name, "", self.recorder, scenario.seed, Throttle(scenario.rate)
         )
+        if family_of(target.name) in VARIED:
+            self.shared.variety = drawn(scenario.seed, workload, scenario.config)
         self.threads = Threads(self.shared)
 
     @property
@@ -191,7 +197,7 @@ class _Run:
     def perform(self, argv: Sequence[str], interrupts: Interrupts) -> RunResult:
         self.facts = run_directory.first_facts(
             self.directory, self.scenario, self.workload.judged_by, argv
-        )
+        ) | {"drawn": self.shared.variety.as_dict()}
         run_directory.write(self.directory, self.facts)
         try:
             for phase, work in self.phases():
@@ -251,7 +257,10 @@ class _Run:
             self.brokers = self.admin.brokers()
             self._check_transactions(self.admin)
             replicas = replicas_of(self.scenario.config, self.brokers)
-            specs = [replicated(topic, replicas, self.scenario.config) for topic in topics]
+            specs = [
+                replicated(self.shared.variety.of_topic(topic), replicas, self.scenario.config)
+                for topic in topics
+            ]
             began = time.monotonic_ns(), time.time_ns()
             ids = self.admin.create_topics(specs, replicas, TOPICS_TIMEOUT_S)
         except WireError as error:
@@ -262,7 +271,8 @@ class _Run:
 
     def _config(self) -> dict[str, str]:
         """The brokers' settings beside the target's own."""
-        return {**self.workload.config, **self.scenario.config}
+        varied = self.shared.variety.brokers
+        return {**varied, **self.workload.config, **self.scenario.config}
 
     def _check_transactions(self, admin: Administrator) -> None:
         settings = map(self.workload.settings, range(self.workload.processes))

@@ -38,13 +38,14 @@ from chaos.protocols import (
     TargetLost,
     Workload,
 )
+from chaos.variety import Variety, plain
 
 PAUSE_AFTER_FAILURE_S = 0.05
 PAUSE_AFTER_BROKEN_S = 0.3
 SETTLE_TIMEOUT_S = 40.0
 BACK_TIMEOUT_S = 30.0
 BACK_POLL_S = 0.2
-_IN_TRANSACTIONS = (Send, Poll, Begin, Commit, Abort)
+_IN_TRANSACTIONS = (Send, Poll, Begin, Commit, Abort, Crash)
 _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
@@ -83,6 +84,7 @@ class Shared:
     problems: list[str] = field(default_factory=list)
 
     notes: list[str] = field(default_factory=list)
+    variety: Variety = field(default_factory=plain)
 
     def problem(self, sentence: str) -> None:
         """Why this run cannot end in VALID; the same sentence once."""
@@ -245,7 +247,10 @@ def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set
 def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
     """A process's thread: perform the workload until told to stop, then settle."""
     rng = Random(f"{shared.seed}:workload:{process}")
-    actor = Actor(shared, process, workload.settings(process), factory)
+    settings = shared.variety.of_client(process, workload.settings(process))
+    actor = Actor(shared, process, settings, factory)
+    times_matter = any(topic.config for topic in workload.topics())
+    dresser = shared.variety.dresser(process, times=not times_matter)
     operations = workload.operations(process, rng)
     try:
         operation = next(operations)
@@ -258,7 +263,7 @@ def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory
                 shared.stop.wait(operation.seconds)
                 operation = operations.send(Completion(Outcome.OK))
                 continue
-            completion = actor.perform(operation)
+            completion = actor.perform(dresser.dress(operation))
             if completion.broken:
                 shared.stop.wait(PAUSE_AFTER_BROKEN_S)
             elif completion.outcome is not Outcome.OK:

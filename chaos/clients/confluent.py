@@ -90,6 +90,7 @@ class ConfluentClient:
             Begin: self._begin,
             Commit: self._commit,
             Abort: self._abort,
+            Crash: self._crash,
             Assign: self._assign,
             Seek: self._seek,
             SeekToTime: self._seek_to_time,
@@ -241,6 +242,10 @@ class ConfluentClient:
         if self._member is not None:
             self._member.rewind()
         return completion
+
+    def _crash(self, _: Crash) -> Completion:
+        """Be gone in the middle of whatever was open; librdkafka ends nothing when it is closed."""
+        return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
         """End the transaction; librdkafka resumes the same end when called again."""

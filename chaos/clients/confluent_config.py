@@ -14,6 +14,7 @@ from chaos.clients.membership_rows import member_times
 from chaos.clients.wire_link import kafka_name
 from chaos.protocols import ClientSettings, GroupProtocol, GroupSettings
 
+SOCKET_TIMEOUT_MS = 5_000
 _SILENT = logging.getLogger("touchstone.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -25,7 +26,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
         "bootstrap.servers": bootstrap,
         "client.id": "touchstone",
         "broker.address.family": "v4",
-        "socket.timeout.ms": 5_000,
+        "socket.timeout.ms": SOCKET_TIMEOUT_MS,
         "socket.connection.setup.timeout.ms": 2_000,
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 500,
@@ -53,6 +54,9 @@ def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
     if settings.transactional:
         config["transactional.id"] = settings.transactional_id
         config["transaction.timeout.ms"] = settings.transaction_timeout_ms
+        # librdkafka refuses to wait for longer than the transaction may last.
+        for name in ("socket.timeout.ms", "message.timeout.ms"):
+            config[name] = min(config[name], settings.transaction_timeout_ms)
     return config
 
 

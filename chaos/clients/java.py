@@ -121,6 +121,7 @@ class JavaClient:
             Begin: self._begin,
             Commit: lambda _: self._end("commit"),
             Abort: lambda _: self._end("abort"),
+            Crash: self._crash,
             Assign: self._assign,
             Seek: self._seek,
             SeekToTime: self._seek_to_time,
@@ -193,6 +194,11 @@ class JavaClient:
                 told = (init_producer_row(self._settings),)
             self._initialised = True
         return Completion(Outcome.OK, told=told)
+
+    def _crash(self, _: Crash) -> Completion:
+        """Be gone in the middle of whatever was open; a close in good order would abort it."""
+        self._ask("crash_producer")
+        return Completion(Outcome.OK, broken=True)
 
     def _end(self, op: str) -> Completion:
         """End the transaction; after a time-out only the same end may be asked for again."""

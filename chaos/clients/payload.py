@@ -5,8 +5,8 @@ checker then speaks of a phantom instead of crashing or, worse, of a value that 
 checksum covers the key and the headers too: a record that lost one is not the one that was sent.
 
     value        number, nonce of the run, checksum, filling (none, but in dressed records)
-    key          of workloads that name keys: text. Of dressed records: begins with FF, which no
-                 text does
+    key          of workloads that name keys: text. Of other dressed records: begins with FF, which
+                 no text does
     headers      of dressed records; a tombstone, which has no value, has its own in a header
 """
 
@@ -46,17 +46,16 @@ def nonce_of(run_id: str) -> bytes:
 
 def record_for(send: Send, index: int, nonce: bytes) -> Carried:
     """The record of the value at this place of a send."""
-    value = send.values[index]
+    value, is_tombstone = send.values[index], bool(send.tombstones) and send.tombstones[index]
+    filling, key, headers = b"", None, list[Header]()
     if send.filling:
         filling, key, headers = _dress(value, send.filling[index])
-        return Carried(encode(value, nonce, filling, key, headers), key, headers)
-    if not send.keys:
-        return Carried(encode(value, nonce))
-    key = send.keys[index].encode()
-    signed = encode(value, nonce, key=key)
-    if send.tombstones and send.tombstones[index]:
-        return Carried(None, key, ((TOMBSTONE_HEADER, signed),))
-    return Carried(signed, key)
+    if send.keys:
+        key = send.keys[index].encode()
+    if is_tombstone:
+        signed = encode(value, nonce, key=key, headers=headers)
+        return Carried(None, key, (*headers, (TOMBSTONE_HEADER, signed)))
+    return Carried(encode(value, nonce, filling, key, headers), key, headers)
 
 
 def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]]:

@@ -130,7 +130,7 @@ class ReferenceClient:
             Subscribe: self._member.subscribe,
             CommitOffsets: self._member.commit,
             Leave: self._member.leave,
-            Crash: self._member.crash,
+            Crash: self._crash if settings.group is None else self._member.crash,
         }
 
     def perform(self, operation: Operation) -> Completion:
@@ -197,6 +197,13 @@ class ReferenceClient:
             name = error.name if isinstance(error, ClientError) else "TIMEOUT"
             return Completion(begin_outcome(name), (), name, str(error), broken=True, told=told)
         return Completion(Outcome.OK, told=told)
+
+    async def _crash(self, _: Crash) -> Completion:
+        """Be gone in the middle of whatever was open."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.crash()
+        return Completion(Outcome.OK, broken=True)
 
     async def _end(self, call: Callable[[Producer], Coroutine[Any, Any, None]]) -> Completion:
         """End the transaction; the client asks again by itself for `max.block.ms`."""

@@ -63,7 +63,7 @@ def test_a_run_leaves_a_history_that_the_judges_find_valid(tmp_path: Path) -> No
     )
     assert (verdict.validity, verdict.reason) == (Validity.VALID, None)
     rows = rows_of(result)
-    assert set(rows["f"]) == {"topic", "send", "poll", "assign", "read_all", "nemesis"}
+    assert set(rows["f"]) == {"topic", "send", "poll", "position", "assign", "read_all", "nemesis"}
     assert rows.filter(f="send", type="info").height > 0  # the kills were felt
     assert rows.filter(final=True, f="read_all")["high_watermark"].is_not_null().all()
 

@@ -23,6 +23,7 @@ from chaos.workloads.offsets import Offsets
 from chaos.workloads.recreate import Recreated
 from chaos.workloads.register import Register
 from chaos.workloads.retention import Retention
+from chaos.workloads.seeks import Seeks
 from chaos.workloads.transactions import Transactions
 from chaos.workloads.transform import Transform
 
@@ -51,6 +52,7 @@ WORKLOADS: dict[str, Workload] = {
         Retention(),
         DeletingRecords(),
         Recreated(),
+        Seeks(),
         Offsets(),
         ReadFromFollower(),
     )

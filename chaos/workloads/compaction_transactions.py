@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from chaos.workloads.compaction import Compaction
-from chaos.workloads.transacting import ByTransactions, Steps, transaction
+from chaos.workloads.transacting import ByTransactions, End, Steps, transaction
 from chaos.workloads.values import values_of
 
 
@@ -31,4 +31,4 @@ class CompactionInTransactions(ByTransactions, Compaction):
             aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
             count = rng.randint(1, self.sends_max)
             sends = (self._next_send(partition, values, rng) for _ in range(count))
-            yield from transaction(sends, aborts)
+            yield from transaction(sends, End.ABORT if aborts else End.COMMIT)

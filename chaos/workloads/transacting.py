@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from enum import Enum
 from random import Random
 
+from chaos.operations import Idle
 from chaos.protocols import (
     Abort,
     Begin,
     ClientSettings,
     Commit,
     Completion,
+    Crash,
     Isolation,
     Operation,
     Outcome,
@@ -49,8 +52,19 @@ class ByTransactions(ABC):
         return final_reads(self.topics(), Isolation.READ_COMMITTED)
 
 
-def transaction(sends: Iterable[Send], aborts: bool) -> Steps:
-    """One of them: the sends up to one that fails, then its end.
+class End(Enum):
+    """How a transaction ends."""
+
+    COMMIT = "commit"
+    ABORT = "abort"
+    CRASH = "crash"
+    """Its client dies; the next one's InitProducerId ends it, or the coordinator before that."""
+    LATE = "late"
+    """A commit is asked for when the coordinator must have aborted it."""
+
+
+def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
+    """One of them: the sends up to one that fails, then its end, after doing nothing for a while.
 
     An end without a clear answer is aborted where the client still can, and left to the next client
     of the same transactional id where it cannot.
@@ -62,7 +76,13 @@ def transaction(sends: Iterable[Send], aborts: bool) -> Steps:
         completion = yield send
         if completion.outcome is not Outcome.OK:
             break
-    if completion.outcome is Outcome.OK and not aborts:
+    if completion.outcome is Outcome.OK and end is End.CRASH:
+        yield Crash()
+    if completion.outcome is Outcome.OK and idle_s:
+        yield Idle(idle_s)
+    if completion.outcome is Outcome.OK and end is End.CRASH:
+        return
+    if completion.outcome is Outcome.OK and end is not End.ABORT:
         completion = yield Commit()
         if completion.outcome is Outcome.OK:
             return

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from random import Random
 
-from chaos.protocols import Send, TopicSpec
-from chaos.workloads.transacting import ByTransactions, Steps, transaction
+from chaos.protocols import ClientSettings, Send, TopicSpec
+from chaos.workloads.transacting import ByTransactions, End, Steps, transaction
 from chaos.workloads.values import values_of
+
+TIMEOUT_MS, SWEEP_MS = 3_000, 500
+PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
+FIRST_LATE_MAX, BETWEEN_LATE = 12, (60, 200)
+"""Of a process, the number of its first transaction that ends too late, and how many lie between
+two such: a run of some seconds has one at least."""
+OUTLIVED_SHARE = 0.2
+"""Of crashes, after which the coordinator ends the transaction before the next client comes."""
 
 
 class Transactions(ByTransactions):
-    """Open, send to several partitions, commit or (one time in five) abort; poll meanwhile.
+    """Open, send to several partitions, commit, abort or crash; read committed records meanwhile.
 
-    Spec: KIP-98, transactional guarantees.
+    A crashed client is followed by one of the same transactional id, which fences it, at once or
+    when the coordinator has ended what was open. Now and then a commit comes too late: after
+    `transaction.timeout.ms` and the coordinator's sweep, so that it must be refused. Spec: KIP-98.
     """
 
     name = "transactions"
-    config: Mapping[str, str] = {}
+    config: Mapping[str, str] = {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS),
+    }
     judged_by: tuple[str, ...] = (
         "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
         "poll_skips", "append_order", "aborted_reads",
@@ -29,22 +42,36 @@ class Transactions(ByTransactions):
     pollers = 2
     processes = producers + pollers
     nodes_min = 1
-    abort_share = 0.2
+    abort_share, crash_share = 0.2, 0.05
     sends_max = 4
     records_per_send_max = 6
+
+    def settings(self, process: int) -> ClientSettings:
+        settings = super().settings(process)
+        return replace(settings, transaction_timeout_ms=TIMEOUT_MS)
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.topic, self.partitions),)
 
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
         values = values_of(process)
+        until_late = rng.randint(1, FIRST_LATE_MAX)
         while True:
             # Drawn before anything happens, so that a failure does not shift later choices.
-            aborts = rng.random() < self.abort_share
+            end, idle_s = self._end(rng)
+            until_late -= 1
+            if until_late == 0:
+                end, idle_s, until_late = End.LATE, PAST_TIMEOUT_S, rng.randint(*BETWEEN_LATE)
             partitions = rng.sample(range(self.partitions), rng.randint(2, self.sends_max))
             sizes = [rng.randint(1, self.records_per_send_max) for _ in partitions]
             sends = (
                 Send(self.topic, partition, tuple(islice(values, size)))
                 for partition, size in zip(partitions, sizes, strict=True)
             )
-            yield from transaction(sends, aborts)
+            yield from transaction(sends, end, idle_s)
+
+    def _end(self, rng: Random) -> tuple[End, float]:
+        chance, waits = rng.random(), rng.random() < OUTLIVED_SHARE
+        if chance < self.crash_share:
+            return End.CRASH, PAST_TIMEOUT_S if waits else 0.0
+        return End.ABORT if chance < self.crash_share + self.abort_share else End.COMMIT, 0.0

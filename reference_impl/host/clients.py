@@ -126,6 +126,10 @@ class Producer:
         await self._driver.call(calls.Close(timeout_ms))
         self._driver.close()
 
+    def crash(self) -> None:
+        """Be gone without a word: what is open, the coordinator or a successor must end."""
+        self._driver.close()
+
 
 class RebalanceListener(Protocol):
     """What an application does when its partitions change (ConsumerRebalanceListener.java).

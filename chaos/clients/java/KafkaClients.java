@@ -218,6 +218,7 @@ public final class KafkaClients {
                 case "begin" -> producer.beginTransaction();
                 case "commit" -> producer.commitTransaction();
                 case "abort" -> producer.abortTransaction();
+                case "crash_producer" -> producer.close(Duration.ZERO);
                 case "assign" -> assign(request);
                 case "seek" -> seek(request);
                 case "seek_to_time" -> seekToTime(request, answer);

@@ -81,6 +81,16 @@ def test_a_dressed_record_that_lost_anything_is_none_of_ours(
 
 
 @pytest.mark.parametrize("tombstone", [False, True])
+def test_a_named_key_and_headers_go_together(tombstone: bool) -> None:
+    send = Send("t", 0, (7,), ("a key",), (tombstone,), filling=(50,))
+    carried = record_for(send, 0, NONCE)
+    assert (carried.value is None) is tombstone and len(carried.headers) == 3 + tombstone
+    told = {"key": "a key", "tombstone": tombstone, "checksum": checksum_of(carried)}
+    assert value_of(carried, NONCE) == (7, told)
+    assert value_of(carried._replace(headers=carried.headers[1:]), NONCE)[0] is None
+
+
+@pytest.mark.parametrize("tombstone", [False, True])
 def test_a_named_key_is_told_and_so_is_a_tombstone(tombstone: bool) -> None:
     carried = record_for(Send("t", 0, (7,), ("a key",), (tombstone,)), 0, NONCE)
     assert (carried.value is None) is tombstone

@@ -15,17 +15,20 @@ from random import Random
 import pytest
 
 import chaos.workloads
+from chaos.operations import Idle, Seek, SeekToTime
 from chaos.protocols import (
     Abort,
     Assign,
     Begin,
     Commit,
     Completion,
+    Crash,
     Isolation,
     Operation,
     Outcome,
     Poll,
     ReadAll,
+    Record,
     Send,
 )
 from chaos.workloads import WORKLOADS
@@ -108,11 +111,40 @@ def test_about_one_transaction_in_five_is_aborted_and_all_span_partitions() -> N
         if isinstance(operation, Send):
             assert operation.partition not in partitions
             partitions.add(operation.partition)
-        elif isinstance(operation, Commit | Abort):
+        elif isinstance(operation, Commit | Abort | Crash):
             ends[type(operation)] += 1
             assert len(partitions) >= 2
             partitions = set()
     assert 0.15 < ends[Abort] / sum(ends.values()) < 0.25
+    assert 0.02 < ends[Crash] / sum(ends.values()) < 0.08
+
+
+def test_every_writer_soon_asks_for_a_commit_too_late() -> None:
+    for process in range(Transactions.producers):
+        operations = drive(process, [OK] * 150)
+        idle = [at for at, operation in enumerate(operations) if isinstance(operation, Idle)]
+        assert any(isinstance(operations[at + 1], Commit) for at in idle)
+        longest_s = max(operations[at].seconds for at in idle)  # type: ignore[attr-defined]
+        assert longest_s * 1_000 > Transactions().settings(process).transaction_timeout_ms
+
+
+def test_readers_seek_to_what_they_have_read_and_to_its_time() -> None:
+    """Given records, a reader of `seeks` goes to one of them, or just behind it, or to its time."""
+    workload = WORKLOADS["seeks"]
+    operations = workload.operations(workload.processes - 1, Random("a seed"))
+    operation, offset, sought = next(operations), 0, Counter[type[Operation]]()
+    for _ in range(300):
+        completion = OK
+        if isinstance(operation, Poll):
+            record = Record("seeks", 1, 7, offset, extra={"timestamp_ms": 1_000 * offset})
+            completion, offset = Completion(Outcome.OK, [record]), offset + 1
+        elif isinstance(operation, Seek):
+            assert (operation.partition, operation.offset <= offset) == (1, True)
+        elif isinstance(operation, SeekToTime):
+            assert abs(operation.timestamp_ms - round(operation.timestamp_ms, -3)) <= 1
+        sought[type(operation)] += 1
+        operation = operations.send(completion)
+    assert sought[Seek] > 10 and sought[SeekToTime] > 10
 
 
 def test_a_transaction_that_does_not_open_is_not_sent_to() -> None:
