@@ -8,12 +8,21 @@ magic 2), KIP-110 (zstd), KIP-32 and KIP-937 (timestamps), KIP-467 (which record
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from reference_impl.core.config_keys import LONG_MAX
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.record_walk import BadRecords, Walk, timestamps_and_keys, walk_records
+from reference_impl.core.record_walk import (
+    STEP_BYTES,
+    STEP_RECORDS,
+    BadRecords,
+    NotConsecutive,
+    Walk,
+    timestamps_and_keys,
+    walk_pieces,
+)
 from reference_impl.core.refused import RecordError, Refused
 from reference_impl.wire import (
     NO_TIMESTAMP,
@@ -22,17 +31,26 @@ from reference_impl.wire import (
     CorruptRecord,
     ErrorCode,
     Malformed,
-    RecordBatch,
     check_crc,
-    decompress,
     read_header,
     set_timestamps,
 )
-from reference_impl.wire.batch_header import HEADER_BYTES, LOG_OVERHEAD
+from reference_impl.wire.batch_header import (
+    COMPRESSION_BITS,
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    patched,
+)
+from reference_impl.wire.compression import PIECE_BYTES, compress_pieces, expand
+
+Result = TypeVar("Result")
 
 _MAGIC_END = 17  # a batch must reach this far before its magic can be read
 _SMALLEST_RECORD = 14  # LegacyRecord.RECORD_OVERHEAD_V0: no length may be below it
 _LENGTH = struct.Struct(">i")
+SMALL_BYTES = 1024
+RECORD_ERRORS_MAX = 10_000
+"""A client learns no more from more of them, and an answer has an end."""
 ZSTD_SINCE = 7
 """First version of Produce which may carry zstd (KIP-110)."""
 _CODECS = {
@@ -52,25 +70,74 @@ class ValidatedBatch:
     header: BatchHeader
 
 
+class SurveyedBatch(bytearray):
+    """A batch of which the survey was made before, in steps."""
+
+    survey: Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What looking at every record of a batch has found, under a configuration."""
+
+    config: LogConfig
+    walk: Walk
+    rewritten: bytearray | None
+    """The batch in the compression that the topic wants, where it came in another."""
+
+
+def is_large(data: memoryview | bytearray) -> bool:
+    """Whether the batch may take long: it holds many records, or may expand to many."""
+    if len(data) < HEADER_BYTES:
+        return False
+    header = read_header(data)
+    return header.records_count > STEP_RECORDS or (
+        header.attributes & COMPRESSION_BITS != 0 and header.size > SMALL_BYTES
+    )
+
+
 def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> ValidatedBatch:
     """The batch, checked and with its final timestamps; raises Refused."""
-    header = _checked_header(data, config)
-    codec = _codec(header)
-    walk, payload = _walked(data, header, codec)
-    _check_records(header, walk, payload, config, now_ms)
-    wanted = _CODECS.get(config.compression_type, codec)
-    if wanted is not codec:
-        data = _rewritten(data, wanted, config.compression_level(wanted))
-        header = read_header(data)
-        if len(data) > config.max_message_bytes:
-            raise _too_large(len(data), config)
+    if isinstance(data, SurveyedBatch) and data.survey.config is config:
+        found = data.survey
+    else:
+        found = drained(survey(data, config, now_ms))
+    data = data if found.rewritten is None else found.rewritten
     if len(data) > config.segment_size_max_bytes:
         raise Refused(
             ErrorCode.RECORD_LIST_TOO_LARGE,
             f"Message batch size is {len(data)} bytes in append, which exceeds the maximum"
             f" configured segment size of {config.segment_size_max_bytes}.",
         )
-    return _stamped(data, header, walk, config, now_ms)
+    return _stamped(data, read_header(data), found.walk, config, now_ms)
+
+
+def survey(
+    data: memoryview | bytearray, config: LogConfig, now_ms: int
+) -> Generator[None, None, Survey]:
+    """Look at every record, in steps of a few milliseconds with a yield between them.
+
+    Raise Refused as soon as something is wrong: a bomb does not go off.
+    """
+    header = _checked_header(data, config)
+    codec = _codec(header)
+    walk = yield from _walked(data, header, codec)
+    yield from _check_records(data, header, walk, config, now_ms)
+    wanted = _CODECS.get(config.compression_type, codec)
+    rewritten = None
+    if wanted is not codec:
+        rewritten = yield from _rewritten(data, codec, wanted, config)
+    return Survey(config, walk, rewritten)
+
+
+def drained(steps: Generator[None, None, Result]) -> Result:
+    """Run all steps at once, and return what they return."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 def the_only_batch(
@@ -172,50 +239,65 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
 
 
 def _codec(header: BatchHeader) -> Compression:
-    """How the records are compressed. (Kafka says UNKNOWN_SERVER_ERROR of 5, 6 and 7.)"""
+    """How the records are compressed. (CompressionType.forId throws what Kafka does not expect.)"""
     try:
         return header.compression
     except CorruptRecord as error:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
 
 
 def _walked(
     data: memoryview | bytearray, header: BatchHeader, codec: Compression
-) -> tuple[Walk, bytes]:
-    """Look at every record.
+) -> Generator[None, None, Walk]:
+    """Look at every record while the payload expands.
 
-    A payload that does not decompress gets CORRUPT_MESSAGE. (Kafka lets the exceptions of some
-    libraries through as UNKNOWN_SERVER_ERROR; a client can do nothing better with that.)
+    A payload that does not decompress gets UNKNOWN_SERVER_ERROR, as from Kafka, which lets the
+    exceptions of its libraries through.
     """
+    is_compressed = codec is not Compression.NONE
+    pieces = expand(codec, memoryview(data)[HEADER_BYTES:])
     try:
-        payload = decompress(codec, memoryview(data)[HEADER_BYTES:])
+        return (
+            yield from walk_pieces(pieces, header.records_count, must_be_consecutive=is_compressed)
+        )
     except Malformed as error:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    try:
-        walk = walk_records(payload, header.records_count)
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
+    except NotConsecutive as error:
+        # LogValidator means to number such records anew for the sake of old clients, but in 4.3.1
+        # fails on the way. Nothing is appended there, so nothing is here.
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
     except BadRecords as error:
         raise _invalid(str(error)) from None
-    # LogValidator means to number such records anew for the sake of old clients, but in 4.3.1 fails
-    # on the way with UNKNOWN_SERVER_ERROR. Nothing is appended there, so nothing is here.
-    if codec is not Compression.NONE and not walk.offsets_are_consecutive:
-        raise _invalid("The offsets of the records in a compressed batch are not consecutive")
-    return walk, payload
 
 
 def _check_records(
-    header: BatchHeader, walk: Walk, payload: bytes, config: LogConfig, now_ms: int
-) -> None:
-    """Keys of compacted topics, and timestamps: an error names each record (KIP-467)."""
+    data: memoryview | bytearray,
+    header: BatchHeader,
+    walk: Walk,
+    config: LogConfig,
+    now_ms: int,
+) -> Generator[None, None, None]:
+    """Keys of compacted topics, and timestamps: an error names each record (KIP-467), up to
+    RECORD_ERRORS_MAX of them."""
     keyless = config.is_compacted and not walk.all_have_keys
     if not keyless and not _may_be_out_of_range(header, walk, config, now_ms):
         return
     wrong: list[tuple[ErrorCode, RecordError]] = []
-    for index, (delta, has_key) in enumerate(timestamps_and_keys(payload, header.records_count)):
+    pieces = expand(header.compression, memoryview(data)[HEADER_BYTES:])
+    index = 0
+    for record in timestamps_and_keys(pieces, header.records_count):
+        if record is None:
+            yield
+            continue
+        delta, has_key = record
         if config.is_compacted and not has_key:
             text = "Compacted topic cannot accept message without key."
             wrong.append((ErrorCode.INVALID_RECORD, RecordError(index, text)))
         elif problem := _timestamp_problem(header, delta, config, now_ms):
             wrong.append((ErrorCode.INVALID_TIMESTAMP, RecordError(index, problem)))
+        if len(wrong) == RECORD_ERRORS_MAX:
+            break
+        index += 1
     if not wrong:
         return
     code = wrong[0][0]
@@ -263,11 +345,23 @@ def _timestamp_problem(
     return None
 
 
-def _rewritten(data: memoryview | bytearray, wanted: Compression, level: int | None) -> bytearray:
-    """The same records in another compression."""
-    batch, _ = RecordBatch.decode(data)
-    batch.attributes = batch.attributes & ~7 | wanted
-    return bytearray(batch.encode(level))
+def _rewritten(
+    data: memoryview | bytearray, codec: Compression, wanted: Compression, config: LogConfig
+) -> Generator[None, None, bytearray]:
+    """The same records in another compression; raises Refused once they are too large for it."""
+    pieces = expand(codec, memoryview(data)[HEADER_BYTES:])
+    out = bytearray(memoryview(data)[:HEADER_BYTES])
+    done = 0
+    for piece in compress_pieces(wanted, pieces, config.compression_level(wanted)):
+        out += piece
+        if len(out) > config.max_message_bytes:
+            raise _too_large(len(out), config)
+        done += PIECE_BYTES
+        if done >= STEP_BYTES:
+            done = 0
+            yield
+    attributes = read_header(data).attributes & ~COMPRESSION_BITS | wanted
+    return bytearray(patched(out, batch_length=len(out) - LOG_OVERHEAD, attributes=attributes))
 
 
 def _stamped(

@@ -37,6 +37,16 @@ class Release(Effect):
     throttle_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GiveWay(Effect):
+    """The request takes long: let others have their turn, then deliver GoOn for its connection.
+
+    Whoever does not want to be asked (a simulator) never sees this: `Node.gives_way`.
+    """
+
+    request: Request
+
+
 @dataclass(frozen=True, slots=True)
 class CloseConnection(Effect):
     """Close a connection, saying why in the log of the host."""

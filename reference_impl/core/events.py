@@ -56,6 +56,13 @@ class RequestArrived(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class GoOn(Event):
+    """Others have had their turn: go on with the request of this connection (see GiveWay)."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionOpened(Event):
     """Somebody has connected to a listener. Without this a connection is one to the first."""
 

@@ -12,11 +12,12 @@ from reference_impl.core import housekeeping, parking
 from reference_impl.core.api import Api
 from reference_impl.core.broker import Broker
 from reference_impl.core.broker_configs import BrokerConfig
-from reference_impl.core.effects import CloseConnection, Effect
+from reference_impl.core.effects import CloseConnection, Effect, GiveWay
 from reference_impl.core.events import (
     ConnectionClosed,
     ConnectionOpened,
     Event,
+    GoOn,
     Request,
     RequestArrived,
     Started,
@@ -55,7 +56,11 @@ class Node:
         self.rules = rules or Rules()
         self.apis = apis
         self.also_advertised = also_advertised or {}
+        self.gives_way = False
+        """Whether the host wants GiveWay of requests that take long, and sends GoOn."""
         self._broker: Broker | None = None
+        self._unfinished: dict[int, Iterator[Effect]] = {}
+        """The rest of the requests that gave way, by connection."""
 
     @property
     def broker(self) -> Broker:
@@ -89,6 +94,9 @@ class Node:
                 yield from housekeeping.start(broker)
             case RequestArrived(request=request):
                 yield from self._request(request)
+            case GoOn(connection=connection):
+                if (rest := self._unfinished.pop(connection, None)) is not None:
+                    yield from self._run(rest)
             case ConnectionOpened(connection=connection, listener=listener):
                 sasl = broker.doors.opened(connection, listener).sasl
                 if sasl is not None:
@@ -96,6 +104,7 @@ class Node:
             case TokenArrived(connection=connection, token=token):
                 yield from broker.authentication.token_arrived(connection, token)
             case ConnectionClosed(connection=connection):
+                self._unfinished.pop(connection, None)
                 broker.principals.forget(connection)
                 broker.doors.closed(connection)
                 yield from broker.authentication.closed(connection)
@@ -133,4 +142,15 @@ class Node:
                 request.connection, f"{name} version {request.api_version} is not served"
             )
             return
-        yield from api.handle(self.broker, request)
+        yield from self._run(api.handle(self.broker, request))
+
+    def _run(self, handler: Iterator[Effect]) -> Iterator[Effect]:
+        """Run a handler to its end, or until it gives way."""
+        for effect in handler:
+            if isinstance(effect, GiveWay):
+                if not self.gives_way:
+                    continue
+                self._unfinished[effect.request.connection] = handler
+                yield effect
+                return
+            yield effect

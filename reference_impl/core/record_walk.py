@@ -7,14 +7,26 @@ and whether a key is missing; building record objects for that would cost ten ti
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
+
+from reference_impl.wire.compression import UNCOMPRESSED_BYTES_MAX
 
 LONG = 63
 """As `shift_max`: a number of 64 bits."""
+SIZE_BYTES_MAX = 5
+"""Of the varint in front of a record."""
+STEP_RECORDS, STEP_BYTES = 4096, 1 << 20
+"""After so much work others have their turn: a few milliseconds."""
+RECORD_WORK = STEP_BYTES // STEP_RECORDS
 
 
 class BadRecords(Exception):
     """The records of a batch contradict its header or themselves."""
+
+
+class NotConsecutive(BadRecords):
+    """The offsets of the records are not 0, 1, 2 and so on."""
 
 
 class Walk(NamedTuple):
@@ -24,6 +36,39 @@ class Walk(NamedTuple):
     timestamp_delta_max: int
     offsets_are_consecutive: bool
     all_have_keys: bool
+
+
+class Window:
+    """The part of a payload that is looked at, while the payload comes in pieces."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self._work = 0
+        self.data = b""
+        self.is_last = False
+        """No more follows behind `data`."""
+
+    def advance(self, position: int, wanted: int) -> Iterator[None]:
+        """Drop what lies before the position, and take in at least one piece, and more until so
+        many bytes are there; without `is_last` there are. Yield after each step of work."""
+        kept = [self.data[position:]]
+        size = len(kept[0])
+        while size < wanted or len(kept) == 1:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self.is_last = True
+                break
+            kept.append(piece)
+            size += len(piece)
+            yield from self.count(len(piece))
+        self.data = b"".join(kept)
+
+    def count(self, work: int) -> Iterator[None]:
+        """Yield if a step of work is done with this."""
+        self._work += work
+        if self._work >= STEP_BYTES:
+            self._work = 0
+            yield
 
 
 def varint(data: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
@@ -42,18 +87,65 @@ def varint(data: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
 
 def walk_records(data: bytes, count: int) -> Walk:
     """Visit exactly `count` records, which must fill `data`; raises BadRecords."""
-    try:
-        return _walk(data, count)
-    except IndexError:
-        raise BadRecords("the records end too early") from None
+    steps = walk_pieces([data], count)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            walk: Walk = end.value
+            return walk
 
 
-def _walk(data: bytes, count: int) -> Walk:
+def walk_pieces(
+    pieces: Iterable[bytes], count: int, *, must_be_consecutive: bool = False
+) -> Generator[None, None, Walk]:
+    """Visit exactly `count` records, which must fill the pieces, and return what was found.
+
+    Yield after each step of work. Raise BadRecords at the first record that is wrong.
+    """
+    window = Window(pieces)
+    seen = Walk(0, 0, True, True)
+    index = position = 0
+    wanted = 1
+    while index < count:
+        if wanted:
+            yield from window.advance(position, wanted)
+            position = 0
+        first, stop = index, min(count, index + STEP_RECORDS)
+        try:
+            index, position, wanted, seen = _walk(window, position, index, stop, seen)
+        except IndexError:
+            raise BadRecords("the records end too early") from None
+        if must_be_consecutive and not seen.offsets_are_consecutive:
+            raise NotConsecutive("the offsets of the records are not consecutive")
+        if index < count:
+            yield from window.count((index - first) * RECORD_WORK)
+    left = len(window.data) - position
+    while not left and not window.is_last:
+        yield from window.advance(position, 1)
+        position, left = 0, len(window.data)
+    if left:
+        raise BadRecords(f"{left} bytes or more are left over after the last record")
+    return seen
+
+
+def _walk(
+    window: Window, position: int, first: int, stop: int, seen: Walk
+) -> tuple[int, int, int, Walk]:
+    """Visit records from `first` up to `stop`, or to the end of what the window holds.
+
+    Return the next record, where it begins, and how many bytes it wants there that are missing
+    (0: none).
+    """
     # Numbers of one byte are read in place: they are nearly all, and a call costs more than a read.
-    low = high = 0
-    consecutive = keys = True
-    position, limit = 0, len(data)
-    for index in range(count):
+    data = window.data
+    low, high, consecutive, keys = seen
+    limit = len(data)
+    safe = limit if window.is_last else limit - SIZE_BYTES_MAX
+    for index in range(first, stop):
+        start = position
+        if start > safe:
+            return index, start, SIZE_BYTES_MAX, Walk(low, high, consecutive, keys)
         byte = data[position]
         if byte < 0x80:
             size, position = (byte >> 1) ^ -(byte & 1), position + 1
@@ -61,7 +153,8 @@ def _walk(data: bytes, count: int) -> Walk:
             size, position = varint(data, position)
         end = position + size
         if size < 0 or end > limit:
-            raise BadRecords(f"record {index} has size {size}, which does not fit into the batch")
+            _check_more_may_follow(window, size, index)
+            return index, start, end - start, Walk(low, high, consecutive, keys)
         byte = data[position + 1]  # after the attributes
         if byte < 0x80:
             timestamp, position = (byte >> 1) ^ -(byte & 1), position + 2
@@ -73,8 +166,7 @@ def _walk(data: bytes, count: int) -> Walk:
             if index == 0:
                 high = timestamp
         offset, position = varint(data, position)
-        if offset != index:
-            consecutive = False
+        consecutive &= offset == index
         byte = data[position]
         if byte < 0x80:
             key_size, position = (byte >> 1) ^ -(byte & 1), position + 1
@@ -98,9 +190,13 @@ def _walk(data: bytes, count: int) -> Walk:
             position += 1
         if position != end:
             raise BadRecords(f"record {index} has size {size}, but holds {position - end + size}")
-    if position != limit:
-        raise BadRecords(f"{limit - position} bytes are left over after the last record")
-    return Walk(low, high, consecutive, keys)
+    return stop, position, 0, Walk(low, high, consecutive, keys)
+
+
+def _check_more_may_follow(window: Window, size: int, index: int) -> None:
+    """The record goes on behind the window, unless that is the end, or the size is a lie."""
+    if size < 0 or window.is_last or size > UNCOMPRESSED_BYTES_MAX:
+        raise BadRecords(f"record {index} has size {size}, which does not fit into the batch")
 
 
 def _check_null(size: int, index: int) -> None:
@@ -126,15 +222,26 @@ def _skip_headers(data: bytes, position: int, index: int) -> int:
     return position
 
 
-def timestamps_and_keys(data: bytes, count: int) -> list[tuple[int, bool]]:
-    """(timestamp delta, has a key) of each record, to say which ones are wrong and why."""
-    found = []
+def timestamps_and_keys(pieces: Iterable[bytes], count: int) -> Iterator[tuple[int, bool] | None]:
+    """Yield (timestamp delta, has a key) of each record, to say which ones are wrong and why, and
+    None after each step of work. The records are sound: `walk_pieces` has visited them."""
+    window = Window(pieces)
     position = 0
     for _ in range(count):
-        size, position = varint(data, position)
-        timestamp, inner = varint(data, position + 1, LONG)
-        _, inner = varint(data, inner)
-        key_size, _ = varint(data, inner)
-        found.append((timestamp, key_size >= 0))
-        position += size
-    return found
+        wanted = SIZE_BYTES_MAX
+        while True:
+            if position + wanted <= len(window.data) or window.is_last:
+                size, inner = varint(window.data, position)
+                if inner + size <= len(window.data):
+                    break
+                wanted = inner + size - position
+            for _step in window.advance(position, wanted):
+                yield None
+            position = 0
+        timestamp, at = varint(window.data, inner + 1, LONG)
+        _, at = varint(window.data, at)
+        key_size, _ = varint(window.data, at)
+        yield timestamp, key_size >= 0
+        position = inner + size
+        for _step in window.count(RECORD_WORK):
+            yield None

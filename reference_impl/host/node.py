@@ -19,6 +19,7 @@ from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,
     Effect,
+    GiveWay,
     ReadTokens,
     Release,
     Report,
@@ -30,6 +31,7 @@ from reference_impl.core.events import (
     ConnectionClosed,
     ConnectionOpened,
     Event,
+    GoOn,
     Request,
     RequestArrived,
     Started,
@@ -55,6 +57,9 @@ class Answerable(Protocol):
     def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
         """The same, where parts of the answer lie in files."""
 
+    def give_way(self) -> None:
+        """Call `go_on` once others had their turn."""
+
     def drop(self, reason: str) -> None:
         """Close, and say why in the log."""
 
@@ -74,11 +79,13 @@ class NodeHost:
     def __init__(self, node: Node, on_fatal: Callable[[str], None]) -> None:
         self.node = node
         self.connections: dict[int, Answerable] = {}
+        node.gives_way = True
         self._on_fatal = on_fatal
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
             Respond: self._respond,
             Release: self._release,
+            GiveWay: self._give_way,
             CloseConnection: self._close_connection,
             ReadTokens: self._read_tokens,
             SendToken: self._send_token,
@@ -104,6 +111,10 @@ class NodeHost:
         event = RequestArrived(now_ms(), entropy(), request)
         what = f"API {request.api_key} version {request.api_version}"
         self._deliver(event, request.connection, what)
+
+    def go_on(self, connection: int) -> None:
+        """Go on with the request that gave way."""
+        self._deliver(GoOn(now_ms(), entropy(), connection), connection, "a long request")
 
     def token_arrived(self, connection: int, token: bytes) -> None:
         """Deliver a SASL token that came without a request around it."""
@@ -151,6 +162,11 @@ class NodeHost:
             if effect.throttle_ms:
                 connection.mute(effect.throttle_ms)
             connection.answer(None)
+
+    def _give_way(self, effect: GiveWay) -> None:
+        connection = self.connections.get(effect.request.connection)
+        if connection is not None:
+            connection.give_way()
 
     def _read_tokens(self, effect: ReadTokens) -> None:
         connection = self.connections.get(effect.connection)

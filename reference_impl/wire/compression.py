@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 
 import cramjam
 import lz4.frame
+import zstandard
 
 from reference_impl.wire.malformed import CorruptRecord
 
@@ -21,6 +22,13 @@ UNCOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 """Kafka has no limit of its own; this one is above its largest request, and stops a bomb."""
 XERIAL_MAGIC = b"\x82SNAPPY\0"
 XERIAL_BLOCK_BYTES = 32 * 1024
+GZIP_START = b"\x1f\x8b\x08"
+ZSTD_LEVEL = 3
+PIECE_BYTES = 64 * 1024
+FED_BYTES, ZSTD_FED_BYTES = 16 * 1024, 256
+ZSTD_RATIO_MAX = 32 * 1024
+SNAPPY_RATIO_MAX = 22
+"""Three bytes become 64 at most (snappy's format description, copies)."""
 
 
 class Compression(IntEnum):
@@ -39,38 +47,83 @@ Bytes = bytes | bytearray | memoryview
 def compress(kind: int, data: Bytes, level: int | None = None) -> bytes:
     """The data, compressed as Kafka's Java client would accept it. A level other than None is the
     codec's own (KIP-390; gzip -1 to 9, lz4 1 to 17, zstd -131072 to 22); snappy has none."""
-    if kind == Compression.NONE:
-        return bytes(data)
-    if kind == Compression.GZIP:
-        deflate = zlib.compressobj(-1 if level is None else level, wbits=31)
-        return deflate.compress(data) + deflate.flush()
-    if kind == Compression.SNAPPY:
-        return _compress_xerial(data)
-    if kind == Compression.LZ4:
-        return bytes(
-            lz4.frame.compress(bytes(data), compression_level=level or 0, block_linked=False)
+    return b"".join(compress_pieces(kind, [bytes(data)], level))
+
+
+def compress_pieces(
+    kind: int, pieces: Iterable[bytes], level: int | None = None
+) -> Iterator[bytes]:
+    """Yield what `compress` returns for data that comes in pieces, at least once for each piece."""
+    compressor = _COMPRESSORS.get(kind)
+    if compressor is None:
+        raise CorruptRecord(
+            f"compression type {kind} does not exist; there are 0 to 4", "attributes"
         )
-    if kind == Compression.ZSTD:
-        return bytes(cramjam.zstd.compress(bytes(data), level))
-    raise CorruptRecord(f"compression type {kind} does not exist; there are 0 to 4", "attributes")
+    return compressor(pieces, level)
+
+
+def _compress_not(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
+    yield from pieces
+
+
+def _compress_gzip(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
+    deflate = zlib.compressobj(-1 if level is None else level, wbits=31)
+    for piece in pieces:
+        yield deflate.compress(piece)
+    yield deflate.flush()
+
+
+def _compress_xerial(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
+    yield XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+    for piece in pieces:
+        yield b""  # of an empty piece, too
+        for start in range(0, len(piece), XERIAL_BLOCK_BYTES):
+            part = piece[start : start + XERIAL_BLOCK_BYTES]
+            block = bytes(cramjam.snappy.compress_raw(part))
+            yield len(block).to_bytes(4, "big") + block
+
+
+def _compress_lz4(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
+    frame = lz4.frame.LZ4FrameCompressor(compression_level=level or 0, block_linked=False)
+    yield frame.begin()
+    for piece in pieces:
+        yield frame.compress(piece)
+    yield frame.flush()
+
+
+def _compress_zstd(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
+    compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL if level is None else level)
+    stream = compressor.compressobj()
+    for piece in pieces:
+        yield stream.compress(piece)
+    yield stream.flush()
 
 
 def decompress(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> bytes:
     """The data, decompressed; refused when it is not what it says, or larger than `max_size`."""
-    if kind == Compression.NONE:
-        if len(data) > max_size:
-            raise _too_large(max_size)
-        return bytes(data)
-    expand = _EXPANDERS.get(kind)
-    if expand is None:
+    return b"".join(expand(kind, data, max_size))
+
+
+def expand(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> Iterator[bytes]:
+    """Yield the data decompressed, piece by piece, so that a bomb is stopped before it goes off.
+
+    Raise CorruptRecord when it is not what it says, or larger than `max_size`.
+    """
+    pieces = _EXPANDERS.get(kind)
+    if pieces is None:
         raise CorruptRecord(
             f"compression type {kind} does not exist; there are 0 to 4", "attributes"
         )
+    size = 0
     try:
-        return expand(bytes(data), max_size)
+        for piece in pieces(memoryview(data), max_size):
+            size += len(piece)
+            if size > max_size:
+                raise _too_large(max_size)
+            yield piece
     except CorruptRecord:
         raise
-    except (zlib.error, cramjam.DecompressionError, RuntimeError, EOFError, ValueError) as error:
+    except _ERRORS as error:
         raise CorruptRecord(f"not {Compression(kind).name.lower()}: {error}") from None
 
 
@@ -78,82 +131,103 @@ def _too_large(max_size: int) -> CorruptRecord:
     return CorruptRecord(f"decompresses to more than {max_size} bytes")
 
 
-def _expand_gzip(data: bytes, max_size: int) -> bytes:
-    out = []
-    left = max_size
-    while data:  # a stream may consist of several members (GZIPInputStream reads on)
+def _as_it_is(data: memoryview, max_size: int) -> Iterator[bytes]:
+    for start in range(0, len(data), PIECE_BYTES):
+        yield bytes(data[start : start + PIECE_BYTES])
+
+
+def _expand_gzip(data: memoryview, max_size: int) -> Iterator[bytes]:
+    """Take all members; junk behind one is not looked at, as by Java's GZIPInputStream."""
+    position = 0
+    while position == 0 or data[position : position + len(GZIP_START)] == GZIP_START:
         inflate = zlib.decompressobj(wbits=31)
-        part = inflate.decompress(data, left + 1)
-        if len(part) > left:
-            raise _too_large(max_size)
-        if not inflate.eof:
-            raise CorruptRecord("gzip ends too early")
-        out.append(part)
-        left -= len(part)
-        data = inflate.unused_data
-    return b"".join(out)
+        fed = b""
+        while not inflate.eof:
+            if not fed:
+                fed = bytes(data[position : position + FED_BYTES])
+                position += len(fed)
+            piece = inflate.decompress(fed, PIECE_BYTES)
+            if not fed and not piece and not inflate.eof:
+                raise EOFError("it ends too early")
+            yield piece
+            fed = inflate.unconsumed_tail
+        position -= len(inflate.unused_data)
 
 
-def _compress_xerial(data: Bytes) -> bytes:
-    out = [XERIAL_MAGIC, struct.pack(">ii", 1, 1)]
-    for start in range(0, len(data), XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam.snappy.compress_raw(bytes(data[start : start + XERIAL_BLOCK_BYTES])))
-        out += [len(block).to_bytes(4, "big"), block]
-    return b"".join(out)
-
-
-def _expand_snappy(data: bytes, max_size: int) -> bytes:
-    if not data.startswith(XERIAL_MAGIC):
-        return _expand_snappy_block(data, max_size)
-    out = []
+def _expand_snappy(data: memoryview, max_size: int) -> Iterator[bytes]:
+    if data[: len(XERIAL_MAGIC)] != XERIAL_MAGIC:
+        yield _expand_snappy_block(data, max_size)
+        return
     size = 0
     position = len(XERIAL_MAGIC) + 8  # magic, then version and compatible version
     while position != len(data):
         start = position + 4
         position = start + int.from_bytes(data[position:start], "big")
         if position > len(data):
-            raise CorruptRecord("not snappy: the last block runs past the end")
-        out.append(_expand_snappy_block(data[start:position], max_size, size))
-        size += len(out[-1])
-    return b"".join(out)
+            raise EOFError("the last block runs past the end")
+        block = _expand_snappy_block(data[start:position], max_size, size)
+        size += len(block)
+        yield block
 
 
-def _expand_snappy_block(block: bytes, max_size: int, already: int = 0) -> bytes:
+def _expand_snappy_block(block: memoryview, max_size: int, already: int = 0) -> bytes:
     # The block begins with the size which the library would allocate at once.
-    if already + cramjam.snappy.decompress_raw_len(block) > max_size:
+    claimed = cramjam.snappy.decompress_raw_len(block)
+    if already + claimed > max_size:
         raise _too_large(max_size)
+    if claimed > SNAPPY_RATIO_MAX * len(block):
+        raise ValueError(f"{len(block)} bytes cannot become {claimed}")
     return bytes(cramjam.snappy.decompress_raw(block))
 
 
-def _expand_lz4(data: bytes, max_size: int) -> bytes:
+def _expand_lz4(data: memoryview, max_size: int) -> Iterator[bytes]:
     decompressor = lz4.frame.LZ4FrameDecompressor()
-    out: bytes = decompressor.decompress(data, max_length=max_size + 1)
-    if len(out) > max_size:
-        raise _too_large(max_size)
-    if not decompressor.eof:
-        raise CorruptRecord("lz4 frame ends too early")
-    return out
+    position = 0
+    while not decompressor.eof:
+        fed = b""
+        if decompressor.needs_input:
+            fed = bytes(data[position : position + FED_BYTES])
+            position += len(fed)
+            if not fed:
+                raise EOFError("it ends too early")
+        yield decompressor.decompress(fed, max_length=PIECE_BYTES)
 
 
-def _expand_zstd(data: bytes, max_size: int) -> bytes:
-    # The library either trusts the size which the frame claims or grows without a bound; so it
-    # writes into buffers of our own, doubled until the output fits.
-    size = min(max_size, max(4096, 4 * len(data)))
-    while True:
-        buffer = bytearray(size)
-        try:
-            return bytes(memoryview(buffer)[: cramjam.zstd.decompress_into(data, buffer)])
-        except cramjam.DecompressionError as error:
-            if "whole buffer" not in str(error):
-                raise
-        if size == max_size:
-            raise _too_large(max_size)
-        size = min(max_size, 4 * size)
+def _expand_zstd(data: memoryview, max_size: int) -> Iterator[bytes]:
+    """Take all frames. Each call is fed little: four bytes may become 128 KiB, and the library
+    gives out everything at once."""
+    position = 0
+    step = max(64, min(ZSTD_FED_BYTES, max_size // ZSTD_RATIO_MAX))
+    while position < len(data):
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        while not frame.eof:
+            fed = data[position : position + step]
+            position += len(fed)
+            if not fed:
+                raise EOFError("it ends too early")
+            yield frame.decompress(fed)
+        position -= len(frame.unused_data)
 
 
-_EXPANDERS: dict[int, Callable[[bytes, int], bytes]] = {
+_COMPRESSORS: dict[int, Callable[[Iterable[bytes], int | None], Iterator[bytes]]] = {
+    Compression.NONE: _compress_not,
+    Compression.GZIP: _compress_gzip,
+    Compression.SNAPPY: _compress_xerial,
+    Compression.LZ4: _compress_lz4,
+    Compression.ZSTD: _compress_zstd,
+}
+_EXPANDERS: dict[int, Callable[[memoryview, int], Iterator[bytes]]] = {
+    Compression.NONE: _as_it_is,
     Compression.GZIP: _expand_gzip,
     Compression.SNAPPY: _expand_snappy,
     Compression.LZ4: _expand_lz4,
     Compression.ZSTD: _expand_zstd,
 }
+_ERRORS = (
+    zlib.error,
+    zstandard.ZstdError,
+    cramjam.DecompressionError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+)

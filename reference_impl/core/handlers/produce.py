@@ -4,11 +4,16 @@ KIP-516 (topic ids since v13), KIP-890 (transactions), KIP-951 (leader in the an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
-from reference_impl.core.batch_validation import the_only_batch
+from reference_impl.core.batch_validation import (
+    SurveyedBatch,
+    is_large,
+    survey,
+    the_only_batch,
+)
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, Release
+from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Release
 from reference_impl.core.events import Request
 from reference_impl.core.log import AppendResult
 from reference_impl.core.parking import PartitionKey, answered
@@ -54,7 +59,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
         # A partition that is named twice counts once, its last time (KafkaApis: a map).
         for wanted in {row.index: row for row in topic.partition_data}.values():
             try:
-                partition, appended = append_one(broker, request, topic, wanted)
+                partition, appended = yield from append_one(broker, request, topic, wanted)
             except Refused as refused:
                 answers.append(refusal(wanted.index, refused))
                 pending.refused = pending.refused or refused
@@ -75,9 +80,42 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
 
 def append_one(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
-) -> tuple[Partition, AppendResult]:
+) -> Generator[Effect, None, tuple[Partition, AppendResult]]:
     """One batch into one partition; raises Refused."""
     # VALIDATE the request
+    partition, data = check_request(broker, request, topic, wanted)
+    try:
+        if is_large(data):
+            data = yield from surveyed(broker, request, partition, data)
+            # Others had their turn meanwhile: the topic may be gone, the transaction ended.
+            partition, _ = check_request(broker, request, topic, wanted)
+        return partition, append_to(broker, partition, data)
+    except Refused as refused:
+        if refused.code not in SAY_NOTHING_OF_THE_LOG:
+            refused.log_start_offset = partition.log.log_start_offset
+        raise
+
+
+def surveyed(
+    broker: Broker, request: Request, partition: Partition, data: memoryview | bytearray
+) -> Generator[Effect, None, SurveyedBatch]:
+    """Look at every record of a large batch, and give way to other requests meanwhile; raises
+    Refused."""
+    steps = survey(data, partition.config, broker.now_ms)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            batch = SurveyedBatch(data)
+            batch.survey = end.value
+            return batch
+        yield GiveWay(request)
+
+
+def check_request(
+    broker: Broker, request: Request, topic: Struct, wanted: Struct
+) -> tuple[Partition, memoryview | bytearray]:
+    """Raise Refused unless this producer may write to this partition now; return the batch, too."""
     if broker.access.is_controlled:
         check_access(broker, request, topic, wanted)
     partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
@@ -88,12 +126,7 @@ def append_one(
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "Cannot append to an internal topic.")
     check_transaction(broker, request, partition, read_header(data))
     broker.rules.check_enough_replicas(partition, request.body.acks)
-    try:
-        return partition, append_to(broker, partition, data)
-    except Refused as refused:
-        if refused.code not in SAY_NOTHING_OF_THE_LOG:
-            refused.log_start_offset = partition.log.log_start_offset
-        raise
+    return partition, data
 
 
 def check_access(broker: Broker, request: Request, topic: Struct, wanted: Struct) -> None:

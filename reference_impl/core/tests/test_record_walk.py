@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 
 import pytest
 
-from reference_impl.core.record_walk import LONG, BadRecords, varint, walk_records
+from reference_impl.core.record_walk import (
+    LONG,
+    STEP_RECORDS,
+    BadRecords,
+    NotConsecutive,
+    Walk,
+    timestamps_and_keys,
+    varint,
+    walk_pieces,
+    walk_records,
+)
 from reference_impl.wire import CorruptRecord, Record
 from reference_impl.wire.records import decode_records, encode_records
 
@@ -57,3 +70,77 @@ def test_numbers_of_32_bits_have_five_bytes_at_most() -> None:
     assert varint(padded, 0, LONG) == (1, 6)
     with pytest.raises(BadRecords):
         varint(padded, 0)
+
+
+def walked(pieces: list[bytes], count: int) -> tuple[Walk | None, int]:
+    """What a walk over pieces finds (None: it refuses), and after how many steps."""
+    steps = walk_pieces(pieces, count)
+    done = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, done
+        except BadRecords:
+            return None, done
+        done += 1
+
+
+def in_pieces(random: Random, data: bytes) -> list[bytes]:
+    """The same bytes, cut anywhere; some pieces are empty."""
+    cuts = sorted(random.randrange(len(data) + 1) for _ in range(random.randrange(8)))
+    edges = [0, *cuts, len(data)]
+    return [data[a:b] for a, b in pairwise(edges)]
+
+
+def test_pieces_are_walked_as_the_whole_is() -> None:
+    accepted = refused = 0
+    for seed in range(5_000):
+        random = Random(seed)
+        payload, count = altered_records(random)
+        try:
+            whole: Walk | None = walk_records(payload, count)
+        except BadRecords:
+            whole = None
+        pieces = in_pieces(random, payload)
+        assert walked(pieces, count)[0] == whole, (payload.hex(), pieces)
+        if whole is None:
+            refused += 1
+            continue
+        accepted += 1
+        each = [one for one in timestamps_and_keys(pieces, count) if one is not None]
+        records = decode_records(payload, count)
+        assert each == [(record.timestamp_delta, record.key is not None) for record in records]
+    assert min(accepted, refused) > 500
+
+
+def test_a_long_walk_is_made_in_steps() -> None:
+    count = 10 * STEP_RECORDS
+    payload = encode_records([Record(b"") for _ in range(count)])
+    walk, steps = walked([payload], count)
+    assert walk is not None
+    assert 8 <= steps <= 12
+
+
+def test_the_walk_stops_at_the_first_bad_record() -> None:
+    """The pieces behind it are never made."""
+
+    def pieces() -> Iterator[bytes]:
+        yield encode_records([Record(b"a"), Record(b"b")])[:-1] + b"\x02"
+        raise AssertionError("expanded behind a bad record")
+
+    with pytest.raises(BadRecords, match="record 1"):
+        for _ in walk_pieces(pieces(), 1000):
+            pass
+    same = encode_records([Record(b"a")]) * 1000
+    with pytest.raises(NotConsecutive):
+        for _ in walk_pieces([same], 1000, must_be_consecutive=True):
+            pass
+
+
+def test_a_record_over_many_pieces_costs_its_length_and_not_its_square() -> None:
+    payload = encode_records([Record(bytes(24 << 20))])
+    pieces = [payload[at : at + 4096] for at in range(0, len(payload), 4096)]
+    started_s = time.process_time()
+    assert walked(pieces, 1)[0] == Walk(0, 0, True, False)
+    assert time.process_time() - started_s < 3

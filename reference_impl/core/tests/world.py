@@ -16,6 +16,7 @@ from reference_impl.core.effects import (
     CancelTimer,
     CloseConnection,
     Effect,
+    GiveWay,
     Release,
     Report,
     Respond,
@@ -25,6 +26,7 @@ from reference_impl.core.effects import (
 from reference_impl.core.events import (
     ConnectionClosed,
     Event,
+    GoOn,
     Request,
     RequestArrived,
     Started,
@@ -62,6 +64,8 @@ class World(Conversation):
         self.closed: dict[int, str] = {}
         self.reports: list[str] = []
         self.tokens: list[bytes] = []
+        self.gave_way: list[int] = []
+        """Connections whose requests gave way, where `node.gives_way`."""
         self.trace: list[str] = []
         self._random = Random(seed)
         self._rules, self._node_class = rules, node
@@ -129,6 +133,11 @@ class World(Conversation):
         assert answer is not NOTHING
         return answer  # type: ignore[no-any-return]
 
+    def go_on(self, client: int = 1) -> None:
+        """Others had their turn: the request that gave way goes on."""
+        self.gave_way.remove(client)
+        self._step(GoOn(self.now_ms, self._entropy(), client))
+
     def disconnect(self, client: int) -> None:
         """The client goes away without a word."""
         self._step(ConnectionClosed(self.now_ms, self._entropy(), client))
@@ -157,6 +166,8 @@ class World(Conversation):
         match effect:
             case Respond(request=request, body=body):
                 self.answers[request.correlation_id] = body
+            case GiveWay(request=request):
+                self.gave_way.append(request.connection)
             case Release(request=request):
                 self.answers[request.correlation_id] = NOTHING
             case SendToken(token=token):

@@ -9,11 +9,27 @@ import time
 from collections.abc import Iterator
 
 from reference_impl.host.tests.process import PATIENCE_S, Address, RawClient
-from reference_impl.wire import ApiKey, encode_request, request_definition
+from reference_impl.wire import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    ApiKey,
+    Compression,
+    ErrorCode,
+    Record,
+    RecordBatch,
+    compress,
+    encode_request,
+    patched,
+    request_definition,
+)
+from reference_impl.wire.records import encode_records
 
 CROWD = 20
 PIPELINED_BYTES = 256 * 1024
 TOPICS, PARTITIONS = 100, 10
+BOMB_RECORDS = 18_000_000
+LONG_RECORDS = 300_000
+LARGE_BYTES = 120 << 20
 
 
 def many_topics(broker: Address) -> None:
@@ -67,3 +83,43 @@ def _send_and_read(broker: Address, data: bytes, stop: threading.Event) -> None:
                     left = left[connection.send(left) :]
                 if not connection.recv(1 << 20):
                     return
+
+
+def batch_of(payload: bytes, count: int, codec: Compression) -> bytes:
+    """A batch with this payload, compressed, whose header is right."""
+    packed = RecordBatch([Record(b"")]).encode()[:HEADER_BYTES] + compress(codec, payload)
+    return patched(
+        packed,
+        batch_length=len(packed) - LOG_OVERHEAD,
+        attributes=codec,
+        records_count=count,
+        last_offset_delta=count - 1,
+    )
+
+
+def wrong_bomb(codec: Compression = Compression.ZSTD) -> bytes:
+    """Eleven kilobytes (zstd) that become millions of tiny records, all with offset 0."""
+    return batch_of(encode_records([Record(None)]) * BOMB_RECORDS, BOMB_RECORDS, codec)
+
+
+def right_bomb() -> bytes:
+    """A batch of many tiny records in which nothing is wrong."""
+    records = encode_records([Record(None, offset_delta=n) for n in range(LONG_RECORDS)])
+    return batch_of(records, LONG_RECORDS, Compression.ZSTD)
+
+
+def large_record() -> bytes:
+    """Some kilobytes that become one record, nearly as large as any may be."""
+    return batch_of(encode_records([Record(bytes(LARGE_BYTES))]), 1, Compression.ZSTD)
+
+
+def produce(broker: Address, topic: str, raw: bytes) -> tuple[ErrorCode, float]:
+    """Send a batch; its error, and the seconds until the answer."""
+    of = request_definition(ApiKey.PRODUCE)
+    row = of.struct("PartitionProduceData", index=0, records=raw)
+    data = of.struct("TopicProduceData", name=topic, partition_data=[row])
+    with RawClient(broker) as client:
+        started_s = time.monotonic()
+        answer = client.call(ApiKey.PRODUCE, 9, acks=-1, timeout_ms=60_000, topic_data=[data])
+        waited_s = time.monotonic() - started_s
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code), waited_s

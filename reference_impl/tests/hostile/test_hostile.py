@@ -6,9 +6,10 @@ import os
 import time
 from pathlib import Path
 
-from reference_impl.host.tests.process import BrokerProcess
+from reference_impl.host.tests.process import BrokerProcess, RawClient
 from reference_impl.tests.hostile import attacks
 from reference_impl.tests.hostile.witness import Witness
+from reference_impl.wire import Compression, ErrorCode
 
 SECONDS = 4
 
@@ -32,3 +33,30 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
         before_s = cpu_s(broker)
         time.sleep(1)
         assert cpu_s(broker) - before_s < 0.3, "the broker works on for clients that have gone"
+
+
+def resident(broker: BrokerProcess) -> int:
+    """Its memory (proc(5), statm)."""
+    pages = int(Path(f"/proc/{broker.process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_bombs_are_refused_at_once_and_long_batches_let_others_through(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "data") as broker:
+        with RawClient(broker) as client:
+            client.create_topic("t")
+        for codec in (Compression.ZSTD, Compression.GZIP):
+            bomb = attacks.wrong_bomb(codec)
+            before_s, before = cpu_s(broker), resident(broker)
+            assert attacks.produce(broker, "t", bomb)[0] is ErrorCode.UNKNOWN_SERVER_ERROR
+            assert cpu_s(broker) - before_s < 0.3, "it was expanded behind the first bad record"
+            assert resident(broker) - before < 32 << 20
+        for batch in (attacks.right_bomb(), attacks.large_record()):
+            with Witness(broker, f"canary-{len(batch)}") as witness:
+                error, waited_s = attacks.produce(broker, "t", batch)
+                witness.stop()
+            assert error is ErrorCode.NONE
+            assert witness.failure is None
+            assert len(witness.waits_s) > 3
+            # How long it takes depends on the load; that others go first does not.
+            assert witness.longest_s < max(0.5, waited_s / 2)

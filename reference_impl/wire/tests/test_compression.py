@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference_impl.wire.compression import Compression, compress, decompress
+from reference_impl.wire.compression import Compression, compress, decompress, expand
 from reference_impl.wire.malformed import CorruptRecord
 from reference_impl.wire.tests.chance import GENEROUS
 from reference_impl.wire.tests.memory import peak_memory
@@ -117,3 +117,24 @@ def test_a_broken_stream_is_data_or_refused(
         decompress(kind, bytes(raw), 1 << 20)
     except CorruptRecord as error:
         assert error.problem
+
+
+@KINDS
+def test_a_bomb_comes_in_pieces(kind: Compression) -> None:
+    bomb = compress(kind, bytes(32 << 20))
+    with peak_memory() as peak:
+        size = sum(len(piece) for piece in expand(kind, bomb))
+    assert size == 32 << 20
+    assert peak() < 24 << 20, "more than a part of it was in memory at once"
+
+
+def test_junk_behind_a_member_of_gzip_is_not_looked_at() -> None:
+    """As by Java, whose streams end there; a second member is read."""
+    assert decompress(Compression.GZIP, gzip.compress(b"a") + b"\x07junk") == b"a"
+    with pytest.raises(CorruptRecord):
+        decompress(Compression.GZIP, gzip.compress(b"a") + gzip.compress(b"b")[:-3])
+
+
+def test_snappy_may_not_claim_what_its_bytes_cannot_become() -> None:
+    with pytest.raises(CorruptRecord, match="cannot become"):
+        decompress(Compression.SNAPPY, b"\xff\xff\xff\x07" + b"\0" * 50)

@@ -1,0 +1,106 @@
+"""A large Produce lets others have their turn, and is judged by what it finds after them."""
+
+from __future__ import annotations
+
+import pytest
+
+from reference_impl.core.record_walk import STEP_RECORDS
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey, Compression, ErrorCode, request_definition
+
+MANY = [str(n) for n in range(3 * STEP_RECORDS)]
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.node.gives_way = True
+    world.create_topic("t")
+    return world
+
+
+def begin(world: World, attributes: int = 0, client: int = 1) -> int:
+    """Send a large batch; returns the number of its answer."""
+    body = world.produce_body("t", world.batch(*MANY, attributes=attributes))
+    return world.send(ApiKey.PRODUCE, 9, body, client)
+
+
+def finish(world: World, number: int, client: int = 1) -> ErrorCode:
+    """Go on until it is answered; the error of its partition."""
+    while client in world.gave_way:
+        world.go_on(client)
+    answer = world.answer_to(number)
+    assert answer is not None
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_large_batch_gives_way_and_is_appended(world: World, codec: Compression) -> None:
+    number = begin(world, codec)
+    assert world.gave_way == [1]
+    assert finish(world, number) is ErrorCode.NONE
+    assert world.read_all("t") == MANY
+
+
+def test_a_small_batch_does_not_give_way(world: World) -> None:
+    world.produce("t", "a")
+    world.produce("t", *["b"] * 1000, attributes=Compression.ZSTD)
+    assert not world.gave_way
+
+
+def test_others_are_served_meanwhile_and_whole_batches_follow_each_other(world: World) -> None:
+    number = begin(world)
+    world.node.gives_way = False
+    assert world.produce("t", "between").base_offset == 0
+    world.node.gives_way = True
+    assert finish(world, number) is ErrorCode.NONE
+    assert world.read_all("t") == ["between", *MANY]
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_unknown(world: World) -> None:
+    number = begin(world)
+    of = request_definition(ApiKey.DELETE_TOPICS)
+    body = of.new(topics=[of.struct("DeleteTopicState", name="t")], timeout_ms=1000)
+    world.ask(ApiKey.DELETE_TOPICS, 6, body, client=2)
+    assert finish(world, number) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_configuration_that_changes_meanwhile_counts(world: World) -> None:
+    number = begin(world, Compression.GZIP)
+    of = request_definition(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    change = of.struct("AlterableConfig", name="max.message.bytes", config_operation=0, value="9")
+    row = of.struct("AlterConfigsResource", resource_type=2, resource_name="t", configs=[change])
+    world.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, of.new(resources=[row]), client=2)
+    assert finish(world, number) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_client_that_leaves_meanwhile_has_nothing_appended(world: World) -> None:
+    begin(world)
+    world.disconnect(1)
+    world.go_on(1)
+    assert not world.gave_way
+    assert world.read_all("t") == []
+
+
+def test_a_host_that_does_not_ask_for_it_is_answered_at_once(world: World) -> None:
+    world.node.gives_way = False
+    assert world.produce("t", *MANY).error_code == 0
+    assert not world.gave_way
+
+
+def test_a_batch_is_rewritten_in_the_codec_of_its_topic_in_steps(world: World) -> None:
+    world.create_topic("zipped", compression_type="lz4")
+    body = world.produce_body("zipped", world.batch(*MANY, attributes=Compression.GZIP))
+    number = world.send(ApiKey.PRODUCE, 9, body)
+    assert finish(world, number) is ErrorCode.NONE
+    records = world.fetch("zipped").records
+    assert records[22] & 7 == Compression.LZ4
+    assert world.read_all("zipped") == MANY
+
+
+def test_no_answer_names_more_wrong_records_than_a_client_can_use(world: World) -> None:
+    raw = world.batch(*["x"] * 12_000, base_timestamp=world.now_ms + 10**10)
+    world.node.gives_way = False
+    row = world.produce("t", raw=raw)
+    assert row.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert len(row.record_errors) == 10_000

@@ -1,0 +1,323 @@
+"""One client's connection: bytes in, one request at a time to the node, its answers out in order.
+
+Source: SocketServer.java (a channel is muted while a request of it is processed), NetworkReceive
+(size limits). A frame that cannot be read closes its own connection and no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from reference_impl.core.events import Request
+from reference_impl.core.log.segment import Slice
+from reference_impl.core.security.listeners import Listener
+from reference_impl.core.storage import StorageError
+from reference_impl.host.departures import Departure
+from reference_impl.host.sendfile import send_parts
+from reference_impl.wire import (
+    API_NAMES,
+    ApiKey,
+    FrameReader,
+    Malformed,
+    RequestHeader,
+    Struct,
+    decode_request_header,
+    request_definition,
+)
+
+if TYPE_CHECKING:
+    from reference_impl.host.server import Server
+
+log = logging.getLogger("reference_impl.host")
+TURNS_OF_WHO_LEFT = 40
+"""So much of a long request is still worked on once its client has gone: what it sent with acks=0
+before it closed is not lost, and a bomb does not go on for long."""
+GATHERED_BYTES_MAX = 64 * 1024
+"""Answers are sent together up to here: more would hide that a client does not read."""
+
+
+class Connection(asyncio.Protocol):
+    """One client. At most one of its requests is with the node at any time."""
+
+    def __init__(self, server: Server, connection_id: int, listener: Listener) -> None:
+        self.id = connection_id
+        self.listener = listener.name
+        self._server = server
+        outside = listener.sasl.max_token_bytes if listener.sasl else server.max_frame_bytes
+        self._reader = FrameReader(min(outside, server.max_frame_bytes))
+        self._frames: deque[bytearray] = deque()
+        self._answers: list[bytes] = []
+        self._gathered_bytes = 0
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._client_host = ""
+        self._in_flight = False
+        self._gave_way = False
+        self._turns_left: int | None = None
+        self._caught_up = asyncio.Event()
+        self._caught_up.set()
+        self._is_pumping = False
+        self.is_paused = False
+        self._must_wait = False
+        self._unsent_bytes = 0
+        self._reads_tokens = False
+        self._muted: asyncio.TimerHandle | None = None
+        self._broken: str | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self.last_used_s = self._loop.time()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing of this client is being worked on."""
+        return not self._in_flight and not self._frames
+
+    # --- asyncio.Protocol ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._client_host = f"/{peer[0]}" if peer else ""  # InetAddress.toString, as Kafka shows it
+        self._server.joined(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        if self._muted is not None:
+            self._muted.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
+        self._frames.clear()
+        self._server.intake.forget(self)
+        if self._gave_way:
+            self._turns_left = TURNS_OF_WHO_LEFT
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._server.turns.forget(self)
+        self._server.left(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.last_used_s = self._loop.time()
+        try:
+            self._frames.extend(self._reader.feed(data))
+        except Malformed as error:
+            self._broken = str(error)  # what came before it is still answered
+        self._must_wait = not self._server.intake.note(self, self._reader.pending_bytes)
+        self._pump()
+
+    def pause_writing(self) -> None:
+        self._caught_up.clear()
+
+    def resume_writing(self) -> None:
+        self._caught_up.set()
+        self._pump()
+
+    async def _until_caught_up(self) -> None:
+        await self._caught_up.wait()
+
+    # --- Answerable ---------------------------------------------------------------------------
+
+    def answer(self, data: bytes | None) -> None:
+        self._in_flight = False
+        self.last_used_s = self._loop.time()
+        if data is not None:
+            self._answers.append(data)
+            self._gathered_bytes += len(data)
+            if self._gathered_bytes > GATHERED_BYTES_MAX:
+                self._send_answers()
+        if self._is_pumping:
+            return  # answered while it was handed over: the pump goes on by itself
+        if self._frames:
+            # Another client's request may have answered this one: what waits behind has its turn.
+            self._send_answers()
+            self._server.turns.wait(self)
+        else:
+            self._pump()
+
+    def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
+        """The request stays in flight until the last part is sent: nothing may come between."""
+        self._send_answers()
+        if self._transport is not None:
+            self._sending = self._loop.create_task(self._send_from_files(self._transport, parts))
+
+    async def _send_from_files(
+        self, transport: asyncio.Transport, parts: Sequence[bytes | Slice]
+    ) -> None:
+        try:
+            await send_parts(transport, parts, self._until_caught_up, self._note_use)
+        except (OSError, StorageError) as error:
+            # A part of the answer may be sent: the client cannot find the next one any more.
+            log.warning("connection %d from %s closed: %s", self.id, self._client_host, error)
+            self.abandon()
+        else:
+            self.answer(None)
+
+    def give_way(self) -> None:
+        self._gave_way = True
+        self._server.turns.wait(self)
+
+    def mute(self, for_ms: int) -> None:
+        self._muted = self._loop.call_later(for_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._pump()
+
+    def read_tokens(self) -> None:
+        self._reads_tokens = True
+
+    def admit(self) -> None:
+        self._reads_tokens = False
+        self._reader.max_size = self._server.max_frame_bytes
+
+    def drop(self, reason: str) -> None:
+        log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
+        self._frames.clear()
+        self._send_answers()
+        if self._transport is not None:
+            self._transport.close()
+
+    def abandon(self) -> None:
+        """Close at once; whatever was not sent is lost."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def end(self, reason: str) -> None:
+        """Close at once, and say why in the log."""
+        log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
+        self.abandon()
+
+    # --- what the server looks after ----------------------------------------------------------
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of its socket, -1 once that is closed."""
+        socket = None if self._transport is None else self._transport.get_extra_info("socket")
+        return -1 if socket is None else cast(int, socket.fileno())
+
+    def note_progress(self) -> None:
+        """A client that takes a long answer slowly is not idle (Selector.java: writes count)."""
+        unsent = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        if unsent < self._unsent_bytes:
+            self._note_use()
+        self._unsent_bytes = unsent
+
+    def _note_use(self) -> None:
+        self.last_used_s = self._loop.time()
+
+    def departed(self, how: Departure) -> None:
+        """Close if the client has gone, or if nothing is sent that would show whether it has."""
+        is_sending = self._sending is not None and not self._sending.done()
+        is_parked = self._in_flight and not (is_sending or self._gave_way)
+        if how is Departure.GONE or is_parked or self._muted is not None:
+            self.abandon()
+
+    def read_on(self) -> None:
+        self._must_wait = False
+        self._note_use()
+        self._pause_or_resume()
+
+    # --- one request after the other ----------------------------------------------------------
+
+    def take_turn(self) -> None:
+        if self._gave_way:
+            self._gave_way = False
+            self._note_use()
+            self._server.host.go_on(self.id)
+            if self._turns_left is not None:
+                self._turns_left -= 1
+                if not self._gave_way or not self._turns_left:
+                    self._leave()
+        else:
+            self._pump()
+
+    def _pump(self) -> None:
+        """Hand over what has come until the turn ends, one is in flight, or nobody reads."""
+        self._is_pumping = True
+        try:
+            while self._frames and not (
+                self._in_flight or self._muted is not None or not self._caught_up.is_set()
+            ):
+                self._hand_over(self._frames.popleft())
+                if self._frames and self._server.turns.is_over():
+                    self._server.turns.wait(self)
+                    break
+        finally:
+            self._is_pumping = False
+        self._send_answers()
+        if self._broken is None and self.is_idle and self._reader.has_more:
+            self._look_for_bad_size()
+        if self._broken is not None and self.is_idle:
+            self.drop(self._broken)
+        self._pause_or_resume()
+
+    def _send_answers(self) -> None:
+        """Requests that came together are answered together: to send costs as much as to append."""
+        if self._answers and self._transport is not None:
+            self._transport.write(b"".join(self._answers))
+        self._answers.clear()
+        self._gathered_bytes = 0
+
+    def _look_for_bad_size(self) -> None:
+        """A size that cannot be may lie behind the frames that were just answered."""
+        try:
+            self._reader.feed(b"")
+        except Malformed as error:
+            self._broken = str(error)
+
+    def _pause_or_resume(self) -> None:
+        """Read no further while requests wait here: that is what holds a pipelining client."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        is_full = bool(self._frames) or self._muted is not None or self._must_wait
+        if is_full != self.is_paused:
+            self.is_paused = is_full
+            if self.is_paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def _hand_over(self, frame: bytearray) -> None:
+        if self._reads_tokens:
+            self._in_flight = True
+            self._server.host.token_arrived(self.id, bytes(frame))
+            return
+        try:
+            header, start = decode_request_header(frame)
+            body = self._decode_body(header, frame, start)
+        except Malformed as error:
+            self.drop(str(error))
+            return
+        if body is None:
+            name = API_NAMES.get(header.api_key, str(header.api_key))
+            self.drop(f"{name} version {header.api_version} is not served")
+            return
+        self._in_flight = True
+        self._server.host.request_arrived(
+            Request(
+                self.id,
+                header.api_key,
+                header.api_version,
+                header.correlation_id,
+                header.client_id,
+                self._client_host,
+                body,
+                len(frame),
+            )
+        )
+
+    def _decode_body(self, header: RequestHeader, frame: bytearray, start: int) -> Struct | None:
+        """The body, or None if this API or version is not served."""
+        api = self._server.host.node.apis.get(header.api_key)
+        if api is not None and api.serves(header.api_version):
+            definition = request_definition(header.api_key)
+            # Bytes after the body are tolerated, as Kafka does (RequestContext.parseRequest).
+            return definition.decode_prefix(memoryview(frame)[start:], header.api_version)[0]
+        if header.api_key == ApiKey.API_VERSIONS:
+            # Whatever the body of an unknown version is, the answer does not depend on it.
+            return request_definition(header.api_key).new()
+        return None
