@@ -26,6 +26,8 @@ class Expectation:
     verdict: Validity
     part: Part
     why: str
+    by: tuple[str, ...] = ()
+    """Of an INVALID one: the checkers of which one must say so; any, where none is named."""
 
     @property
     def command(self) -> str:

@@ -35,7 +35,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
         }
     ),
     "linearizability/checkers": frozenset({"base"}),
-    "reference_impl/bugs": frozenset(),
+    "reference_impl/bugs": frozenset({"bug", "recompression"}),
     "reference_impl/core/handlers": frozenset({"altering_configs"}),
 }
 """Folder -> the files in it that serve the others and register nothing."""

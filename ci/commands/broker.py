@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import ConfigOption, check_above_zero
+from ci.commands.options import ConfigOption, JsonOption, check_above_zero, check_directory
 from ci.errors import UsageError
 
 
@@ -68,8 +68,37 @@ def kills(
     raise typer.Exit(1 if outcome.violations else 0)
 
 
-def bugs() -> None:
-    """List the planted bugs of the reference: what each breaks, and what must catch it."""
-    from ci.bugs import render_bugs
+def bugs(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only these; repeatable, or with commas.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the first run of each bug.")] = 1,
+    attempts: Annotated[
+        int, typer.Option("--runs", min=1, help="How often a bug is run until it is caught.")
+    ] = 3,
+    seconds: Annotated[float, typer.Option(help="Length of every run.")] = 30,
+    jobs: Annotated[int, typer.Option(min=1, max=16, help="Runs at once.")] = 1,
+    out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+    show: Annotated[bool, typer.Option("--list", help="List them, and run nothing.")] = False,
+    as_json: JsonOption = False,
+    markdown: Annotated[bool, typer.Option(help="Print the result as a Markdown table.")] = False,
+) -> None:
+    """Run every planted bug until its checker finds it, and the clean broker with the same seed.
 
-    print(render_bugs())
+    1 if a bug goes by or the clean broker is accused.
+    """
+    from ci.bugs import render_bugs, run_bugs
+
+    if show:
+        print(render_bugs())
+        return
+    if as_json and markdown:
+        raise UsageError("--json and --markdown: say one of them")
+    check_above_zero(seconds=seconds)
+    check_directory("--out", out)
+    form = "json" if as_json else "markdown" if markdown else "text"
+    raise typer.Exit(
+        run_bugs(
+            only or [], out, seed=seed, attempts=attempts, seconds=seconds, jobs=jobs, form=form
+        )
+    )

@@ -169,7 +169,7 @@ class Nightly:
         verdict = judged.verdict
         return Outcome.of(
             one, [*before, verdict.validity], explained(verdict), judged.path.name,
-            time.monotonic() - began,
+            time.monotonic() - began, unrelated=is_unrelated(one, verdict),
         )  # fmt: skip
 
     def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:
@@ -208,6 +208,17 @@ class Nightly:
             self.night.write()
             write_trend(self.store)
         shutil.rmtree(self._jobs_home, ignore_errors=True)
+
+
+def is_unrelated(one: Expectation, verdict: Verdict) -> bool:
+    """Return whether a run is INVALID, but not by a checker that must find it."""
+    if verdict.validity is not Validity.INVALID or not one.by:
+        return False
+    return not any(
+        checker.validity is Validity.INVALID
+        for name, checker in verdict.checkers.items()
+        if name in one.by
+    )
 
 
 def explained(verdict: Verdict) -> str:

@@ -40,23 +40,27 @@ class Outcome:
     """All of it, from the start of the cluster to the drawn report; of the last time it was run."""
     earlier_runs: tuple[str, ...] = ()
     """The directories of the times before."""
+    unrelated: bool = False
+    """It was found INVALID, but by none of the checkers which must find this."""
 
     @classmethod
     def of(
         cls, expectation: Expectation, verdicts: Sequence[Validity], reason: str, run: str,
-        seconds: float,
+        seconds: float, *, unrelated: bool = False,
     ) -> Outcome:  # fmt: skip
         return cls(
             expectation.name, expectation.command, expectation.scenario.target,
             expectation.part.value, expectation.why, expectation.verdict.value,
             tuple(verdict.value for verdict in verdicts), reason, run,
-            expectation.scenario.seconds, round(seconds, 1),
+            expectation.scenario.seconds, round(seconds, 1), unrelated=unrelated,
         )  # fmt: skip
 
     @property
     def ending(self) -> Ending:
         if len(set(self.verdicts)) > 1:
             return Ending.FLAKY
+        if self.unrelated:
+            return Ending.RED
         if self.verdicts[-1:] == (self.expected,):
             return Ending.AS_EXPECTED
         if self.verdicts and self.verdicts[-1] != Validity.UNKNOWN.value:
@@ -75,7 +79,7 @@ class Outcome:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
         """The inverse of as_dict; raises KeyError or TypeError on what it did not write."""
-        values = {"earlier_runs": (), **data}
+        values = {"earlier_runs": (), "unrelated": False, **data}
         texts = {name: tuple(values[name]) for name in ("verdicts", "earlier_runs")}
         return cls(**{field.name: values[field.name] for field in fields(cls)} | texts)
 

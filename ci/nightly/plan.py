@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
 
-from chaos.run_directory import Scenario
 from chaos.scenarios.expectation import Expectation, Part
-from chaos.scenarios.exploration import exploration, promised_config
-from chaos.scenarios.fitting import family_of, nodes_of, why_not
+from chaos.scenarios.exploration import exploration
+from chaos.scenarios.fitting import family_of, why_not
 from chaos.scenarios.regression import regressions
 from chaos.targets import parse_target
+from ci.bugs.scenarios import scenario_of
 from ci.errors import UsageError
 from ci.nightly.agenda import begun_within
 from linearizability.verdict import Validity
@@ -25,7 +25,7 @@ FIXED_COST_S = {"apache": 20.0}
 FIXED_COST_ELSEWHERE_S = 14.0
 """Beside the attack itself: start, recovery, final reads, judges, report; the medians of nights."""
 PLANNED_MAX = 10_000
-CANARY_SECONDS, CANARY_SEED = 20.0, 1
+CANARY_SECONDS, CANARY_SEED = 30.0, 1
 """Each bug shows within one run of that length; the same one whenever it is its turn."""
 CANARIES_A_NIGHT = 7
 
@@ -77,12 +77,8 @@ def canaries() -> list[Expectation]:
     """Every planted bug, where it must be caught; a night in which one is missed is red."""
     return [
         Expectation(
-            Scenario(
-                "reference", bug.workload, bug.nemesis, nodes_of("reference"), CANARY_SECONDS,
-                CANARY_SEED, {**promised_config(bug.nemesis), **bug.config}, name,
-                client=bug.client,
-            ),
-            Validity.INVALID, Part.CANARY, "a planted bug is caught",
+            scenario_of(name, CANARY_SECONDS, CANARY_SEED), Validity.INVALID, Part.CANARY,
+            "a planted bug is caught", by=bug.caught_by,
         )
         for name, bug in BUGS.items()
     ]  # fmt: skip

@@ -1,75 +1,391 @@
 """Planted bugs, by name: one file each, overriding one decision of a correct broker.
 
-They are the proof that the judges work: each says what it breaks and what must catch it.
+They are the proof that the judges work: each says what it breaks and what must catch it
+(`touchstone bugs` runs them all).
 """
 
 from __future__ import annotations
 
+from reference_impl.bugs.abort_decided_commits import AbortDecidedCommits
 from reference_impl.bugs.accept_old_generations import AcceptOldGenerations
+from reference_impl.bugs.accept_old_generations_in_transactions import (
+    AcceptOldGenerationsInTransactions,
+)
+from reference_impl.bugs.accept_old_markers import AcceptOldMarkers
+from reference_impl.bugs.accept_stale_epochs import AcceptStaleEpochs
+from reference_impl.bugs.accept_zombie_offsets import AcceptZombieOffsets
+from reference_impl.bugs.accept_zombie_writes import AcceptZombieWrites
 from reference_impl.bugs.acknowledge_before_append import AcknowledgeBeforeAppend, LateNode
 from reference_impl.bugs.acknowledge_before_flush import AcknowledgeBeforeFlush
+from reference_impl.bugs.admit_fenced_epochs import AdmitFencedEpochs
 from reference_impl.bugs.admit_fenced_instances import AdmitFencedInstances
-from reference_impl.bugs.bug import Bug
+from reference_impl.bugs.admit_fenced_producers import AdmitFencedProducers
+from reference_impl.bugs.age_from_oldest_record import AgeFromOldestRecord
+from reference_impl.bugs.answer_retries_with_newest import AnswerRetriesWithNewest
+from reference_impl.bugs.answer_with_another_partition import AnswerWithAnotherPartition
+from reference_impl.bugs.begin_after_committed import BeginAfterCommitted
+from reference_impl.bugs.begin_behind_undecided import BeginBehindUndecided
+from reference_impl.bugs.break_at_sequence_wrap import BreakAtSequenceWrap
+from reference_impl.bugs.bug import CONFORMANCE, WITHOUT_BUG, Bug, Kind
+from reference_impl.bugs.commit_aborted_offsets import CommitAbortedOffsets
+from reference_impl.bugs.commit_decided_aborts import CommitDecidedAborts
+from reference_impl.bugs.compact_for_aborted import CompactForAborted
 from reference_impl.bugs.compact_newest_away import CompactNewestAway
 from reference_impl.bugs.compact_open_transactions import CompactOpenTransactions
+from reference_impl.bugs.delete_a_little_early import DeleteALittleEarly
+from reference_impl.bugs.delete_late import DeleteLate
+from reference_impl.bugs.delete_one_segment_more import DeleteOneSegmentMore
 from reference_impl.bugs.delete_records_too_far import DeleteRecordsTooFar
 from reference_impl.bugs.delete_young_segments import DeleteYoungSegments
+from reference_impl.bugs.drop_headers_in_cleaning import DropHeadersInCleaning
+from reference_impl.bugs.drop_headers_in_recompression import DropHeadersInRecompression
 from reference_impl.bugs.drop_tombstones_early import DropTombstonesEarly
 from reference_impl.bugs.drop_unawaited_batches import DropUnawaitedBatches
+from reference_impl.bugs.empty_nulls_in_recompression import EmptyNullsInRecompression
+from reference_impl.bugs.end_others_transactions import EndOthersTransactions
+from reference_impl.bugs.expire_offsets_early import ExpireOffsetsEarly
+from reference_impl.bugs.forget_a_member import ForgetAMember
 from reference_impl.bugs.forget_deletions import ForgetDeletions
+from reference_impl.bugs.forget_markers import ForgetMarkers
+from reference_impl.bugs.forget_older_aborts import ForgetOlderAborts
 from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
+from reference_impl.bugs.forget_producers_at_roll import ForgetProducersAtRoll
 from reference_impl.bugs.give_before_released import GiveBeforeReleased
 from reference_impl.bugs.give_parts_twice import GivePartsTwice
+from reference_impl.bugs.greet_the_dead import GreetTheDead
 from reference_impl.bugs.hide_aborted_transactions import HideAbortedTransactions
+from reference_impl.bugs.ignore_require_stable import IgnoreRequireStable
+from reference_impl.bugs.ignore_rewinds import IgnoreRewinds
+from reference_impl.bugs.keep_epochs import KeepEpochs
+from reference_impl.bugs.keep_highest_commit import KeepHighestCommit
 from reference_impl.bugs.keep_torn_tail import KeepTornTail
+from reference_impl.bugs.leave_partition_out import LeavePartitionOut
+from reference_impl.bugs.look_up_later_times import LookUpLaterTimes
+from reference_impl.bugs.look_up_newest_segment import LookUpNewestSegment
 from reference_impl.bugs.lose_commits import LoseCommits
+from reference_impl.bugs.lose_session_updates import LoseSessionUpdates
+from reference_impl.bugs.lose_transactional_offsets import LoseTransactionalOffsets
+from reference_impl.bugs.never_end_consumer_sessions import NeverEndConsumerSessions
+from reference_impl.bugs.never_end_sessions import NeverEndSessions
+from reference_impl.bugs.never_release import NeverRelease
+from reference_impl.bugs.never_time_out import NeverTimeOut
+from reference_impl.bugs.readmit_fenced_producers import ReadmitFencedProducers
+from reference_impl.bugs.readmit_foreign_producers import ReadmitForeignProducers
+from reference_impl.bugs.remember_newest_batch import RememberNewestBatch
+from reference_impl.bugs.reset_past_start import ResetPastStart
+from reference_impl.bugs.round_deletions_down import RoundDeletionsDown
 from reference_impl.bugs.serve_undecided_records import ServeUndecidedRecords
+from reference_impl.bugs.shift_cleaned_times import ShiftCleanedTimes
+from reference_impl.bugs.skip_large_batches import SkipLargeBatches
+from reference_impl.bugs.skip_segment_tails import SkipSegmentTails
 from reference_impl.bugs.stale_snapshot import StaleSnapshot
+from reference_impl.bugs.stamp_append_times import StampAppendTimes
+from reference_impl.bugs.stop_without_sync import StopWithoutSync
+from reference_impl.bugs.tear_transactions import TearTransactions
+from reference_impl.bugs.trust_failed_syncs import TrustFailedSyncs
 from reference_impl.bugs.trust_index_after_crash import TrustIndexAfterCrash
+from reference_impl.bugs.wait_for_the_gone import WaitForTheGone
+from reference_impl.bugs.write_outside_transactions import WriteOutsideTransactions
+
+__all__ = ["BUGS", "CONFORMANCE", "WITHOUT_BUG", "Bug", "Kind"]
 
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
 BUGS: dict[str, Bug] = {
-    "acknowledge-before-append": Bug(AcknowledgeBeforeAppend, LateNode),
-    "acknowledge-before-flush": Bug(
-        AcknowledgeBeforeFlush, nemesis="power-loss-all", config=FLUSH_EACH
+    # --- where a reader begins --------------------------------------------------------------------
+    "ignore-rewinds": Bug(IgnoreRewinds, Kind.START, ("poll_skips",), workload="seeks"),
+    "lose-session-updates": Bug(
+        LoseSessionUpdates,
+        Kind.START,
+        ("stale_reads",),
+        client="reference",
     ),
-    "forget-producer-state-on-restart": Bug(ForgetProducerStateOnRestart),
-    "hide-aborted-transactions": Bug(HideAbortedTransactions, workload="transactions"),
+    "reset-past-start": Bug(ResetPastStart, Kind.START, ("poll_skips",), workload="retention"),
+    "look-up-later-times": Bug(LookUpLaterTimes, Kind.START, ("poll_skips",), workload="seeks"),
+    "look-up-newest-segment": Bug(
+        LookUpNewestSegment,
+        Kind.START,
+        ("poll_skips",),
+        workload="seeks",
+        config={"log.roll.ms": "1000"},
+    ),
+    "begin-after-committed": Bug(
+        BeginAfterCommitted,
+        Kind.START,
+        ("group_delivery", "committed_offsets"),
+        workload="groups-positions",
+    ),
+    "keep-highest-commit": Bug(
+        KeepHighestCommit, Kind.START, ("committed_offsets",), workload="offsets"
+    ),
+    "begin-behind-undecided": Bug(
+        BeginBehindUndecided,
+        Kind.START,
+        (),
+        cases="test_latest_of_read_committed_is_the_last_stable_offset",
+    ),
+    "expire-offsets-early": Bug(
+        ExpireOffsetsEarly,
+        Kind.START,
+        ("committed_offsets",),
+        workload="offsets",
+        config={"offsets.retention.minutes": "2", "offsets.retention.check.interval.ms": "1000"},
+    ),
+    "skip-segment-tails": Bug(
+        SkipSegmentTails,
+        Kind.START,
+        ("poll_skips", "offset_gaps"),
+        workload="seeks",
+        config={"log.roll.ms": "500"},
+    ),
+    "lose-commits": Bug(
+        LoseCommits, Kind.START, ("committed_offsets",), workload="offsets", nemesis="kill"
+    ),
+    # --- what a record is -------------------------------------------------------------------------
+    "answer-with-another-partition": Bug(
+        AnswerWithAnotherPartition, Kind.RECORD, ("phantom_records", "inconsistent_offsets")
+    ),
+    "stamp-append-times": Bug(StampAppendTimes, Kind.RECORD, ("phantom_records",)),
+    "drop-headers-in-recompression": Bug(
+        DropHeadersInRecompression,
+        Kind.RECORD,
+        ("phantom_records",),
+        workload="appends-mixed",
+        config={"compression.type": "lz4"},
+    ),
+    "empty-nulls-in-recompression": Bug(
+        EmptyNullsInRecompression,
+        Kind.RECORD,
+        ("phantom_records",),
+        workload="appends-mixed",
+        config={"compression.type": "zstd"},
+    ),
+    "drop-headers-in-cleaning": Bug(
+        DropHeadersInCleaning, Kind.RECORD, ("phantom_records",), workload="compaction"
+    ),
+    "shift-cleaned-times": Bug(
+        ShiftCleanedTimes, Kind.RECORD, ("phantom_records",), workload="compaction"
+    ),
     "keep-torn-tail": Bug(
         KeepTornTail,
+        Kind.RECORD,
+        ("phantom_records", "lost_writes"),
         workload="appends-mixed",
         nemesis="torn-writes",
         config=FLUSH_EACH,
         client="reference",
     ),
-    "stale-snapshot": Bug(StaleSnapshot, config={"log.roll.ms": "500"}),
+    # --- liveness of groups -----------------------------------------------------------------------
+    "admit-fenced-epochs": Bug(
+        AdmitFencedEpochs, Kind.LIVENESS, (), cases="test_an_epoch_of_the_past_is_fenced"
+    ),
+    "never-end-sessions": Bug(
+        NeverEndSessions, Kind.LIVENESS, ("group_liveness",), workload="groups"
+    ),
+    "never-end-consumer-sessions": Bug(
+        NeverEndConsumerSessions, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer"
+    ),
+    "greet-the-dead": Bug(
+        GreetTheDead, Kind.LIVENESS, ("group_liveness", "group_delivery"), workload="groups"
+    ),
+    "wait-for-the-gone": Bug(WaitForTheGone, Kind.LIVENESS, ("group_liveness",), workload="groups"),
+    "forget-a-member": Bug(
+        ForgetAMember, Kind.LIVENESS, ("group_liveness",), workload="groups-positions"
+    ),
+    "leave-partition-out": Bug(
+        LeavePartitionOut, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer"
+    ),
+    "never-release": Bug(
+        NeverRelease, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer"
+    ),
+    # --- what happens rarely ----------------------------------------------------------------------
+    "keep-epochs": Bug(KeepEpochs, Kind.RARE, ("fencing",), workload="transactions"),
+    "accept-zombie-writes": Bug(
+        AcceptZombieWrites, Kind.RARE, ("fencing",), workload="transactions"
+    ),
+    "admit-fenced-producers": Bug(
+        AdmitFencedProducers, Kind.RARE, ("fencing",), workload="transactions"
+    ),
+    "end-others-transactions": Bug(
+        EndOthersTransactions, Kind.RARE, ("fencing", "ends_honoured"), workload="transactions"
+    ),
+    "abort-decided-commits": Bug(
+        AbortDecidedCommits, Kind.RARE, ("ends_honoured", "lost_writes"), workload="transactions"
+    ),
+    "commit-decided-aborts": Bug(
+        CommitDecidedAborts, Kind.RARE, ("ends_honoured", "aborted_reads"), workload="transactions"
+    ),
+    "tear-transactions": Bug(
+        TearTransactions, Kind.RARE, ("torn_transactions", "ends_honoured"), workload="transactions"
+    ),
+    "forget-markers": Bug(
+        ForgetMarkers, Kind.RARE, ("hanging_transactions", "ends_honoured"), workload="transactions"
+    ),
+    "never-time-out": Bug(
+        NeverTimeOut, Kind.RARE, ("hanging_transactions",), workload="transactions"
+    ),
+    "accept-stale-epochs": Bug(
+        AcceptStaleEpochs,
+        Kind.RARE,
+        ("committed_offsets",),
+        workload="groups-consumer-positions",
+        cases="test_a_member_commits_in_its_epoch or test_an_older_epoch_commits",
+    ),
+    "readmit-fenced-producers": Bug(
+        ReadmitFencedProducers, Kind.RARE, (), cases="test_a_zombie_may_not_raise_its_epoch"
+    ),
+    "readmit-foreign-producers": Bug(
+        ReadmitForeignProducers,
+        Kind.RARE,
+        (),
+        cases="test_a_zombie_may_not_raise_its_epoch",
+    ),
+    "write-outside-transactions": Bug(
+        WriteOutsideTransactions, Kind.RARE, (), cases="test_a_partition_must_be_added_first"
+    ),
+    "accept-old-markers": Bug(
+        AcceptOldMarkers,
+        Kind.RARE,
+        (),
+        cases="test_a_former_coordinator or test_a_marker_of_an_older_epoch",
+    ),
+    "accept-zombie-offsets": Bug(
+        AcceptZombieOffsets, Kind.RARE, (), cases="test_a_fenced_producer_commits_no_offsets"
+    ),
+    "commit-aborted-offsets": Bug(
+        CommitAbortedOffsets,
+        Kind.RARE,
+        ("ends_honoured", "exactly_once", "group_delivery"),
+        workload="transform",
+    ),
+    "lose-transactional-offsets": Bug(
+        LoseTransactionalOffsets,
+        Kind.RARE,
+        ("ends_honoured", "exactly_once", "committed_offsets"),
+        workload="transform",
+    ),
+    "ignore-require-stable": Bug(
+        IgnoreRequireStable, Kind.RARE, ("committed_offsets", "exactly_once"), workload="transform"
+    ),
+    "accept-old-generations-in-transactions": Bug(
+        AcceptOldGenerationsInTransactions,
+        Kind.RARE,
+        ("committed_offsets", "exactly_once"),
+        workload="transform",
+    ),
+    "answer-retries-with-newest": Bug(
+        AnswerRetriesWithNewest, Kind.RARE, ("inconsistent_offsets",), nemesis="reset"
+    ),
+    "remember-newest-batch": Bug(RememberNewestBatch, Kind.RARE, ("duplicates",), nemesis="reset"),
+    "break-at-sequence-wrap": Bug(BreakAtSequenceWrap, Kind.RARE, ("idempotence",)),
+    "skip-large-batches": Bug(
+        SkipLargeBatches, Kind.RARE, ("poll_skips", "unseen_writes"), workload="seeks"
+    ),
+    "stop-without-sync": Bug(
+        StopWithoutSync, Kind.RARE, ("lost_writes",), nemesis="rolling-restart"
+    ),
+    "trust-failed-syncs": Bug(
+        TrustFailedSyncs, Kind.RARE, ("lost_writes",), nemesis="power-loss-all", config=FLUSH_EACH
+    ),
+    "acknowledge-before-flush": Bug(
+        AcknowledgeBeforeFlush,
+        Kind.RARE,
+        ("lost_writes",),
+        nemesis="power-loss-all",
+        config=FLUSH_EACH,
+    ),
     "trust-index-after-crash": Bug(
         TrustIndexAfterCrash,
+        Kind.RARE,
+        ("inconsistent_offsets",),
         nemesis="torn-writes",
         config={**FLUSH_EACH, "log.index.interval.bytes": "0"},
     ),
-    # --- what is promised of less, and of what is deleted --------------------------------------
-    "drop-unawaited-batches": Bug(DropUnawaitedBatches, workload="appends-acks1", nemesis="none"),
-    "delete-young-segments": Bug(DeleteYoungSegments, workload="retention", nemesis="none"),
-    "delete-records-too-far": Bug(DeleteRecordsTooFar, workload="delete-records", nemesis="none"),
-    "forget-deletions": Bug(ForgetDeletions, workload="delete-records", nemesis="none"),
-    "compact-newest-away": Bug(CompactNewestAway, workload="compaction", nemesis="none"),
-    "drop-tombstones-early": Bug(DropTombstonesEarly, workload="compaction", nemesis="none"),
-    "compact-open-transactions": Bug(
-        CompactOpenTransactions, workload="compaction-transactions", nemesis="none"
+    # --- what a run must bring about --------------------------------------------------------------
+    "acknowledge-before-append": Bug(
+        AcknowledgeBeforeAppend,
+        Kind.SHOWN,
+        ("lost_writes", "inconsistent_offsets"),
+        nemesis="kill",
+        node=LateNode,
     ),
-    # --- groups -------------------------------------------------------------------------------
+    "forget-producer-state-on-restart": Bug(
+        ForgetProducerStateOnRestart, Kind.SHOWN, ("duplicates",), nemesis="kill"
+    ),
+    "stale-snapshot": Bug(
+        StaleSnapshot, Kind.SHOWN, ("duplicates",), nemesis="kill", config={"log.roll.ms": "500"}
+    ),
+    "forget-producers-at-roll": Bug(
+        ForgetProducersAtRoll,
+        Kind.SHOWN,
+        ("duplicates",),
+        nemesis="reset",
+        config={"log.roll.ms": "200"},
+    ),
+    "drop-unawaited-batches": Bug(
+        DropUnawaitedBatches, Kind.SHOWN, ("delivery_semantics",), workload="appends-acks1"
+    ),
+    "hide-aborted-transactions": Bug(
+        HideAbortedTransactions, Kind.SHOWN, ("aborted_reads",), workload="transactions"
+    ),
+    "forget-older-aborts": Bug(
+        ForgetOlderAborts, Kind.SHOWN, ("aborted_reads",), workload="transactions"
+    ),
+    "serve-undecided-records": Bug(
+        ServeUndecidedRecords, Kind.SHOWN, ("dirty_reads", "aborted_reads"), workload="transactions"
+    ),
     "accept-old-generations": Bug(
-        AcceptOldGenerations, workload="groups-positions", nemesis="none"
+        AcceptOldGenerations, Kind.SHOWN, ("committed_offsets",), workload="groups-positions"
     ),
     "admit-fenced-instances": Bug(
-        AdmitFencedInstances, workload="groups-static-positions", nemesis="none"
+        AdmitFencedInstances, Kind.SHOWN, ("committed_offsets",), workload="groups-static-positions"
     ),
-    "give-parts-twice": Bug(GivePartsTwice, workload="groups-positions", nemesis="none"),
+    "give-parts-twice": Bug(
+        GivePartsTwice, Kind.SHOWN, ("committed_offsets",), workload="groups-positions"
+    ),
     "give-before-released": Bug(
-        GiveBeforeReleased, workload="groups-consumer-positions", nemesis="none"
+        GiveBeforeReleased, Kind.SHOWN, ("committed_offsets",), workload="groups-consumer-positions"
     ),
-    "lose-commits": Bug(LoseCommits, workload="offsets"),
-    # --- transactions -------------------------------------------------------------------------
-    "serve-undecided-records": Bug(ServeUndecidedRecords, workload="transactions", nemesis="none"),
+    "delete-records-too-far": Bug(
+        DeleteRecordsTooFar, Kind.SHOWN, ("retention", "lost_writes"), workload="delete-records"
+    ),
+    "forget-deletions": Bug(ForgetDeletions, Kind.SHOWN, ("retention",), workload="delete-records"),
+    "compact-newest-away": Bug(
+        CompactNewestAway, Kind.SHOWN, ("compaction", "lost_writes"), workload="compaction"
+    ),
+    "compact-open-transactions": Bug(
+        CompactOpenTransactions,
+        Kind.SHOWN,
+        ("compaction", "lost_writes"),
+        workload="compaction-transactions",
+    ),
+    "compact-for-aborted": Bug(
+        CompactForAborted,
+        Kind.SHOWN,
+        ("compaction", "lost_writes"),
+        workload="compaction-transactions",
+    ),
+    # --- limits -----------------------------------------------------------------------------------
+    "delete-young-segments": Bug(
+        DeleteYoungSegments, Kind.SLACK, ("retention",), workload="retention"
+    ),
+    "delete-a-little-early": Bug(
+        DeleteALittleEarly, Kind.SLACK, ("retention",), workload="retention"
+    ),
+    "age-from-oldest-record": Bug(
+        AgeFromOldestRecord, Kind.SLACK, ("retention",), workload="retention"
+    ),
+    "delete-one-segment-more": Bug(
+        DeleteOneSegmentMore,
+        Kind.SLACK,
+        ("retention",),
+        workload="retention",
+        config={"log.retention.bytes": "20000"},
+    ),
+    "delete-late": Bug(DeleteLate, Kind.SLACK, ("retention",), workload="retention"),
+    "round-deletions-down": Bug(
+        RoundDeletionsDown, Kind.SLACK, ("retention",), workload="delete-records"
+    ),
+    "drop-tombstones-early": Bug(
+        DropTombstonesEarly, Kind.SLACK, ("compaction",), workload="compaction"
+    ),
 }

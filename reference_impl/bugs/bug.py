@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
+
+CONFORMANCE = "conformance"
+"""What the cases are called where checkers are named."""
+
+
+class Kind(StrEnum):
+    """What a run must record, exercise or measure for the bug to be seen."""
+
+    START = "where a reader begins"
+    RECORD = "what a record is"
+    LIVENESS = "liveness of groups"
+    RARE = "what happens rarely"
+    SHOWN = "what a run must bring about"
+    SLACK = "limits"
 
 
 @dataclass(frozen=True)
@@ -14,15 +29,36 @@ class Bug:
     """One row of the table BUGS."""
 
     rules: type[Rules]
-    node: type[Node] = Node
+    kind: Kind
+    caught_by: tuple[str, ...]
+    """The checkers of which one must find it; that another finds something proves nothing. None
+    where only requests show it that no client library sends: then `cases` must."""
     workload: str = "appends"
-    nemesis: str = "kill"
+    nemesis: str = "none"
     """Under which it shows."""
     config: Mapping[str, str] = field(default_factory=dict)
     """The broker's, with which it shows."""
     client: str = "confluent"
-    """Whose clients must be asked, where others do not live to tell."""
+    """Whose clients must be asked, where others do not live to tell, or do not ask."""
+    node: type[Node] = Node
+    cases: str = ""
+    """The conformance cases of which one must fail, as `pytest -k` names them."""
+
+    @property
+    def expected_of(self) -> tuple[str, ...]:
+        """Everybody of whom one must find it."""
+        return (*self.caught_by, CONFORMANCE) if self.cases else self.caught_by
 
     def parts(self) -> tuple[type[Node], Rules]:
-        """What to build a broken broker from."""
+        """Return what a broken broker is built from."""
         return self.node, self.rules()
+
+
+WITHOUT_BUG = {
+    "check_enough_replicas": "the reference is one node, whose ISR is always whole",
+    "completes_decided_transactions": (
+        "one step of one process decides on a transaction and writes its markers, so that no kill"
+        " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"
+    ),
+}
+"""Rules that no bug overrides to be caught, each with the reason."""

@@ -11,7 +11,8 @@ class CompactOpenTransactions(Rules):
     Breaks:     only what is decided replaces a record (LogCleanerManager, cleanableOffsets): where
                 a transaction is cleaned while it is open, and then aborted, the value that it did
                 not replace is gone.
-    Caught by:  workload compaction-transactions, nemesis none, checkers compaction and lost_writes.
+    Caught by:  workload compaction-transactions, any nemesis or none, checkers
+                compaction and lost_writes.
     Within:     one run of 20 seconds.
     """
 

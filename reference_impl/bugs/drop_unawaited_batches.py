@@ -17,8 +17,8 @@ class DropUnawaitedBatches(Rules):
 
     Breaks:     what a leader acknowledges under acks=1 is in its log (producer configuration,
                 acks); nothing but the end of its leadership excuses it.
-    Caught by:  workload appends-acks1, nemesis none, checker delivery_semantics: of a partition
-                that never had another leader. Under acks=0 the same would break no promise.
+    Caught by:  workload appends-acks1, any nemesis or none, checker delivery_semantics: of a
+                partition that never had another leader. Under acks=0 the same breaks no promise.
     Within:     one run of 10 seconds.
     """
 

@@ -63,11 +63,16 @@ def test_latest_is_the_high_watermark(wire: Wire, version: int) -> None:
 
 @case("LIST-02", "ListOffsets", versions=(2, 11), spec="KIP-98, ListOffsets isolation level")
 def test_latest_of_read_committed_is_the_last_stable_offset(wire: Wire, version: int) -> None:
-    """With read_committed timestamp -1 answers the last stable offset; without transactions that
-    is the high watermark."""
-    topic = stamped(wire, 0, 1)
+    """With read_committed timestamp -1 answers the last stable offset: where an open transaction
+    begins; without one that is the high watermark."""
+    topic, producer = stamped(wire, 0, 1), Producer.ready(wire)
     answer = list_offset(wire, topic, LATEST, version, isolation_level=1)
     expect((answer.error_code, answer.offset), (0, 2), "(error, offset)")
+    producer.add_and_send(topic, b"open")
+    for isolation, offset, what in ((1, 2, "read_committed"), (0, 3, "read_uncommitted")):
+        answer = list_offset(wire, topic, LATEST, version, isolation_level=isolation)
+        expect((answer.error_code, answer.offset), (0, offset), f"(error, offset), {what}")
+    producer.abort()
 
 
 @case("LIST-03", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import reference_impl.bugs as package
-from reference_impl.bugs import BUGS
+from reference_impl.bugs import BUGS, CONFORMANCE, WITHOUT_BUG, Kind
 from reference_impl.bugs.acknowledge_before_append import DELAY_MS
-from reference_impl.core.rules import Rules
+from reference_impl.core.rules import CHAPTERS, Rules
 from reference_impl.core.tests.transactional import (
     Producer,
     read_committed,
@@ -36,7 +36,48 @@ def test_the_header_says_what_breaks_and_who_catches_it(name: str) -> None:
 
 def test_every_file_of_the_folder_is_in_the_table() -> None:
     files = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    assert {name.replace("-", "_") for name in BUGS} == files - {"bug", "tests"}
+    assert {name.replace("-", "_") for name in BUGS} == files - {"bug", "recompression", "tests"}
+
+
+@pytest.mark.parametrize("name", sorted(BUGS))
+def test_the_header_names_whom_the_table_names(name: str) -> None:
+    text, bug = BUGS[name].rules.__doc__ or "", BUGS[name]
+    assert bug.expected_of
+    named = list(bug.caught_by)
+    if bug.caught_by:
+        named += [f"workload {bug.workload},", *(f"{k}={v}" for k, v in bug.config.items())]
+        named.append("any nemesis or none" if bug.nemesis == "none" else bug.nemesis)
+    assert [word for word in named if word not in " ".join(text.split())] == []
+    assert (CONFORMANCE in text) is bool(bug.cases)
+
+
+def rules_overridden(rules: type[Rules]) -> set[str]:
+    return {name for name in vars(rules) if name in RULES}
+
+
+RULES = {
+    name
+    for chapter in CHAPTERS
+    for name, value in vars(chapter).items()
+    if callable(value) and not name.startswith("_")
+} - {"beliefs", "care"}
+
+
+def test_every_rule_has_a_planted_bug_or_a_reason_why_not() -> None:
+    planted = set[str]().union(*(rules_overridden(bug.rules) for bug in BUGS.values()))
+    watched = {"check_enough_replicas"}  # drop-unawaited-batches learns there what is waited for
+    assert planted - watched == RULES - WITHOUT_BUG.keys()
+    assert WITHOUT_BUG.keys() <= RULES
+
+
+@pytest.mark.parametrize("name", sorted(BUGS))
+def test_a_bug_overrides_at_least_one_rule(name: str) -> None:
+    assert rules_overridden(BUGS[name].rules)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_there_are_three_bugs_of_each_kind_that_a_checker_must_find(kind: Kind) -> None:
+    assert sum(bug.kind is kind and bool(bug.caught_by) for bug in BUGS.values()) >= 3
 
 
 @pytest.mark.parametrize("name", sorted(BUGS))

@@ -1,0 +1,146 @@
+"""What became of one planted bug: its runs, those of the clean broker, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from linearizability.verdict import Validity, Verdict
+from reference_impl.bugs import Kind
+
+
+class Ending(StrEnum):
+    """One word for the summary."""
+
+    CAUGHT = "caught"
+    MISSED = "missed"
+    UNRELATED = "unrelated"
+    """Something was found in every run, but by no checker that the bug names."""
+    ACCUSED = "accused"
+    """The clean broker was found INVALID in the run that caught the bug."""
+    NOT_JUDGED = "not judged"
+    """It could not be run, or the clean broker's run ended UNKNOWN: never green."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run. `accusers`: the checkers that found it INVALID."""
+
+    seed: int
+    validity: Validity | None
+    """None where there was no run, `reason` says why."""
+    accusers: tuple[str, ...]
+    reason: str
+    run: str
+    command: str
+    seconds: float
+
+    @classmethod
+    def of(cls, seed: int, verdict: Verdict, run: str, command: str, seconds: float) -> Attempt:
+        """Return the attempt that a verdict tells of."""
+        accusers = tuple(
+            name
+            for name, checker in verdict.checkers.items()
+            if checker.validity is Validity.INVALID
+        )
+        return cls(seed, verdict.validity, accusers, verdict.reason or "", run, command, seconds)
+
+
+@dataclass
+class Finding:
+    """The attempts at one bug, until one of its checkers has found it."""
+
+    name: str
+    kind: Kind
+    expected_of: tuple[str, ...]
+    """The checkers that the bug names."""
+    command: str
+    """Of the first run; of the one that caught the bug, once there is one."""
+    attempts: list[Attempt] = field(default_factory=list)
+    clean: Attempt | None = None
+    left_out: str = ""
+
+    def add(self, attempt: Attempt) -> bool:
+        """Take an attempt into account. Return whether it has caught the bug."""
+        self.attempts.append(attempt)
+        if self.caught_by:
+            self.command = attempt.command
+        return bool(self.caught_by)
+
+    @property
+    def caught_by(self) -> tuple[str, ...]:
+        """The checkers named by the bug that have found it, in the last run."""
+        last = self.attempts[-1].accusers if self.attempts else ()
+        return tuple(name for name in last if name in self.expected_of)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Checkers that have found something, and that the bug does not name."""
+        every = {name for attempt in self.attempts for name in attempt.accusers}
+        return tuple(sorted(every - set(self.expected_of)))
+
+    @property
+    def runs(self) -> int:
+        return len(self.attempts)
+
+    @property
+    def seconds(self) -> float:
+        """How long all its runs took, judgement included."""
+        return sum(attempt.seconds for attempt in self.attempts)
+
+    @property
+    def ending(self) -> Ending:
+        if self.caught_by:
+            if self.clean is None or self.clean.validity in (None, Validity.UNKNOWN):
+                return Ending.NOT_JUDGED
+            return Ending.CAUGHT if self.clean.validity is Validity.VALID else Ending.ACCUSED
+        if self.left_out or all(attempt.validity is None for attempt in self.attempts):
+            return Ending.NOT_JUDGED
+        return Ending.UNRELATED if self.others else Ending.MISSED
+
+    @property
+    def said(self) -> str:
+        """Return how it ended, in a few words."""
+        how = f"{self.runs} run{'s' * (self.runs != 1)}, {self.seconds:.0f} s"
+        match self.ending:
+            case Ending.CAUGHT:
+                return f"by {', '.join(self.caught_by)}; {how}"
+            case Ending.ACCUSED:
+                assert self.clean is not None
+                accusers = ", ".join(self.clean.accusers)
+                return f"by {', '.join(self.caught_by)}, but {accusers} accuses the clean broker"
+            case Ending.UNRELATED:
+                return (
+                    f"{', '.join(self.others)} found something, but not"
+                    f" {' or '.join(self.expected_of)}; {how}"
+                )
+            case Ending.MISSED:
+                reasons = {attempt.reason for attempt in self.attempts if attempt.reason}
+                why = f" ({'; '.join(sorted(reasons))})" if reasons else ""
+                return f"{' and '.join(self.expected_of)} found nothing; {how}{why}"
+        if self.left_out:
+            return self.left_out
+        if self.caught_by:
+            why = self.clean.reason if self.clean is not None else "it was not run"
+            return f"by {', '.join(self.caught_by)}, but the clean broker was not judged: {why}"
+        return "; ".join(dict.fromkeys(attempt.reason for attempt in self.attempts)) or "not run"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {
+            "ending": self.ending.value,
+            "caught_by": self.caught_by,
+            "others": self.others,
+            "runs": self.runs,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def exit_status(findings: Sequence[Finding]) -> int:
+    """Return 1 if a bug went by or the clean broker was accused, 3 if something was not judged (or
+    nothing was tried), else 0."""
+    endings = {finding.ending for finding in findings}
+    if endings & {Ending.MISSED, Ending.UNRELATED, Ending.ACCUSED}:
+        return 1
+    return 3 if Ending.NOT_JUDGED in endings or not findings else 0

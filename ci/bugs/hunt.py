@@ -1,0 +1,199 @@
+"""A hunt: run every planted bug until one of its checkers finds it, then the clean broker.
+
+Each run is a process of its own (ci.nightly.job) with ports of its own; so several go on at once.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from chaos.interrupts import Interrupts
+from chaos.protocols import TargetError
+from chaos.run_directory import Scenario
+from chaos.scenarios.fitting import why_not
+from ci.attack import judge
+from ci.bugs.finding import Attempt, Finding
+from ci.bugs.scenarios import TARGET, scenario_of
+from ci.conform import examine
+from ci.errors import UsageError
+from ci.nightly.job import Job, lanes
+from linearizability.history import HistoryError
+from linearizability.verdict import Validity
+from reference_impl.bugs import BUGS, CONFORMANCE
+
+LOOK_EVERY_S = 0.5
+END_TIMEOUT_S = 180.0
+Say = Callable[[str], None]
+
+
+def chosen(only: Sequence[str]) -> list[str]:
+    """Return the bugs that were named, all where none was; UsageError for a name nobody knows."""
+    names = [name for words in only for name in words.split(",") if name]
+    if unknown := [name for name in names if name not in BUGS]:
+        raise UsageError(
+            f"--only {unknown[0]}: there is no such bug; `touchstone bugs --list` names them all"
+        )
+    if only and not names:
+        raise UsageError("--only names nothing; name bugs, such as never-end-sessions")
+    return names or list(BUGS)
+
+
+@dataclass
+class Hunt:
+    """The settings of a hunt, and what it has come to so far."""
+
+    names: Sequence[str]
+    runs: Path
+    seed: int = 1
+    attempts_max: int = 3
+    seconds: float = 30.0
+    jobs: int = 1
+    say: Say = print
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._waiting: Iterator[str] = iter(self.names)
+        self._lock, self._judging = threading.Lock(), threading.Lock()
+        self._interrupted = threading.Event()
+        self._clean: dict[str, Future[Attempt]] = {}
+        """By its command: bugs that show in the same run share the clean one."""
+        self._failure: BaseException | None = None
+
+    def perform(self) -> None:
+        """Try every bug. Raise KeyboardInterrupt after Ctrl-C; `findings` has what was done."""
+        threads = [
+            threading.Thread(target=self._lane, args=(own_ports,), daemon=True)
+            for own_ports in lanes(self.jobs)
+        ]
+        with Interrupts() as interrupts:
+            try:
+                for thread in threads:
+                    thread.start()
+                _join(threads)
+                if self._failure is not None:
+                    raise self._failure
+            except BaseException:
+                interrupts.shield()
+                self._interrupted.set()
+                _join(threads, time.monotonic() + END_TIMEOUT_S)
+                raise
+            finally:
+                order = {name: number for number, name in enumerate(self.names)}
+                self.findings.sort(key=lambda each: order[each.name])
+
+    def _lane(self, own_ports: range) -> None:
+        try:
+            while (name := self._next()) is not None:
+                self._try(name, own_ports)
+        except BaseException as error:
+            self._failure = self._failure or error
+            self._interrupted.set()
+
+    def _next(self) -> str | None:
+        with self._lock:
+            return None if self._interrupted.is_set() else next(self._waiting, None)
+
+    def _try(self, name: str, own_ports: range) -> None:
+        """Run one bug up to `attempts_max` times, then the clean broker with the same seed."""
+        bug = BUGS[name]
+        scenario = scenario_of(name, self.seconds, self.seed)
+        finding = Finding(name, bug.kind, bug.expected_of, scenario.command())
+        if bug.caught_by:
+            finding.left_out = why_not(scenario) or ""
+            self._attack(finding, scenario, own_ports)
+        if bug.cases and not finding.caught_by and not self._interrupted.is_set():
+            self._examine(finding, bug.cases)
+        if self._interrupted.is_set() and finding.clean is None:
+            return
+        with self._lock:
+            self.findings.append(finding)
+            done = f"{len(self.findings)} of {len(self.names)}"
+        self.say(f"== {done}: {finding.ending.value}: {name}: {finding.said}")
+
+    def _attack(self, finding: Finding, scenario: Scenario, own_ports: range) -> None:
+        for number in range(0 if finding.left_out else self.attempts_max):
+            scenario = replace(scenario, seed=self.seed + number)
+            attempt = self._once(scenario, own_ports, f"{finding.name}, seed {scenario.seed}")
+            if attempt is None:
+                return
+            if finding.add(attempt):
+                finding.clean = self._clean_run(replace(scenario, bug=None), own_ports)
+                return
+
+    def _examine(self, finding: Finding, cases: str) -> None:
+        """Ask the conformance cases, which send what no client library does."""
+        with self._judging:
+            finding.left_out = ""
+            if finding.add(examined(cases, finding.name)):
+                finding.clean = examined(cases, None)
+
+    def _clean_run(self, scenario: Scenario, own_ports: range) -> Attempt | None:
+        """Return the clean broker's run, made now or before; None where we were interrupted."""
+        command = scenario.command()
+        with self._lock:
+            known = self._clean.get(command)
+            if known is None:
+                known = self._clean[command] = Future()
+                is_ours = True
+            else:
+                is_ours = False
+        if not is_ours:
+            while not self._interrupted.is_set():
+                try:
+                    return known.result(LOOK_EVERY_S)
+                except TimeoutError:
+                    continue
+            return None
+        attempt = self._once(scenario, own_ports, f"clean {scenario.workload}, {scenario.nemesis}")
+        if attempt is not None:
+            known.set_result(attempt)
+        return attempt
+
+    def _once(self, scenario: Scenario, own_ports: range, title: str) -> Attempt | None:
+        """Make a run and judge it. Return None where we were interrupted meanwhile."""
+        began = time.monotonic()
+        self.say(f"   {title}: {scenario.workload}, {scenario.nemesis}, {scenario.seconds:g} s")
+        home = self.runs / "bugs" / str(own_ports.start)
+        job = Job.start(scenario, self.runs, home, own_ports)
+        job.wait(self._interrupted, lambda line: None)
+        if self._interrupted.is_set():
+            return None
+        command = scenario.command()
+        try:
+            path = job.result()
+            with self._judging:
+                verdict = judge(path, engine="local").verdict
+        except (TargetError, HistoryError) as error:
+            seconds = time.monotonic() - began
+            return Attempt(scenario.seed, None, (), str(error), "", command, seconds)
+        attempt = Attempt.of(scenario.seed, verdict, path.name, command, time.monotonic() - began)
+        by = f" by {', '.join(attempt.accusers)}" if attempt.accusers else ""
+        self.say(f"   {title}: {verdict.validity.value}{by}; {attempt.seconds:.0f} s, {path.name}")
+        return attempt
+
+
+def examined(cases: str, bug: str | None) -> Attempt:
+    """Return what conformance cases say of the reference."""
+    options = ["--target", TARGET, *(["--bug", bug] if bug else []), "-k", cases]
+    command = shlex.join(["touchstone", "conform", *options])
+    began = time.monotonic()
+    try:
+        results = examine(options, quiet=True)
+    except UsageError as error:
+        return Attempt(0, None, (), str(error), "", command, time.monotonic() - began)
+    has_failed, seconds = bool(results["failed"]), time.monotonic() - began
+    validity = Validity.INVALID if has_failed else Validity.VALID
+    return Attempt(0, validity, (CONFORMANCE,) * has_failed, "", "", command, seconds)
+
+
+def _join(threads: Sequence[threading.Thread], deadline: float | None = None) -> None:
+    """Wait for all that were started; signals are taken meanwhile."""
+    for thread in threads:
+        while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
+            thread.join(LOOK_EVERY_S)

@@ -1,0 +1,67 @@
+"""What `touchstone bugs` prints: the list of planted bugs, and what a hunt has found."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Sequence
+
+from ci.bugs.finding import Ending, Finding
+from reference_impl.bugs import BUGS, Kind
+
+
+def render_bugs() -> str:
+    """Return a paragraph for each bug: its name, what it breaks and what must catch it."""
+    parts = []
+    for kind in Kind:
+        parts.append(f"== {kind.value}")
+        for name, bug in BUGS.items():
+            if bug.kind is kind:
+                text = inspect.getdoc(bug.rules) or ""
+                parts.append(f"{name}\n" + "\n".join(f"    {line}" for line in text.splitlines()))
+    return "\n\n".join(parts)
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """Return a line for each bug, the command to reproduce it, and the counts."""
+    lines = ["\n== summary"]
+    for each in findings:
+        lines.append(f"{each.ending.value:<12} {each.name}: {each.said}")
+        lines.append(f"{'':<12} reproduce: {each.command}")
+    return "\n".join([*lines, *counts(findings)])
+
+
+def counts(findings: Sequence[Finding]) -> list[str]:
+    """Return how many bugs of each kind were caught, and how all ended."""
+    lines = []
+    for kind in Kind:
+        of_kind = [each for each in findings if each.kind is kind]
+        caught = sum(each.ending is Ending.CAUGHT for each in of_kind)
+        if of_kind:
+            lines.append(f"{kind.value}: {caught} of {len(of_kind)} caught")
+    endings = ", ".join(
+        f"{count} {ending.value}"
+        for ending in Ending
+        if (count := sum(each.ending is ending for each in findings))
+    )
+    return [*lines, f"{len(findings)} planted bugs: {endings or 'none was tried'}"]
+
+
+def markdown(findings: Sequence[Finding]) -> str:
+    """Return a hunt as a table."""
+    lines = [
+        "| planted bug | kind | caught by | runs | seconds | reproduce |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in findings:
+        by = ", ".join(f"`{name}`" for name in each.caught_by)
+        lines.append(
+            f"| {each.name} | {each.kind.value} | {by or f'**{each.said}**'} | {each.runs} |"
+            f" {each.seconds:.0f} | `{each.command}` |"
+        )
+    return "\n".join([*lines, "", *(f"- {line}" for line in counts(findings))])
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """Return a hunt for machines."""
+    return json.dumps([each.as_dict() for each in findings], indent=2)

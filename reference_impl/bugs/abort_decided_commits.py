@@ -1,0 +1,31 @@
+"""One commit in thirty is answered, and written to the partitions as an abort."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.states import State
+from reference_impl.core.transactions.transaction import Transaction
+
+EVERY = 30
+
+
+class AbortDecidedCommits(Rules):
+    """Real-world kin: coordinators which time a transaction out while its commit is under way.
+
+    Breaks:     a transaction whose commit was acknowledged is committed (KIP-98).
+    Caught by:  workload transactions, any nemesis or none, checkers ends_honoured and lost_writes.
+    Within:     one run of 20 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._commits = 0
+        self._chosen: Transaction | None = None
+
+    def is_committed(self, transaction: Transaction) -> bool:
+        """Say no for all partitions of every thirtieth."""
+        if transaction.state is not State.PREPARE_COMMIT:
+            return False
+        if transaction != self._chosen:
+            self._chosen = transaction
+            self._commits += 1
+        return self._commits % EVERY != 0

@@ -1,0 +1,29 @@
+"""Offsets of a member of an old generation count, if they come in a transaction."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.groups.consumer.commits import Committer
+from reference_impl.core.rules import Rules
+
+
+class AcceptOldGenerationsInTransactions(Rules):
+    """Real-world kin: coordinators from before KIP-447, which fenced the producer and not the
+    member.
+
+    Breaks:     TxnOffsetCommit names member and generation, and that of an old one is refused
+                (KIP-447): its partitions are others' by now, who process the same input again.
+    Caught by:  workload transform, any nemesis or none, checkers committed_offsets and
+                exactly_once.
+    Within:     one run of 30 seconds.
+    """
+
+    def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
+        """Ask only who commits without a transaction."""
+        if not committer.in_transaction:
+            super().check_committing_member(group, committer)
+
+    def check_generation(self, group: ClassicGroup, committer: Committer) -> None:
+        """Ask only who commits without a transaction."""
+        if not committer.in_transaction:
+            super().check_generation(group, committer)

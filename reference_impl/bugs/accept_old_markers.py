@@ -1,0 +1,20 @@
+"""A partition takes a marker of an older producer epoch, or of a former coordinator."""
+
+from __future__ import annotations
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.markers import Marker
+
+
+class AcceptOldMarkers(Rules):
+    """Real-world kin: KIP-1228 and KAFKA-19446: a late marker ends a transaction that began after
+    the one which it was written for.
+
+    Breaks:     a marker of an older epoch is refused (KIP-98; KIP-890).
+    Caught by:  the conformance cases of WriteTxnMarkers: in one node no marker is late.
+    Within:     one examination.
+    """
+
+    def check_marker(self, partition: Partition, marker: Marker) -> None:
+        """Believe every coordinator."""

@@ -1,0 +1,22 @@
+"""The partition of a group takes the offsets that a fenced producer commits."""
+
+from __future__ import annotations
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+
+
+class AcceptZombieOffsets(Rules):
+    """Real-world kin: fencing that is done where records are written, and nowhere else.
+
+    Breaks:     a fenced producer commits no offsets (KIP-98; TxnOffsetCommit).
+    Caught by:  the conformance cases of TxnOffsetCommit.
+    Within:     one examination.
+    """
+
+    def check_offset_writer(self, partition: Partition, producer_id: int, epoch: int) -> None:
+        """Ask nobody."""
+
+    def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
+        """Ask nobody, where it would be found out sooner."""

@@ -1,0 +1,24 @@
+"""A member of a consumer group (KIP-848) that missed an epoch goes on as if it had not."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
+from reference_impl.core.rules import Rules
+
+
+class AdmitFencedEpochs(Rules):
+    """Real-world kin: coordinators that know a member by its id alone.
+
+    Breaks:     a heartbeat of an older member epoch is answered FENCED_MEMBER_EPOCH (KIP-848): the
+                member gives up its partitions and joins anew.
+    Caught by:  the conformance cases of ConsumerGroupHeartbeat. A client library never sends an
+                older epoch by itself.
+    Within:     one examination.
+    """
+
+    def check_member_epoch(
+        self, member: ConsumerMember, epoch: int, reported: set[TopicIdPartition] | None
+    ) -> None:
+        """Refuse what lies in the future."""
+        if epoch > member.epoch:
+            super().check_member_epoch(member, epoch, reported)

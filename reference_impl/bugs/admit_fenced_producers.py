@@ -1,0 +1,27 @@
+"""A fenced producer may let more partitions take part in the transaction of its successor."""
+
+from __future__ import annotations
+
+from reference_impl.core.refused import Refused
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+from reference_impl.wire import ErrorCode
+
+
+class AdmitFencedProducers(Rules):
+    """Real-world kin: coordinators that compare producer ids and not epochs.
+
+    Breaks:     after InitProducerId the older producer's requests get PRODUCER_FENCED or
+                INVALID_PRODUCER_EPOCH (KIP-98; KIP-588), also in partitions where its successor has
+                not written yet.
+    Caught by:  workload transactions, any nemesis or none, checker fencing.
+    Within:     one run of 30 seconds.
+    """
+
+    def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
+        """Compare the ids."""
+        try:
+            super().check_producer(transaction, producer_id, epoch)
+        except Refused as refused:
+            if refused.code is not ErrorCode.PRODUCER_FENCED:
+                raise

@@ -1,0 +1,22 @@
+"""The age of a segment counts from its first record."""
+
+from __future__ import annotations
+
+from reference_impl.core.log.segment import Segment
+from reference_impl.core.rules import Rules
+
+
+class AgeFromOldestRecord(Rules):
+    """Real-world kin: retention by the time at which a file was made (before KIP-33).
+
+    Breaks:     a record stays for retention.ms; a segment goes when its newest record is older
+                (docs, topicconfigs, retention.ms). Too early by no more than the time that a
+                segment is written to.
+    Caught by:  workload retention, any nemesis or none, checker retention (deleted-too-early).
+    Within:     one run of 20 seconds.
+    """
+
+    def last_written_ms(self, segment: Segment) -> int:
+        """Take the first batch."""
+        first = segment.first_timestamp
+        return first if first >= 0 else segment.created_ms

@@ -1,0 +1,27 @@
+"""A batch that is sent again is answered with the offset of the newest one."""
+
+from __future__ import annotations
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.log import AppendResult
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class AnswerRetriesWithNewest(Rules):
+    """Real-world kin: redpanda#3003 and PR 5026: a retry is answered with another batch's offset.
+
+    Breaks:     a batch that is sent again gets its first answer (KIP-98), also where others of the
+                producer follow it in flight.
+    Caught by:  workload appends, nemesis reset, checker inconsistent_offsets.
+    Within:     one run of 30 seconds.
+    """
+
+    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
+        """Find the batch, and answer the last."""
+        first = super().duplicate_of(partition, batch)
+        entry = partition.log.producer_state.entry(batch.header.producer_id)
+        if first is None or entry is None:
+            return first
+        newest = entry.batches[-1]
+        return first._replace(base_offset=newest.first_offset, last_offset=newest.last_offset)

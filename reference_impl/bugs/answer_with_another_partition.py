@@ -1,0 +1,40 @@
+"""One fetch in some hundred is answered with the records of another partition."""
+
+from __future__ import annotations
+
+from reference_impl.core.log import OffsetOutOfRange
+from reference_impl.core.log.segment import Slice
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+EVERY = 150
+
+
+class AnswerWithAnotherPartition(Rules):
+    """Real-world kin: buffers that are given back too early, and filled anew for another request.
+
+    Breaks:     a partition's records are those that were sent to it (design#log).
+    Caught by:  workload appends, any nemesis or none, checkers phantom_records and
+                inconsistent_offsets.
+    Within:     one run of 20 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._answers = 0
+        self._before: tuple[Partition, Slice] | None = None
+
+    def located(
+        self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
+    ) -> Slice | None:
+        """Hand out what was read before, if it has the offset that is asked for."""
+        found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
+        if found is None:
+            return None
+        self._answers += 1
+        before, self._before = self._before, (partition, found)
+        if self._answers % EVERY or before is None or before[0] is partition:
+            return found
+        try:
+            return before[0].log.locate(offset, max_bytes, at_least_one=True) or found
+        except OffsetOutOfRange:
+            return found

@@ -1,0 +1,33 @@
+"""A group that goes on after a rebalance begins one record too late, now and then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.rules import Rules
+
+EVERY = 4
+
+
+class BeginAfterCommitted(Rules):
+    """Real-world kin: consumers and coordinators that disagree whether a commit names the last
+    record read or the next one to read.
+
+    Breaks:     a committed offset is that of the next record (docs, design, "Consumer Position").
+    Caught by:  workload groups-positions, any nemesis or none, checkers group_delivery (the record
+                between is passed over) and committed_offsets.
+    Within:     one run of 20 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._answers = 0
+
+    def committed_offset(
+        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+    ) -> CommittedOffset:
+        """Add one to every fourth answer."""
+        self._answers += 1
+        if self._answers % EVERY:
+            return committed
+        return replace(committed, offset=committed.offset + 1)

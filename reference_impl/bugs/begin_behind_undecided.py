@@ -1,0 +1,21 @@
+"""The latest offset is the high watermark, whatever the isolation level."""
+
+from __future__ import annotations
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class BeginBehindUndecided(Rules):
+    """Real-world kin: a look-up of offsets that knows of no isolation level (before KIP-98).
+
+    Breaks:     the latest offset of a read_committed reader is the last stable offset (KIP-98):
+                else it never sees the transactions that were open when it began.
+    Caught by:  the conformance cases of ListOffsets. A reader that begins at the latest offset
+                does not know what it should have seen.
+    Within:     one examination.
+    """
+
+    def latest_offset(self, partition: Partition, isolation_level: int) -> int:
+        """Return where the log ends."""
+        return partition.high_watermark

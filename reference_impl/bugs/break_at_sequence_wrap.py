@@ -1,0 +1,28 @@
+"""A producer cannot go on once its sequence has reached 2^31 - 1."""
+
+from __future__ import annotations
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.partition import Partition
+from reference_impl.core.refused import Refused
+from reference_impl.core.rules import Rules
+from reference_impl.wire import ErrorCode
+
+
+class BreakAtSequenceWrap(Rules):
+    """Real-world kin: sequences that are counted on in 64 bits.
+
+    Breaks:     sequences wrap around from 2^31 - 1 to 0 (DefaultRecordBatch.incrementSequence).
+    Caught by:  workload appends, any nemesis or none, checker idempotence.
+    Within:     one run of 20 seconds.
+    """
+
+    def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
+        """Require the sum."""
+        super().check_sequence(partition, batch)
+        entry = partition.log.producer_state.entry(batch.header.producer_id)
+        if entry is None or not entry.batches:
+            return
+        is_same_epoch = entry.producer_epoch == batch.header.producer_epoch
+        if is_same_epoch and batch.header.base_sequence < entry.last_sequence:
+            raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)

@@ -1,0 +1,24 @@
+"""The offsets of an aborted transaction are in force."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.offsets import CommittedOffset
+from reference_impl.core.rules import Rules
+
+
+class CommitAbortedOffsets(Rules):
+    """Real-world kin: redpanda#6018: the half of a transaction that is kept in the group survives
+    the other one.
+
+    Breaks:     offsets that were sent in a transaction count if it is committed, and only then
+                (KIP-98): else its input is passed over, and its output is nowhere.
+    Caught by:  workload transform, any nemesis or none, checkers exactly_once, ends_honoured and
+                group_delivery.
+    Within:     one run of 30 seconds.
+    """
+
+    def offset_in_force(
+        self, known: CommittedOffset | None, pending: CommittedOffset, *, committed: bool
+    ) -> CommittedOffset | None:
+        """Take the end for a commit."""
+        return super().offset_in_force(known, pending, committed=True)

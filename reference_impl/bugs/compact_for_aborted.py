@@ -1,0 +1,19 @@
+"""A record of an aborted transaction replaces the committed one of the same key."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+
+class CompactForAborted(Rules):
+    """Real-world kin: cleaners from before KIP-98 that know records, and no transactions.
+
+    Breaks:     of each key the last committed value stays (design#compaction; KIP-98).
+    Caught by:  workload compaction-transactions, any nemesis or none, checkers compaction and
+                lost_writes.
+    Within:     one run of 20 seconds.
+    """
+
+    def ignores_aborted_keys(self) -> bool:
+        """Count every record."""
+        return False

@@ -1,0 +1,20 @@
+"""Retention deletes segments after four fifths of their time."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+SHARE = 0.8
+
+
+class DeleteALittleEarly(Rules):
+    """Real-world kin: jitter that is taken off the wrong side of a limit.
+
+    Breaks:     a record stays for retention.ms (docs, topicconfigs, retention.ms).
+    Caught by:  workload retention, any nemesis or none, checker retention (deleted-too-early).
+    Within:     one run of 20 seconds.
+    """
+
+    def has_expired(self, age_ms: int, retention_ms: int) -> bool:
+        """After four fifths of the time."""
+        return age_ms > retention_ms * SHARE

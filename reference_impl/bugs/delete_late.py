@@ -1,0 +1,22 @@
+"""Retention deletes segments after three times their time."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+TIMES = 3
+
+
+class DeleteLate(Rules):
+    """Real-world kin: records that law or a disk wants gone, and a check that looks at the wrong
+    clock.
+
+    Breaks:     a closed segment goes once its newest record is older than retention.ms, with the
+                next check (docs, topicconfigs, retention.ms; log.retention.check.interval.ms).
+    Caught by:  workload retention, any nemesis or none, checker retention (kept-too-long).
+    Within:     one run of 30 seconds.
+    """
+
+    def has_expired(self, age_ms: int, retention_ms: int) -> bool:
+        """After three times the time."""
+        return age_ms > retention_ms * TIMES

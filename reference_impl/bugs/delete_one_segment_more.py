@@ -1,0 +1,20 @@
+"""Retention by size deletes until the log is shorter than retention.bytes, not just above it."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+
+class DeleteOneSegmentMore(Rules):
+    """Real-world kin: a limit that is taken for a ceiling, where it is a floor.
+
+    Breaks:     of a log retention.bytes stay at least: a segment goes only where the others are as
+                long as that (docs, topicconfigs, retention.bytes).
+    Caught by:  workload retention, any nemesis or none, config
+                log.retention.bytes=20000, checker retention.
+    Within:     one run of 20 seconds.
+    """
+
+    def exceeds_size(self, size_bytes: int, segment_bytes: int, retention_bytes: int) -> bool:
+        """Count the segment itself."""
+        return size_bytes >= retention_bytes

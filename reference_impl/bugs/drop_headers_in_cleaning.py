@@ -1,0 +1,23 @@
+"""A record that the cleaner copies into a new batch loses its headers, unless it is a tombstone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.core.rules import Rules
+from reference_impl.wire.records import Record
+
+
+class DropHeadersInCleaning(Rules):
+    """Real-world kin: cleaners that build records anew from key, value and time.
+
+    Breaks:     compaction keeps a record or takes it away, and changes none (design#compaction).
+    Caught by:  workload compaction, any nemesis or none, checker phantom_records (altered:
+                headers, where the workload sends some).
+    Within:     one run of 20 seconds.
+    """
+
+    def cleaned(self, record: Record, moved_ms: int) -> Record:
+        """Keep key, value and time."""
+        kept = super().cleaned(record, moved_ms)
+        return kept if record.value is None else replace(kept, headers=[])

@@ -1,0 +1,28 @@
+"""A batch that the broker compresses anew loses the headers of its records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.bugs.recompression import rewritten
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class DropHeadersInRecompression(Rules):
+    """Real-world kin: conversions between message formats that knew of no headers (KIP-82).
+
+    Breaks:     a record is read as it was sent, whatever compression.type does to its batch
+                (docs, topicconfigs, compression.type).
+    Caught by:  workload appends-mixed, any nemesis or none, config compression.type=lz4, checker
+                phantom_records.
+    Within:     one run of 10 seconds.
+    """
+
+    def validated_batch(
+        self, partition: Partition, data: memoryview | bytearray, now_ms: int
+    ) -> ValidatedBatch:
+        """Keep key and value."""
+        batch = super().validated_batch(partition, data, now_ms)
+        return rewritten(data, batch, lambda record: replace(record, headers=[]))

@@ -1,0 +1,36 @@
+"""A batch that the broker compresses anew has empty headers where they were null."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.bugs.recompression import rewritten
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+from reference_impl.wire import Record
+
+
+class EmptyNullsInRecompression(Rules):
+    """Real-world kin: serializers that write a null as an empty byte array; of a record's value the
+    same makes an ordinary record of a tombstone.
+
+    Breaks:     a record is read as it was sent, whatever compression.type does to its batch
+                (docs, topicconfigs, compression.type).
+    Caught by:  workload appends-mixed, any nemesis or none, config compression.type=zstd, checker
+                phantom_records.
+    Within:     one run of 10 seconds.
+    """
+
+    def validated_batch(
+        self, partition: Partition, data: memoryview | bytearray, now_ms: int
+    ) -> ValidatedBatch:
+        """Write every null as no bytes."""
+        batch = super().validated_batch(partition, data, now_ms)
+        return rewritten(data, batch, without_nulls)
+
+
+def without_nulls(record: Record) -> Record:
+    """Return the record with an empty value and empty headers where they were null."""
+    headers = [(name, b"" if content is None else content) for name, content in record.headers]
+    return replace(record, headers=headers, value=b"" if record.value is None else record.value)

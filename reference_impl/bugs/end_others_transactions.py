@@ -1,0 +1,28 @@
+"""A fenced producer may end the transaction of its successor."""
+
+from __future__ import annotations
+
+from reference_impl.core.refused import Refused
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+from reference_impl.wire import ErrorCode
+
+
+class EndOthersTransactions(Rules):
+    """Real-world kin: KIP-890's first motive: an EndTxn that comes late ends another transaction
+    than the one it was meant for.
+
+    Breaks:     an EndTxn of an older epoch is refused (KIP-98; KIP-588; KIP-890).
+    Caught by:  workload transactions, any nemesis or none, checkers fencing and ends_honoured.
+    Within:     one run of 30 seconds.
+    """
+
+    def check_ending(
+        self, transaction: Transaction, producer_id: int, epoch: int, version: int
+    ) -> None:
+        """Compare the ids."""
+        try:
+            super().check_ending(transaction, producer_id, epoch, version)
+        except Refused as refused:
+            if refused.code is not ErrorCode.PRODUCER_FENCED:
+                raise

@@ -1,0 +1,30 @@
+"""In every second generation the last member gets nothing, and its part stays unread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reference_impl.core.groups.classic_group import Member
+from reference_impl.core.rules import Rules
+
+
+class ForgetAMember(Rules):
+    """Real-world kin: assignments that are matched by member ids which have changed meanwhile.
+
+    Breaks:     each partition of a subscribed topic has an owner in a stable group (docs, design,
+                "Consumers"; SyncGroup).
+    Caught by:  workload groups-positions, any nemesis or none, checker group_liveness (a partition
+                without an owner).
+    Within:     one run of 30 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
+        """Forget one of the last generation."""
+        self._asked += 1
+        is_last = member.member_id == max(given_out, default="")
+        if is_last and len(given_out) > 1:
+            return b""
+        return super().part_of(member, given_out)

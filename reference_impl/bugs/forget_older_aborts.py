@@ -1,0 +1,25 @@
+"""A Fetch tells only of aborted transactions that began at or behind its offset."""
+
+from __future__ import annotations
+
+from reference_impl.core.log.transaction_index import AbortedTransaction
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class ForgetOlderAborts(Rules):
+    """Real-world kin: automq#754: a transaction that was aborted in a later segment is not found
+    for the records that it has in an earlier one.
+
+    Breaks:     a read_committed reader is told of every aborted transaction that has records in
+                what it gets, wherever it began (KIP-98).
+    Caught by:  workload transactions, any nemesis or none, checker aborted_reads.
+    Within:     one run of 30 seconds.
+    """
+
+    def aborted_transactions(
+        self, partition: Partition, from_offset: int, end_offset: int
+    ) -> list[AbortedTransaction]:
+        """Leave out what began before."""
+        found = super().aborted_transactions(partition, from_offset, end_offset)
+        return [each for each in found if each.first_offset >= from_offset]

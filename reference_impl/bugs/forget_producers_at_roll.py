@@ -1,0 +1,33 @@
+"""With each new segment the leader forgets what it knew of its producers."""
+
+from __future__ import annotations
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.log import AppendResult
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class ForgetProducersAtRoll(Rules):
+    """Real-world kin: state of producers that is kept beside the segment which they write to
+    (redpanda PR 5356).
+
+    Breaks:     a batch that is sent again is answered, not appended twice (KIP-98), also where a
+                segment was closed in between.
+    Caught by:  workload appends, nemesis reset, config log.roll.ms=200 (a segment for
+                every few batches), checker duplicates.
+    Within:     one run of 30 seconds.
+    """
+
+    def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
+        """Begin anew with the segment, knowing no one."""
+        before = len(partition.log.segment_base_offsets)
+        appended = super().append(partition, batch, now_ms)
+        if len(partition.log.segment_base_offsets) > before:
+            open_ones = [
+                entry
+                for entry in partition.log.producer_state.entries()
+                if entry.current_txn_first_offset is not None
+            ]
+            partition.log.producer_state.load(open_ones)
+        return appended

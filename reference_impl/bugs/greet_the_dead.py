@@ -1,0 +1,35 @@
+"""The heartbeats of one who is a member no more are answered as if it were one."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.classic_group import ClassicGroup, Member
+from reference_impl.core.refused import Refused
+from reference_impl.core.rules import Rules
+
+
+class GreetTheDead(Rules):
+    """Real-world kin: coordinators that look for the group of a heartbeat, and not for the member.
+
+    Breaks:     a member that was removed learns it from its next heartbeat, and joins anew
+                (KIP-62; UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION).
+    Caught by:  workload groups, any nemesis or none, checkers group_liveness (a living
+                member has no part for ever) and group_delivery (it goes on reading what others
+                own).
+    Within:     one run of 30 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Member] = {}
+
+    def check_speaker(
+        self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
+    ) -> Member:
+        """Remember everybody."""
+        try:
+            member = super().check_speaker(group, member_id, instance_id, generation)
+        except Refused:
+            if member_id not in self._known:
+                raise
+            return self._known[member_id]
+        self._known[member_id] = member
+        return member

@@ -1,0 +1,24 @@
+"""A reader that must wait for an open transaction's offsets is told the ones before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reference_impl.core.groups.offsets import TopicPartition
+from reference_impl.core.rules import Rules
+
+
+class IgnoreRequireStable(Rules):
+    """Real-world kin: coordinators from before KIP-447.
+
+    Breaks:     OffsetFetch with require_stable answers UNSTABLE_OFFSET_COMMIT while a transaction
+                may still change the offset (KIP-447): else the next owner of a partition processes
+                what the last one is about to commit.
+    Caught by:  workload transform, any nemesis or none, checkers committed_offsets and
+                exactly_once.
+    Within:     one run of 30 seconds.
+    """
+
+    def unstable(self, pending: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+        """Hide what is pending."""
+        return ()

@@ -1,0 +1,21 @@
+"""A producer that takes a transactional id over gets the epoch of the one before."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+
+
+class KeepEpochs(Rules):
+    """Real-world kin: epochs that are bumped only where a transaction was open.
+
+    Breaks:     InitProducerId answers a higher epoch each time, which fences the producer before
+                (KIP-98).
+    Caught by:  workload transactions, any nemesis or none, checker fencing: two producers were
+                given the same id and epoch.
+    Within:     one run of 20 seconds.
+    """
+
+    def next_epoch(self, transaction: Transaction) -> int:
+        """Begin at 0, and stay there."""
+        return max(transaction.producer_epoch, 0)

@@ -1,0 +1,21 @@
+"""A look-up by time does not find the record that has exactly this time."""
+
+from __future__ import annotations
+
+from reference_impl.core.log.segment import TimestampOffset
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class LookUpLaterTimes(Rules):
+    """Real-world kin: `>` instead of `>=` in the search of a time index.
+
+    Breaks:     ListOffsets answers the first record whose timestamp is not before the one asked
+                for (KIP-79).
+    Caught by:  workload seeks, any nemesis or none, checker poll_skips.
+    Within:     one run of 20 seconds.
+    """
+
+    def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
+        """Look for what is later by a millisecond."""
+        return super().offset_at_time(partition, timestamp + 1)

@@ -1,0 +1,23 @@
+"""A look-up by time looks into the active segment only."""
+
+from __future__ import annotations
+
+from reference_impl.core.log.segment import TimestampOffset
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class LookUpNewestSegment(Rules):
+    """Real-world kin: time indexes of closed segments that are not loaded after a restart.
+
+    Breaks:     ListOffsets answers the first record whose timestamp is not before the one asked
+                for, whatever segment it lies in (KIP-79).
+    Caught by:  workload seeks, any nemesis or none, config log.roll.ms=1000 (segments that
+                close during the run), checker poll_skips.
+    Within:     one run of 20 seconds.
+    """
+
+    def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
+        """Ask one segment."""
+        segments = partition.log.segments
+        return segments.active.find_timestamp(timestamp, partition.log.log_start_offset)

@@ -1,0 +1,22 @@
+"""A member of a consumer group (KIP-848) that is gone without a word keeps its partitions."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.member import ConsumerMember
+from reference_impl.core.rules import Rules
+
+
+class NeverEndConsumerSessions(Rules):
+    """Real-world kin: coordinators that lose the timer of a session when a group is loaded.
+
+    Breaks:     after group.consumer.session.timeout.ms without a heartbeat a member is removed, and
+                its partitions go to others (KIP-848, Member fencing).
+    Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: nobody reads
+                the partitions of the crashed.
+    Within:     one run of 30 seconds.
+    """
+
+    def consumer_session_has_ended(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        """Wait on."""
+        return False

@@ -1,0 +1,22 @@
+"""A member of a classic group that is gone without a word is a member for ever."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.classic_group import Member
+from reference_impl.core.rules import Rules
+
+
+class NeverEndSessions(Rules):
+    """Real-world kin: coordinators that lose the timer of a session when a group is loaded.
+
+    Breaks:     after session.timeout.ms without a heartbeat a member's partitions go to others
+                (KIP-62; consumer configuration, session.timeout.ms).
+    Caught by:  workload groups, any nemesis or none, checker group_liveness: every rebalance waits
+                for the dead until the rebalance time-out, and where there is none, their
+                partitions are read by nobody.
+    Within:     one run of 30 seconds.
+    """
+
+    def session_has_ended(self, member: Member) -> bool:
+        """Wait on."""
+        return False

@@ -1,0 +1,32 @@
+"""A partition whose owner died is given to nobody."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.consumer.member import TopicIdPartition
+from reference_impl.core.rules import Rules
+
+
+class NeverRelease(Rules):
+    """Real-world kin: maps of owners from which a fenced member is not taken out.
+
+    Breaks:     what a member held that is gone is free at once (KIP-848, Member fencing).
+    Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: partitions
+                of the crashed have no owner.
+    Within:     one run of 30 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._owners: dict[TopicIdPartition, str] = {}
+
+    def is_released(
+        self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
+    ) -> bool:
+        """Ask for the owner before, who cannot let go any more."""
+        if not super().is_released(group, member_id, partition):
+            return False
+        owner = self._owners.setdefault(partition, member_id)
+        if owner == member_id or owner in group.members:
+            self._owners[partition] = member_id
+            return True
+        return False

@@ -1,0 +1,21 @@
+"""A transaction whose producer is gone stays open for ever."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+
+
+class NeverTimeOut(Rules):
+    """Real-world kin: coordinators that forget their open transactions with an election
+    (redpanda PR 8566), so that nobody looks at the clock any more.
+
+    Breaks:     a transaction that is open for longer than transaction.timeout.ms is aborted
+                (KIP-98).
+    Caught by:  workload transactions, any nemesis or none, checker hanging_transactions.
+    Within:     one run of 30 seconds.
+    """
+
+    def has_timed_out(self, transaction: Transaction, now_ms: int) -> bool:
+        """Wait on."""
+        return False

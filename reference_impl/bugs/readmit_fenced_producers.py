@@ -1,0 +1,20 @@
+"""A fenced producer that asks to go on gets a new epoch, and fences the one that fenced it."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+
+
+class ReadmitFencedProducers(Rules):
+    """Real-world kin: a recovery of producers (KIP-360) that does not ask whose turn it is.
+
+    Breaks:     InitProducerId with an older epoch is refused: PRODUCER_FENCED (KIP-360; KIP-588).
+    Caught by:  the conformance cases of transactions. A client library gives up once it is fenced.
+    Within:     one examination.
+    """
+
+    def check_returning_epoch(
+        self, transaction: Transaction, expected: tuple[int, int] | None
+    ) -> None:
+        """Compare the ids."""

@@ -1,0 +1,21 @@
+"""A producer that names another producer id than that of its transactional id may go on."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+
+
+class ReadmitForeignProducers(Rules):
+    """Real-world kin: a recovery of producers (KIP-360) that compares epochs across ids.
+
+    Breaks:     InitProducerId with a producer id that the transactional id does not have any more
+                is refused: PRODUCER_FENCED (KIP-360).
+    Caught by:  the conformance cases of InitProducerId.
+    Within:     one examination.
+    """
+
+    def check_returning_id(
+        self, transaction: Transaction, expected: tuple[int, int] | None
+    ) -> None:
+        """Compare the epochs."""

@@ -1,0 +1,22 @@
+"""What the bugs of recompression have in common: batches that the broker has compressed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.wire import Record, RecordBatch, read_header
+
+CODEC_BITS = 7
+
+
+def rewritten(
+    sent: memoryview | bytearray, batch: ValidatedBatch, change: Callable[[Record], Record]
+) -> ValidatedBatch:
+    """Return the batch with its records changed, if its codec is not the one it was sent with."""
+    if read_header(sent).attributes & CODEC_BITS == batch.header.attributes & CODEC_BITS:
+        return batch
+    whole, _ = RecordBatch.decode(batch.data)
+    whole.records = [change(record) for record in whole.records]
+    data = bytearray(whole.encode())
+    return ValidatedBatch(data, read_header(data))

@@ -1,0 +1,31 @@
+"""Of each producer one batch is remembered, and an older one is appended again."""
+
+from __future__ import annotations
+
+from reference_impl.core.batch_validation import ValidatedBatch
+from reference_impl.core.log import AppendResult
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class RememberNewestBatch(Rules):
+    """Real-world kin: redpanda#3039: what is not the newest batch is no retry.
+
+    Breaks:     a batch that is sent again is answered, not appended twice, as long as it is one of
+                the producer's last five (KIP-98; max.in.flight.requests.per.connection).
+    Caught by:  workload appends, nemesis reset, checker duplicates.
+    Within:     one run of 30 seconds.
+    """
+
+    def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
+        """Compare with the newest batch."""
+        entry = partition.log.producer_state.entry(batch.header.producer_id)
+        if entry is None or not entry.batches:
+            return None
+        is_newest = entry.batches[-1].last_sequence == batch.header.last_sequence
+        return super().duplicate_of(partition, batch) if is_newest else None
+
+    def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
+        """Take an older batch for one that is missing still."""
+        if super().duplicate_of(partition, batch) is None:
+            super().check_sequence(partition, batch)

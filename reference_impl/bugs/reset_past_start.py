@@ -1,0 +1,23 @@
+"""The earliest offset is that of the second segment."""
+
+from __future__ import annotations
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class ResetPastStart(Rules):
+    """Real-world kin: brokers with tiered storage that answer where the local log begins.
+
+    Breaks:     auto.offset.reset=earliest begins at the log start (KIP-79; KIP-405 has -4 for
+                the other question).
+    Caught by:  workload retention, any nemesis or none, checker poll_skips: the position of a
+                reader that asked for the earliest offset lies above the log start.
+    Within:     one run of 20 seconds.
+    """
+
+    def earliest_offset(self, partition: Partition) -> int:
+        """Round up, where there is a second segment."""
+        start = super().earliest_offset(partition)
+        bases = [base for base in partition.log.segment_base_offsets if base > start]
+        return bases[0] if bases else start

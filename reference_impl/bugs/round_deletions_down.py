@@ -1,0 +1,29 @@
+"""DeleteRecords deletes up to the batch in which its offset lies, not up to the offset."""
+
+from __future__ import annotations
+
+from reference_impl.core.partition import Partition
+from reference_impl.core.rules import Rules
+
+EVERY = 3
+
+
+class RoundDeletionsDown(Rules):
+    """Real-world kin: deletions that are cut at what is easy to cut.
+
+    Breaks:     once DeleteRecords was answered, nothing below its offset is read (KIP-107).
+    Caught by:  workload delete-records, any nemesis or none, checker retention
+                (log-start-goes-back).
+    Within:     one run of 20 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._deletions = 0
+
+    def delete_records(self, partition: Partition, before: int) -> int:
+        """Stop one short at every third, and answer what was asked for."""
+        self._deletions += 1
+        if self._deletions % EVERY or before <= partition.log.log_start_offset + 1:
+            return super().delete_records(partition, before)
+        super().delete_records(partition, before - 1)
+        return before

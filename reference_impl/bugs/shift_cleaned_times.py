@@ -1,0 +1,21 @@
+"""A record that the cleaner copies gets another time, if a tombstone lies in its batch."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+from reference_impl.wire.records import Record
+
+
+class ShiftCleanedTimes(Rules):
+    """Real-world kin: deltas that are copied although the base which they count from is another:
+    the delete horizon takes its place (KIP-534).
+
+    Breaks:     a record has the same timestamp whenever it is read (KIP-32).
+    Caught by:  workload compaction, any nemesis or none, checker phantom_records: a reader from
+                before the cleaning and one from after it were given other times.
+    Within:     one run of 20 seconds.
+    """
+
+    def cleaned(self, record: Record, moved_ms: int) -> Record:
+        """Copy the delta as it is."""
+        return super().cleaned(record, 0)

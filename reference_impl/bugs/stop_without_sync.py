@@ -1,0 +1,21 @@
+"""A clean shutdown leaves its mark, and syncs nothing."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+
+class StopWithoutSync(Rules):
+    """Real-world kin: shutdowns that rely on the file system, and a mark that is synced before the
+    data which it vouches for.
+
+    Breaks:     after a clean shutdown nothing is lost by a loss of power, since every log was
+                synced (LogManager.shutdown).
+    Caught by:  workload appends, nemesis rolling-restart, checker lost_writes. Neither a kill
+                nor a clean restart shows it.
+    Within:     one run of 30 seconds.
+    """
+
+    def syncs_at_shutdown(self) -> bool:
+        """Leave it to the file system."""
+        return False

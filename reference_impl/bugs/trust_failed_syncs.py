@@ -1,0 +1,21 @@
+"""After a sync that failed the log goes on, and the next one is believed."""
+
+from __future__ import annotations
+
+from reference_impl.core.rules import Rules
+
+
+class TrustFailedSyncs(Rules):
+    """Real-world kin: the fsync errors of 2018 (PostgreSQL and others): the kernel reports a page
+    that it could not write once, and then takes it for written.
+
+    Breaks:     with flush.messages=1 an acknowledged record survives a loss of power (docs,
+                topicconfigs, flush.messages; UnifiedLog.maybeHandleIOException).
+    Caught by:  workload appends, nemesis power-loss-all, config log.flush.interval.messages=1,
+                checker lost_writes.
+    Within:     one run of 30 seconds.
+    """
+
+    def distrusts_failed_syncs(self) -> bool:
+        """Ask again."""
+        return False

@@ -1,0 +1,26 @@
+"""A rebalance waits until as many have joined as there were members at its largest."""
+
+from __future__ import annotations
+
+from reference_impl.core.groups.classic_group import ClassicGroup
+from reference_impl.core.rules import Rules
+
+
+class WaitForTheGone(Rules):
+    """Real-world kin: rebalances that never end because somebody is counted who has left.
+
+    Breaks:     a generation begins with those who have joined, at the latest when the rebalance
+                time-out is over (KIP-62).
+    Caught by:  workload groups, any nemesis or none, checker group_liveness.
+    Within:     one run of 30 seconds.
+    """
+
+    def __init__(self) -> None:
+        self._most: dict[str, int] = {}
+
+    def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:
+        """Count everybody who was ever there at once."""
+        joined = sum(each.awaiting_join is not None for each in group.members.values())
+        most = max(joined, self._most.get(group.group_id, 0))
+        self._most[group.group_id] = most
+        return joined >= most and super().is_join_over(group, timed_out=timed_out)

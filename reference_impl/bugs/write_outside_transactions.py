@@ -1,0 +1,20 @@
+"""A partition that takes part in no transaction accepts a batch of one."""
+
+from __future__ import annotations
+
+from reference_impl.core.parking import PartitionKey
+from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.transaction import Transaction
+
+
+class WriteOutsideTransactions(Rules):
+    """Real-world kin: KAFKA-14402: every broker before KIP-890, part 1.
+
+    Breaks:     a batch that comes after the end of its transaction is refused (KIP-890): else it
+                begins one that nobody ends, and the last stable offset stands still.
+    Caught by:  the conformance cases of transactions.
+    Within:     one examination.
+    """
+
+    def check_takes_part(self, transaction: Transaction, partition: PartitionKey) -> None:
+        """Ask nobody."""
