@@ -20,10 +20,10 @@ import polars as pl
 
 from linearizability import history
 from linearizability.bounds import NANOSECONDS, NOTHING_STATED, Bounds
+from linearizability.faults import is_heal
 from linearizability.history import F, Type
 from linearizability.importers.jepsen import CLIENT as JEPSEN
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
-from linearizability.waiting import is_heal
 
 NAME = "availability"
 GAP_NS = NANOSECONDS

@@ -3,7 +3,8 @@
 Some rules hold brokers to our clock: they may delete what is old, and end what lasts too long, and
 how old it is they see by their own. Where faults put those forward or back, or made them run at
 another pace, and as far as it takes to explain an anomaly, that proves nothing: the rule is
-unknown, and says why. What was proven before the first such fault stays proven.
+unknown, and says why. What was proven before the first such fault stays proven, and so is what
+began after the last was healed (RIGHTED_NS later).
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from typing import NamedTuple
 
 import polars as pl
 
+from linearizability.faults import is_heal
 from linearizability.history import F
 from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
-from linearizability.waiting import is_heal
 
 NS_PER_MS = 1_000_000
+RIGHTED_NS = 10_000_000_000
+"""Longer than it takes to put all clocks right, from when a heal is asked for."""
 HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS
 EXCUSED_FROM_MS: Mapping[tuple[str, str], int] = {
@@ -70,7 +73,7 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
         name
         for name, anomalies in proofs.items()
         if all(
-            EXCUSED_FROM_MS[name, anomaly.kind] <= apart_ms(moves, told_ns[anomaly.operations])
+            EXCUSED_FROM_MS[name, anomaly.kind] <= apart_ms(moves, *told_ns[anomaly.operations])
             for anomaly in anomalies
         )
     }
@@ -90,23 +93,25 @@ def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
     )
 
 
-def _told(history: pl.LazyFrame, anomalies: list[Anomaly]) -> dict[tuple[int, ...], int]:
-    """The operations of each anomaly, and when all of them had ended, or the history."""
+def _told(
+    history: pl.LazyFrame, anomalies: list[Anomaly]
+) -> dict[tuple[int, ...], tuple[int, int]]:
+    """Return, for the operations of each anomaly, when all of them had ended, or the history, and
+    when the first began."""
     numbers = {number for anomaly in anomalies for number in anomaly.operations}
     when = pl.max_horizontal("t_invoke_ns", "t_complete_ns")
     end = collect(history.select(when.max())).item()
     ended = collect(
         history.filter(pl.col("op_id").is_in(sorted(numbers)))
         .group_by("op_id")
-        .agg(pl.col("t_complete_ns").fill_null(end).max())
+        .agg(pl.col("t_complete_ns").fill_null(end).max(), pl.col("t_invoke_ns").min())
     )
-    ends = dict(ended.iter_rows())
-    return {
-        anomaly.operations: max(
-            (ends.get(number, end) for number in anomaly.operations), default=end
-        )
-        for anomaly in anomalies
-    }
+    spans = {op_id: (end_ns, begun_ns) for op_id, end_ns, begun_ns in ended.iter_rows()}
+    found = {}
+    for anomaly in anomalies:
+        own = [spans.get(number, (end, end)) for number in anomaly.operations] or [(end, end)]
+        found[anomaly.operations] = max(own)[0], min(begun_ns for _, begun_ns in own)
+    return found
 
 
 def clock_faults(history: pl.LazyFrame) -> list[Move]:
@@ -140,13 +145,15 @@ def moved_by(detail: str | None) -> Move | None:
     return None
 
 
-def apart_ms(moves: Iterable[Move], until_ns: int) -> float:
+def apart_ms(moves: Iterable[Move], until_ns: int, since_ns: int = 0) -> float:
     """How far apart any two looks at clocks until then, one of which may be ours, can have been by
-    these faults. What is moved between two heals adds up, for it may all be one node's."""
+    these faults. What is moved between two heals adds up, for it may all be one node's. What was
+    healed well before `since_ns` moved nothing that matters since."""
     ahead: dict[int | None, float] = defaultdict(float)
     behind: dict[int | None, float] = defaultdict(float)
     for move in moves:
-        if move.asked_ns <= until_ns:
+        is_over = move.healed_ns is not None and move.healed_ns + RIGHTED_NS < since_ns
+        if move.asked_ns <= until_ns and not is_over:
             end_ns = until_ns if move.healed_ns is None else min(move.healed_ns, until_ns)
             lasting_ms = max((end_ns - move.asked_ns) / NS_PER_MS, 1)
             by_ms = move.by_ms + move.ppm * lasting_ms / 1_000_000

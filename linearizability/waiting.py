@@ -10,14 +10,15 @@ nothing at all; or polls gave other records, then and before the first half of t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
+from linearizability.faults import faults_of, quiet
 from linearizability.history import F
 from linearizability.ingest import IS_OK, IS_POLL
+from linearizability.lost_polls import UNSEEN_NS
 from linearizability.pauses import IS_LOST, NEVER, PAUSE, SPAN, WHO, ends_of, pauses
 from linearizability.plans import collect, collect_all
 
@@ -37,7 +38,6 @@ WHOSE = ["process", "group"]
 TURNS = (F.ASSIGN.value, F.SUBSCRIBE.value, F.LEAVE.value, F.CRASH.value)
 IS_LOST_ANYWHERE = IS_LOST & pl.col("topic").is_null()
 IS_TURN = pl.col("f").is_in(TURNS) | IS_LOST_ANYWHERE
-IS_FAULT = pl.col("f") == F.NEMESIS.value
 IS_ANSWERED_POLL = IS_POLL & IS_OK & pl.col("t_complete_ns").is_not_null()
 Polls = Callable[[pl.DataFrame], pl.DataFrame]
 """WHOSE of some readers -> WHOSE, op_id, t_invoke_ns, nothing (it gave no record) of their polls
@@ -68,17 +68,11 @@ def bounds(events: pl.LazyFrame) -> tuple[int, int]:
 def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
     """process, group, t_invoke_ns of what changes positions, or may have; lost_until_ns: by when a
     poll was over of which nobody knows what it gave, null: it is none."""
-    over_ns = pl.col("t_complete_ns").fill_null(NEVER)
+    over_ns = pl.col("t_complete_ns").fill_null(pl.col("t_invoke_ns") + UNSEEN_NS)
     found = events.filter(IS_TURN).select(
         "process", "group", "t_invoke_ns", lost_until_ns=pl.when(IS_LOST_ANYWHERE).then(over_ns)
     )
     return found.unique()
-
-
-def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
-    """t_invoke_ns, t_complete_ns, detail of faults and heals, in order."""
-    faults = events.filter(IS_FAULT)
-    return faults.select("t_invoke_ns", "t_complete_ns", "detail").sort("t_invoke_ns")
 
 
 def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
@@ -167,28 +161,6 @@ def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> p
         .filter(pl.col("lost_until_ns").is_null() | known)
         .drop("lost_ns", "lost_until_ns")
     )  # fmt: skip
-
-
-def quiet(faults: pl.DataFrame) -> pl.DataFrame:
-    """quiet_ns, loud_ns: from when until when no fault was under way."""
-    parts: list[tuple[int, int]] = []
-    healed: int | None = 0
-    for asked_ns, done_ns, detail in faults.iter_rows():
-        if healed is not None and asked_ns > healed:
-            parts.append((healed, asked_ns))
-        healed = done_ns if is_heal(detail) else None
-    if healed is not None:
-        parts.append((healed, NEVER))
-    return pl.DataFrame(parts, schema={"quiet_ns": pl.Int64, "loud_ns": pl.Int64}, orient="row")
-
-
-def is_heal(detail: str | None) -> bool:
-    """Whether a fault's JSON is of what ends all faults."""
-    try:
-        fault = json.loads(detail or "")
-    except ValueError:
-        return False
-    return isinstance(fault, dict) and fault.get("fault") == "Heal"
 
 
 def _stale(paused: pl.DataFrame, asked: pl.DataFrame, shortest_ns: int) -> pl.DataFrame:

@@ -38,8 +38,8 @@ from chaos.protocols import (
 )
 from chaos.recorder import HistoryRecorder, measure_overhead, recover
 from linearizability import history
+from linearizability.faults import is_heal
 from linearizability.history import HistoryError
-from linearizability.waiting import is_heal
 
 OK = Completion(Outcome.OK)
 

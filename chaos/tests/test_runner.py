@@ -25,9 +25,9 @@ from chaos.runner import RunError, RunResult
 from chaos.tests.fakes import FakeClient, FakeCluster, FakeTarget, tools_for
 from chaos.workloads import WORKLOADS
 from linearizability import history
+from linearizability.faults import is_heal
 from linearizability.judging import check
 from linearizability.verdict import Validity
-from linearizability.waiting import is_heal
 
 
 class QuickKill:

@@ -43,6 +43,7 @@ from linearizability.engine.opinion import ROWS, judge, opinions
 from linearizability.engine.progress import progress_shown
 from linearizability.engine.session import LOCAL, spark_session
 from linearizability.engine.table import tuned
+from linearizability.faults import faults_of
 from linearizability.history import history_file
 from linearizability.verdict import CheckerVerdict
 
@@ -176,7 +177,7 @@ def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int)
         return pl.DataFrame(schema=pl.Schema(waiting.COLUMNS))
     rows = history.mapped(stages.OTHER_COLUMNS, stages.keep_others)
     others = collected(rows, {stages.OTHER: stages.OTHERS})[stages.OTHER].lazy()
-    turns, faults = pl.collect_all([waiting.turns_of(others), waiting.faults_of(others)])
+    turns, faults = pl.collect_all([waiting.turns_of(others), faults_of(others)])
 
     def polls(who: pl.DataFrame) -> pl.DataFrame:
         rows = history.mapped(stages.POLL_COLUMNS, partial(stages.find_polls, who))

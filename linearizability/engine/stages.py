@@ -19,6 +19,7 @@ from linearizability.engine.cuts import COLUMNS_CUT, cut_by, pieces
 from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, remainder, scattered
 from linearizability.engine.opinion import judge
 from linearizability.engine.whales import on_disk
+from linearizability.faults import IS_FAULT
 from linearizability.history import PARTITION, SCHEMA
 from linearizability.lost_polls import with_eras
 from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
@@ -220,7 +221,7 @@ def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterato
 
 def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """What no partition knows, and what readers were held up or moved by."""
-    others = rows.filter(waiting.IS_TURN | waiting.IS_FAULT)
+    others = rows.filter(waiting.IS_TURN | IS_FAULT)
     yield from packed(others, OTHER, position=position)
 
 

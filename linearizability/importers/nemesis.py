@@ -1,8 +1,9 @@
 """What Jepsen's nemesis did, as faults and heals: readers are not held to time while one lasts.
 
 An action is two events of one `f`: asked for, and done; one after the other, for the nemesis is one
-process. Names are those of jepsen.nemesis.combined and of the older nemeses (start, stop); what is
-not known to end anything is a fault for ever, and so is what an action failed to end.
+process. Names are those of jepsen.nemesis.combined and of the older nemeses (start, stop). A fault
+that is known to last does so until an action ends it, and for ever if that failed; any other word
+is a fault while it is done, and no longer.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+from linearizability.faults import HEAL, UNTIL
 from linearizability.importers.events import Event
 
-HEAL = "Heal"
-"""As our own histories call it (`waiting.is_heal`)."""
 ENDS = {
     "resume": ("pause",), "reset-clock": ("bump-clock", "strobe-clock"),
     "reset": ("bump", "strobe"), "stop": ("start",),
@@ -40,11 +40,20 @@ def faults(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
         if ended is None:
             if not is_done:
                 active.add(event.f)
-                yield event, json.dumps({"fault": event.f})
+                yield event, json.dumps({"fault": event.f, UNTIL: HEAL})
+            elif not is_lasting(event.f, ends):
+                active.discard(event.f)
+                if not active:
+                    yield event, json.dumps({"fault": HEAL})
         elif is_done and active and not has_failed(event):
             active -= set(ended)
             if not active:
                 yield event, json.dumps({"fault": HEAL})
+
+
+def is_lasting(f: str, ends: dict[str, tuple[str, ...]]) -> bool:
+    """Return whether some action is known to end this fault: until then it lasts."""
+    return f == KILL or f.startswith(f"{START}-") or any(f in ended for ended in ends.values())
 
 
 def has_failed(event: Event) -> bool:

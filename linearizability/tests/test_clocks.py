@@ -122,3 +122,9 @@ def test_the_rules_that_go_by_clocks_exist() -> None:
     for checker, kind in EXCUSED_FROM_MS:
         source = Path(inspect.getfile(type(CHECKERS[checker]))).read_text()
         assert f'"{kind}"' in source
+
+
+def test_clocks_that_were_right_again_before_it_began_explain_nothing() -> None:
+    later = {"t_invoke_ns": 20 * 10**9, "t_complete_ns": 20 * 10**9}
+    rows = [TOPIC(AN_HOUR), JUMP, HEAL, S(1, 0, **later), WHOLE(1, log_start=1, **LATE)]
+    assert said(rows, "retention")[0] is Validity.INVALID

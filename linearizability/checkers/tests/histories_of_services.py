@@ -104,6 +104,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
 
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
     "stale_reads": {
+        "what the nemesis did long ago has no known name": (
+            [*BEGUN, FAULT("Dance", **at(2)), NOTHING(**at(3600))], [("stale-read", (0, 1, 3))],
+        ),
         "nothing returned for an hour": (
             [*BEGUN, NOTHING(**at(3600)), P(1, 0, **at(3601))], [("stale-read", (0, 1, 2))],
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from linearizability.bounds import NOTHING_STATED
@@ -15,6 +16,7 @@ from linearizability.checkers.tests.oracle_facts import (
     is_read,
     may_be_gone,
 )
+from linearizability.checkers.tests.oracles_of_readers import UNSEEN_NS
 
 NEVER = 2**62
 TURNS = ("assign", "subscribe", "leave", "crash")
@@ -141,20 +143,31 @@ def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, bega
     return any(
         _is_lost(row) and row["topic"] is None and row[who[0]] == who[1]
         and row["t_invoke_ns"] <= began_ns
-        and (row["t_complete_ns"] is None or row["t_complete_ns"] >= given_ns)
+        and (row["t_complete_ns"] or row["t_invoke_ns"] + UNSEEN_NS) >= given_ns
         for row in rows
     )  # fmt: skip
 
 
 def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
-    parts: list[tuple[int, int]] = []
-    healed: int | None = 0
-    for row in sorted((r for r in rows if r["f"] == "nemesis"), key=lambda r: r["t_invoke_ns"]):
-        if healed is not None:
-            parts.append((healed, row["t_invoke_ns"]))
-        heals = json.loads(row["detail"])["fault"] == "Heal"
-        healed = row["t_complete_ns"] if heals else None
-    return parts + ([] if healed is None else [(healed, NEVER)])
+    """When no fault was under way: moments at which the set of open faults changes cut the time."""
+    spans: list[tuple[int, int]] = []
+    begun: list[int] = []
+    nemesis = [r for r in rows if r["f"] == "nemesis"]
+    for row in sorted(nemesis, key=lambda r: (r["t_invoke_ns"], r["t_complete_ns"] or 0)):
+        name, done = json.loads(row["detail"])["fault"], _ended(row)
+        if name == "Heal":
+            spans.append((min([row["t_invoke_ns"], *begun]), done))
+            begun = []
+        elif name == "Kill":
+            begun.append(row["t_invoke_ns"])
+        else:
+            spans.append((row["t_invoke_ns"], done))
+    spans += [(ns, NEVER) for ns in begun]
+    edges = sorted({-NEVER, NEVER, *(ns for span in spans for ns in span)})
+    return [
+        (low, high) for low, high in pairwise(edges)
+        if not any(start <= low and high <= end for start, end in spans)
+    ]  # fmt: skip
 
 
 def _proofs(

@@ -54,7 +54,7 @@ ENDS = rows_of(
 FAULTS = rows_of(
     f="nemesis",
     process=-1,
-    detail=st.sampled_from(['{"fault": "Kill"}'] + ['{"fault": "Heal"}'] * 2),
+    detail=st.sampled_from(["Kill", "Heal", "Heal", "Dance"]).map('{{"fault": "{}"}}'.format),
 )
 READINGS = st.builds(
     lambda shared, given, end: [

@@ -182,7 +182,7 @@ def test_faults_of_the_nemesis_end_when_the_last_of_them_has_ended() -> None:
     assert heals("start", "stop", "stop") == ["start", "Heal"]
     assert heals("bump-clock", "check-clock-offsets", "reset-clock") == ["bump-clock", "Heal"]
     assert heals("start", "start-partition", "stop-partition") == ["start", "start-partition"]
-    assert heals("leave-node", "join-node") == ["leave-node", "join-node"]
+    assert heals("leave-node", "join-node") == ["leave-node", "Heal", "join-node", "Heal"]
     assert heals("resume", "stop-partition") == []
 
 

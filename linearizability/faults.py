@@ -1,0 +1,98 @@
+"""What a nemesis did, and how long each of its deeds may explain what clients see.
+
+A deed whose name is known to last does so until a heal. Any other is over when its operation is: a
+word that nobody knows excuses the time in which it was done, and no more. Importers know the words
+of others, and say of each fault that it lasts (UNTIL), and when the last of them had ended.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+
+from linearizability.history import F
+
+NEVER = 2**62
+HEAL = "Heal"
+LASTING = frozenset({
+    "Kill", "Pause", "Shutdown", "CutLink", "Isolate", "CutClients", "CutControllers", "Split",
+    "DelayAnswers", "SlowLinks", "NarrowLinks", "SlowClose", "LimitData", "StallConnections",
+    "DropPackets", "LosePackets", "DiskStall", "DiskFull", "DiskReadOnly", "DiskDead", "PowerLoss",
+    "SlowDisk", "TornWrites", "LostNames", "ClockJump", "ClockSkew",
+    # An administrator's requests and lost connections have effects that outlive their operation;
+    # the runner heals after each.
+    "ResetConnections", "Elect", "MoveReplicas", "AdminStorm", "BitFlip",
+})  # fmt: skip
+"""Our own faults (chaos/faults.py, FAULTS), which last until the next heal."""
+UNTIL = "until"
+"""A key of a fault's JSON; the value HEAL says of any other fault that it lasts as long."""
+IS_FAULT = pl.col("f") == F.NEMESIS.value
+
+
+def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return t_invoke_ns, t_complete_ns, detail of faults and heals, in order."""
+    columns = ("t_invoke_ns", "t_complete_ns", "detail")
+    return events.filter(IS_FAULT).select(columns).sort("t_invoke_ns", "t_complete_ns")
+
+
+def is_heal(detail: str | None) -> bool:
+    """Return whether a fault's JSON is of what ends all faults."""
+    return _told(detail).get("fault") == HEAL
+
+
+def lasts(detail: str | None) -> bool:
+    """Return whether a fault's JSON is of one that goes on until it is healed."""
+    told = _told(detail)
+    name = told.get("fault")
+    return (isinstance(name, str) and name in LASTING) or told.get(UNTIL) == HEAL
+
+
+def _told(detail: str | None) -> dict[str, Any]:
+    try:
+        told = json.loads(detail or "")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def disturbed(faults: pl.DataFrame) -> list[tuple[int, int]]:
+    """Return from when until when something of `faults_of` was under way, in order and apart; a
+    fault that was not healed lasts until NEVER."""
+    found: list[tuple[int, int]] = []
+    since: int | None = None
+    for asked_ns, done_ns, detail in faults.iter_rows():
+        ended_ns = asked_ns if done_ns is None else done_ns
+        if is_heal(detail):
+            found.append((asked_ns if since is None else since, ended_ns))
+            since = None
+        elif lasts(detail):
+            since = asked_ns if since is None else since
+        else:
+            found.append((asked_ns, ended_ns))
+    if since is not None:
+        found.append((since, NEVER))
+    return _apart(found)
+
+
+def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for begun_ns, ended_ns in sorted(spans):
+        if joined and begun_ns <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], ended_ns)
+        else:
+            joined.append((begun_ns, ended_ns))
+    return joined
+
+
+def quiet(faults: pl.DataFrame) -> pl.DataFrame:
+    """Return quiet_ns, loud_ns: from when until when no fault was under way."""
+    parts: list[tuple[int, int]] = []
+    since = -NEVER
+    for begun_ns, ended_ns in disturbed(faults):
+        parts.append((since, begun_ns))
+        since = ended_ns
+    if since < NEVER:
+        parts.append((since, NEVER))
+    return pl.DataFrame(parts, schema={"quiet_ns": pl.Int64, "loud_ns": pl.Int64}, orient="row")
