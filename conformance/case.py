@@ -18,6 +18,7 @@ creates topics on first use; that all partitions live on the one bootstrap broke
 and compaction are done every moment, not every few minutes."""
 
 Function = TypeVar("Function", bound=Callable[..., None])
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,14 @@ def expect(actual: object, expected: object, what: str = "answer") -> None:
             raise Deviation(what, allowed, _named(_like(actual, expected)))
     elif actual != expected:
         raise Deviation(what, _named(expected), _named(_like(actual, (expected,))))
+
+
+def each(rows: Iterable[Row], what: str = "rows of the answer", at_least: int = 1) -> list[Row]:
+    """Return the rows of an answer to loop over; fail if there are none to compare."""
+    found = list(rows)
+    if len(found) < at_least:
+        raise Deviation(f"number of {what}", f">= {at_least}", len(found))
+    return found
 
 
 def expect_that(condition: bool, what: str, expected: object, actual: object) -> None:

@@ -21,6 +21,7 @@ from conformance.ending import Ending
 from conformance.evidence import Evidence
 from conformance.examination import Examined, chosen_versions
 from conformance.results import Results, reproduce_line, why_unwritable
+from conformance.settings import require_auto_creation
 from conformance.wire import Wire
 
 CASES = Path(__file__).parent / "cases"
@@ -161,8 +162,12 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
     if stated is not None:
         examined.require(stated)
     client = Wire(examined.bootstrap, examined.advertised)
-    yield client
-    client.close()
+    try:
+        if stated is not None and "auto-create" in stated.requires:
+            require_auto_creation(client)
+        yield client
+    finally:
+        client.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,8 +6,10 @@ import itertools
 import socket
 import struct
 import time
+from collections import deque
 from typing import Any
 
+from conformance import echoes
 from conformance.case import Deviation
 from reference_impl.wire import (
     FRAME_BYTES_MAX,
@@ -69,6 +71,8 @@ class Connection:
 
     def __init__(self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self.timeout_s = timeout_s
+        self._unanswered: deque[tuple[int, Struct]] = deque()
+        """(correlation id, body) of what `send` has sent, in the order of the answers."""
         self.socket = socket.create_connection((host, port), timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -84,6 +88,8 @@ class Connection:
     ) -> int:
         """Send a request without waiting; returns its correlation id."""
         correlation_id = next(_CORRELATION)
+        if not (api == "Produce" and body.acks == 0):
+            self._unanswered.append((correlation_id, body))
         self.send_bytes(encode_request(api_key(api), version, correlation_id, client_id, body))
         return correlation_id
 
@@ -108,7 +114,18 @@ class Connection:
             PATIENCE.note_silence(api)
             raise NoAnswer(f"{api} v{version}: {error}") from error
         PATIENCE.note_answer(api)
-        return decode_response(frame, api_key(api), version)
+        correlation_id, answer = decode_response(frame, api_key(api), version)
+        self._compare(api, version, correlation_id, answer)
+        return correlation_id, answer
+
+    def _compare(self, api: str, version: int, correlation_id: int, answer: Struct) -> None:
+        """Hold an answer against its request; those of raw bytes are the case's to compare."""
+        if correlation_id not in (sent for sent, _ in self._unanswered):
+            return
+        expected, body = self._unanswered.popleft()
+        if correlation_id != expected:
+            raise Deviation("correlation id of the next answer", expected, correlation_id)
+        echoes.check(api, version, body, answer)
 
     def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
         """Send a request and return its answer's body."""

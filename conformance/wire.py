@@ -35,6 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TOPIC_NUMBER = itertools.count(1)
+REFUSALS_OF_ONE_REPLICA = (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.POLICY_VIOLATION)
 _RUN = f"{os.getpid():x}{int(time.time()):x}"
 
 
@@ -164,11 +165,19 @@ class Wire:
             "CreateTopics", "CreatableTopic", name=name, configs=entries, assignments=placed,
             num_partitions=-1 if placed else partitions, replication_factor=-1 if placed else 1,
         )  # fmt: skip
-        answer = self.call("CreateTopics", topics=[creatable], timeout_ms=20_000)
-        code = answer.topics[0].error_code
+        code = self._created(creatable)
+        if code in REFUSALS_OF_ONE_REPLICA and not placed:
+            # A cluster may demand more replicas than one: then it says itself how many.
+            creatable.replication_factor = -1
+            code = self._created(creatable)
         if code != ErrorCode.NONE:
             raise Deviation(f"CreateTopics {name}", "NONE(0)", f"error {code}")
         return self.wait_for_topic(name, partitions)
+
+    def _created(self, topic: Struct) -> int:
+        """CreateTopics of one topic: its error code."""
+        answer = self.call("CreateTopics", topics=[topic], timeout_ms=20_000)
+        return int(answer.topics[0].error_code)
 
     def _placed_together(self, partitions: int) -> list[Struct]:
         """The assignment of partitions to one of several brokers; nothing where there is one."""

@@ -13,6 +13,7 @@ from ci.checks.diagrams import diagram_violations
 from ci.checks.guarantees import guarantee_violations
 from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
+from ci.checks.loops import loop_violations
 from ci.checks.registries import registry_violations
 from ci.checks.sizes import size_violations
 from ci.checks.sources import PACKAGES
@@ -26,6 +27,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "diagrams": diagram_violations,
     "guarantees": guarantee_violations,
     "citations": citation_violations,
+    "loops": loop_violations,
 }
 
 TOOLS: dict[str, list[str]] = {

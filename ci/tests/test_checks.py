@@ -35,6 +35,7 @@ CLEAN = {
     "requirements.in": "rich\nconfluent-kafka  # one more client\n",
 }
 
+LOOP = "def test_a(answer):\n    for row in {}:\n        expect(row.error_code, 0)\n"
 PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "imports": [
         ("linearizability/a.py", "from chaos import faults\n", "may import nothing"),
@@ -92,6 +93,10 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("reference_impl/c.py", "# [Added in v8: KIP-467]\n", "reference_impl/c.py:1:"),
         ("conformance/a.py", "# [New in v8]\n", "conformance/a.py:1:"),
         ("conformance/b.py", "# [New in v8: KIP-467]why\n", "conformance/b.py:1:"),
+    ],
+    "loops": [
+        ("conformance/cases/a.py", LOOP.format("answer.topics"), "cases/a.py:2: a loop that"),
+        ("conformance/cases/b.py", LOOP.format("[t for t in answer.topics]"), "cases/b.py:2:"),
     ],
 }
 

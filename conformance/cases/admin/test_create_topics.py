@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.case import case, expect, expect_that
+from conformance.case import case, each, expect, expect_that
 from conformance.wire import Wire, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -47,7 +47,7 @@ def test_a_topic_is_created_as_asked_for(wire: Wire, version: int) -> None:
     v7+ the topic id, and Metadata agrees."""
     name = wire.new_name()
     result = create(wire, version, creatable(name, 3))[name]
-    expect((result.error_code, result.error_message), (ErrorCode.NONE, None), "(error, message)")
+    expect(result.error_code, ErrorCode.NONE, "error")
     if version >= 5:
         expect((result.num_partitions, result.replication_factor), (3, 1), "partitions, replicas")
         expect_that(len(result.configs or []) > 0, "configs", "some", result.configs)
@@ -162,8 +162,8 @@ def test_a_name_twice_in_a_request_is_refused(wire: Wire, version: int) -> None:
     name = wire.new_name()
     answer = wire.call("CreateTopics", version, topics=[creatable(name, 1), creatable(name, 2)],
                        timeout_ms=20_000)  # fmt: skip
-    for result in answer.topics:
-        expect((result.name, result.error_code), (name, ErrorCode.INVALID_REQUEST), "result")
+    errors = sorted({result.error_code for result in answer.topics})
+    expect(errors, [ErrorCode.INVALID_REQUEST], "errors")
     expect(wire.topic_metadata(name).error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
            "Metadata afterwards")  # fmt: skip
 
@@ -186,7 +186,7 @@ def test_far_too_many_partitions_are_refused(wire: Wire, version: int) -> None:
 @case("ADMIN-18", "CreateTopics", versions=ALL, spec="KIP-590", priority="P1")
 def test_every_broker_takes_the_request(wire: Wire, version: int) -> None:
     """Whichever broker is asked creates the topic: nobody need look for the controller."""
-    for broker in wire.call("Metadata", topics=[]).brokers:
+    for broker in each(wire.call("Metadata", topics=[]).brokers, "brokers"):
         name = wire.new_name()
         connection = wire.connect(address=(broker.host, broker.port))
         answer = connection.call("CreateTopics", version, topics=[creatable(name)],

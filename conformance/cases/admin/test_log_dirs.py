@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.case import case, expect, expect_that
+from conformance.case import case, each, expect, expect_that
 from conformance.wire import Connection, Wire, batch, eventually, part
 from reference_impl.wire import Struct
 
@@ -35,7 +35,7 @@ def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> Non
     eventually(lambda: sizes(directories(leader, version, {topic.name: [0, 1]}), topic.name),
                lambda found: found == {0: 0, 1: len(data)}, "sizes by partition")  # fmt: skip
     found = directories(leader, version, {topic.name: [1, 9], missing: [0]})
-    for directory in found:
+    for directory in each(found, "directories"):
         expect(directory.error_code, 0, "error of the directory")
         expect_that(len(directory.log_dir) > 0, "path of the directory", "some", directory.log_dir)
     names = [entry.name for directory in found for entry in directory.topics]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.case import case, expect, expect_that
+from conformance.case import case, each, expect, expect_that
 from conformance.cases.configs.configs import (
     Operation,
     Source,
@@ -83,7 +83,7 @@ def test_synonyms_types_and_documentation_are_told_if_asked_for(wire: Wire, vers
            [("retention.bytes", "1000000", Source.DYNAMIC_TOPIC)], "first synonym")  # fmt: skip
     expect([(s.name, s.source) for s in given.synonyms][-1],
            ("log.retention.bytes", Source.DEFAULT), "last synonym")  # fmt: skip
-    for found in full.configs:
+    for found in each(full.configs, "configurations"):
         sources = [s.source for s in found.synonyms]
         expect(sources, sorted(sources), f"sources of {found.name}, the strongest first")
         expect((found.value, found.config_source),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.case import Deviation, case, expect, expect_that
+from conformance.case import Deviation, case, each, expect, expect_that
 from conformance.cases.framing.minimal_requests import REQUESTS, Subject, minimal_request
 from conformance.conftest import EXAMINED
 from conformance.wire import Wire, api_key
@@ -81,7 +81,7 @@ def test_answers_have_tagged_fields_at_every_level(wire: Wire) -> None:
 def test_nobody_is_throttled_without_quotas(wire: Wire) -> None:
     """An answer that has throttle_time_ms says 0 while no quota was exceeded."""
     subject = Subject(wire)
-    for api in [api for api in wire.advertised if api in REQUESTS]:
+    for api in each([api for api in wire.advertised if api in REQUESTS], "APIs"):
         if "throttle_time_ms" in response_definition(api_key(api)).new()._names:
             for version in versions_of(wire, api)[-1:]:
                 _, answer = read(ask(wire, subject, api, version), api, version)

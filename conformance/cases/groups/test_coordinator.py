@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.case import case, expect
+from conformance.case import case, each, expect
 from conformance.members import GROUP, coordinator, found_coordinator
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
@@ -40,7 +40,7 @@ def test_several_coordinators_are_found_at_once(wire: Wire, version: int) -> Non
     answer = wire.call("FindCoordinator", version, key_type=GROUP, coordinator_keys=groups)
     expect(sorted(c.key for c in answer.coordinators), sorted(groups), "keys in the answer")
     expect([c.error_code for c in answer.coordinators], [0, 0, 0], "errors")
-    for found in answer.coordinators:
+    for found in each(answer.coordinators, "coordinators"):
         expect((found.host, found.port), coordinator(wire, found.key), f"address of {found.key}")
 
 

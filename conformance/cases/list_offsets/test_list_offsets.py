@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conformance.case import case, expect
+from conformance.case import case, each, expect
 from conformance.transactions import Producer, wait_until_ended
 from conformance.wire import Topic, Wire, part, request
 from reference_impl.wire import (
@@ -130,8 +130,8 @@ def test_a_special_timestamp_of_a_later_version_is_refused(
 
 @case("LIST-11", "ListOffsets", versions=ALL, spec="class KafkaApis, handleListOffsetRequest")
 def test_an_unknown_topic_or_partition_is_refused(wire: Wire, version: int) -> None:
-    """An unknown topic, or a partition that it lacks, gets UNKNOWN_TOPIC_OR_PARTITION (3) and
-    offset -1."""
+    """An unknown topic, or a partition that it lacks, gets UNKNOWN_TOPIC_OR_PARTITION (3), and
+    -1 as offset, timestamp and leader epoch."""
     topic = wire.create_topic()
     for nowhere, index in ((topic, 4), (Topic(wire.new_name("missing"), topic.id, 1), 0)):
         wanted = part("ListOffsets", "ListOffsetsPartition", partition_index=index,
@@ -139,8 +139,9 @@ def test_an_unknown_topic_or_partition_is_refused(wire: Wire, version: int) -> N
         entry = part("ListOffsets", "ListOffsetsTopic", name=nowhere.name, partitions=[wanted])
         answer = wire.bootstrap.call("ListOffsets", version, replica_id=-1, topics=[entry])
         found = answer.topics[0].partitions[0]
-        expect((found.error_code, found.offset),
-               (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1), "(error, offset)")  # fmt: skip
+        expect((found.error_code, found.offset, found.timestamp, found.leader_epoch),
+               (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1, -1),
+               "(error, offset, timestamp, leader epoch)")  # fmt: skip
 
 
 @case("LIST-13", "ListOffsets", versions=ALL, spec="class ReplicaManager", priority="P1")
@@ -151,7 +152,7 @@ def test_the_same_partition_twice_is_refused(wire: Wire, version: int) -> None:
               for _ in range(2)]  # fmt: skip
     entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=wanted)
     answer = wire.leader(topic).call("ListOffsets", version, replica_id=-1, topics=[entry])
-    for found in (p for t in answer.topics for p in t.partitions):
+    for found in each((p for t in answer.topics for p in t.partitions), "partitions"):
         expect(found.error_code, ErrorCode.INVALID_REQUEST, "error")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.case import case, expect, expect_that
+from conformance.case import case, each, expect, expect_that
 from conformance.wire import Wire, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -76,8 +76,8 @@ def test_topics_come_sorted_by_name(wire: Wire, version: int) -> None:
     names = sorted(wire.create_topic().name for _ in range(3))
     answer = describe(wire, version, [names[2], names[0], names[1], names[0]])
     expect([t.name for t in answer.topics], names, "topics")
-    for topic in answer.topics:
-        for found in topic.partitions:
+    for topic in each(answer.topics, "topics"):
+        for found in each(topic.partitions, "partitions"):
             replicas = {*(found.eligible_leader_replicas or []), *(found.last_known_elr or [])}
             expect_that(replicas <= set(found.replica_nodes), "eligible leaders",
                         f"among {found.replica_nodes}", replicas)  # fmt: skip

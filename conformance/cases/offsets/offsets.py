@@ -100,16 +100,18 @@ def listed(wire: Wire, group: str, version: int, **filters: Any) -> Struct | Non
 
 def committed_in(answer: Struct, topic: Topic) -> dict[int, Committed]:
     """Partition -> what is committed, of one topic; every partition must be without error."""
-    found: dict[int, Committed] = {}
-    for entry in answer.topics:
+
+    def is_it(entry: Struct) -> bool:
         by_id = getattr(entry, "topic_id", ZERO_UUID)  # from v10 on, instead of the name
-        if by_id == topic.id if by_id != ZERO_UUID else entry.name == topic.name:
-            for p in entry.partitions:
-                expect(p.error_code, ErrorCode.NONE, f"error of partition {p.partition_index}")
-                found[p.partition_index] = Committed(
-                    p.committed_offset, p.metadata, p.committed_leader_epoch
-                )
-    return found
+        return bool(by_id == topic.id if by_id != ZERO_UUID else entry.name == topic.name)
+
+    rows = [p for entry in answer.topics if is_it(entry) for p in entry.partitions]
+    expect({p.partition_index: p.error_code for p in rows},
+           {p.partition_index: 0 for p in rows}, "errors by partition")  # fmt: skip
+    return {
+        p.partition_index: Committed(p.committed_offset, p.metadata, p.committed_leader_epoch)
+        for p in rows
+    }
 
 
 def committed(wire: Wire, group: str, topic: Topic, partition: int = 0) -> Committed:

@@ -18,6 +18,7 @@ from conformance.cases.offsets.offsets import (
 )
 from conformance.examination import Examined
 from conformance.members import Member, beside, group_connection
+from conformance.settings import limit
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ZERO_UUID, ErrorCode
 
@@ -215,12 +216,14 @@ def test_an_unknown_topic_is_refused(wire: Wire, version: int) -> None:
 
 @case("OFFS-13", "OffsetCommit", versions=COMMIT, spec="offset.metadata.max.bytes", priority="P1")
 def test_metadata_is_limited(wire: Wire, version: int) -> None:
-    """Metadata of 4096 bytes is kept; one byte more gets OFFSET_METADATA_TOO_LARGE (12)."""
+    """Metadata as long as offset.metadata.max.bytes are kept; one byte more gets
+    OFFSET_METADATA_TOO_LARGE (12)."""
     topic, group = wire.create_topic(), wire.new_name("group")
-    expect(commit(wire, group, topic, {0: 5}, version, metadata="m" * 4096), {0: 0}, "errors")
-    expect(commit(wire, group, topic, {0: 6}, version, metadata="m" * 4097),
+    most = limit(wire, "offset.metadata.max.bytes", 4096)
+    expect(commit(wire, group, topic, {0: 5}, version, metadata="m" * most), {0: 0}, "errors")
+    expect(commit(wire, group, topic, {0: 6}, version, metadata="m" * (most + 1)),
            {0: ErrorCode.OFFSET_METADATA_TOO_LARGE}, "errors of one byte more")  # fmt: skip
-    expect(committed(wire, group, topic), Committed(5, "m" * 4096), "committed")
+    expect(committed(wire, group, topic), Committed(5, "m" * most), "committed")
 
 
 @case("OFFS-16", "OffsetFetch", spec="class OffsetMetadataManager, onPartitionsDeleted",

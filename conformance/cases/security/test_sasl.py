@@ -78,14 +78,19 @@ def test_plain_with_a_wrong_password_is_refused(
     wire: Wire, examined: Examined, version: int, token: bytes
 ) -> None:
     """A wrong password and an unknown user get SASL_AUTHENTICATION_FAILED (58) with the same
-    message, a moment later (connection.failed.authentication.delay.ms); then the broker closes."""
+    message for both, a moment later (connection.failed.authentication.delay.ms); then the broker
+    closes."""
     connection = come_in(wire, examined, "SASL")
     handshake(connection, "PLAIN")
     began = time.monotonic()
     answer = authenticate(connection, token, version)
     took_ms = (time.monotonic() - began) * 1000
     expect(answer.error_code, FAILED, "error")
-    expect(answer.error_message, "Authentication failed: Invalid username or password", "message")
+    same = come_in(wire, examined, "SASL")
+    handshake(same, "PLAIN")
+    nobody = authenticate(same, plain(wire.new_name("nobody"), "wrong"), version)
+    expect((nobody.error_code, nobody.error_message), (FAILED, answer.error_message),
+           "(error, message) of another stranger")  # fmt: skip
     expect_that(took_ms >= DELAY_MS - 10, "delay", f"{DELAY_MS} ms", f"{took_ms:.0f} ms")
     expect_closed(connection)
 
@@ -159,15 +164,14 @@ def test_scram_says_no_to_all_in_the_same_words(
     user = add_user(wire, examined, mechanism, "pencil")
     other = next(name for name in SCRAM if name != mechanism)
     stranger = add_user(wire, examined, other, "pencil")
-    message = (
-        "Authentication failed during authentication due to invalid credentials with SASL"
-        f" mechanism {mechanism}"
-    )
+    messages = set()
     for name, password in ((user, "pen"), (wire.new_name("nobody"), "pen"), (stranger, "pencil")):
         connection = come_in(wire, examined, "SASL")
         answer = log_in(connection, mechanism, name, password, version)
-        expect((answer.error_code, answer.error_message), (FAILED, message), "refusal")
+        expect(answer.error_code, FAILED, "error")
+        messages.add(answer.error_message)
         expect_closed(connection)
+    expect(len(messages), 1, "different messages, which would tell who exists")
 
 
 @case("SEC-03", "SaslAuthenticate", spec="RFC 5802, SCRAM Authentication Exchange",

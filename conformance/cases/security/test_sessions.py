@@ -5,7 +5,7 @@ Sources: KIP-368 (connections.max.reauth.ms); KafkaChannel.maybeBeginServerReaut
 
 from __future__ import annotations
 
-from conformance.case import case, expect, expect_that
+from conformance.case import case, expect
 from conformance.cases.security.secured_wire import (
     add_user,
     come_in,
@@ -71,8 +71,6 @@ def test_nobody_becomes_another_user_or_takes_another_mechanism(
     connection = come_in_as(wire, examined, "alice", listener="BRIEF")
     answer = log_in(connection, "PLAIN", "bob", PASSWORDS["bob"], version)
     expect(answer.error_code, ErrorCode.SASL_AUTHENTICATION_FAILED, "error as another user")
-    expect_that("principal" in (answer.error_message or ""), "message", "of principals",
-                answer.error_message)  # fmt: skip
     expect_closed(connection)
 
     user = add_user(wire, examined, "SCRAM-SHA-256", PASSWORDS["alice"], user=wire.new_name())

@@ -1,0 +1,255 @@
+"""What every answer must repeat of its request: the topics, partitions, groups … that it is about.
+
+Compared here once, for each answer that a case receives: so no case can take the answer about one
+partition for that about another, or loop over an answer that has no entries.
+
+A path is a word for each level of lists: `field.key` for the key of a row, `a|b` for the first of
+two that the version has, `a+b` for both, `field.*` for a list of plain values, `field` for rows
+without a key of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from conformance.case import Deviation
+from reference_impl.wire import ZERO_UUID, Struct, request_definition, response_definition
+from reference_impl.wire.apis import api_key
+
+Key = tuple[Any, ...]
+NONE = 0
+
+
+@dataclass(frozen=True)
+class Echo:
+    """Paths of what is asked for, and of what is told about it.
+
+    complete: everything asked for has a row. Either way nothing else has one, and none has two.
+    """
+
+    asked: str
+    told: str
+    complete: bool = True
+
+
+def _same(path: str) -> Echo:
+    return Echo(path, path)
+
+
+_OFFSETS = _same("topics.name|topic_id partitions.partition_index")
+_ALTERED = Echo("resources.resource_type+resource_name", "responses.resource_type+resource_name")
+ECHOES: dict[str, tuple[Echo, ...]] = {
+    "Produce": (Echo("topic_data.name|topic_id partition_data.index",
+                     "responses.name|topic_id partition_responses.index"),),
+    "Fetch": (Echo("topics.topic|topic_id partitions.partition",
+                   "responses.topic|topic_id partitions.partition_index"),),
+    "ListOffsets": (_OFFSETS,),
+    "OffsetForLeaderEpoch": (_same("topics.topic partitions.partition"),),
+    "OffsetCommit": (_OFFSETS,),
+    "TxnOffsetCommit": (_OFFSETS,),
+    "OffsetDelete": (_OFFSETS,),
+    "OffsetFetch": (Echo("topics.name partition_indexes.*",
+                         "topics.name partitions.partition_index"),
+                    _same("groups.group_id"),
+                    Echo("groups.group_id topics.name|topic_id partition_indexes.*",
+                         "groups.group_id topics.name|topic_id partitions.partition_index")),
+    "FindCoordinator": (Echo("coordinator_keys.*", "coordinators.key"),),
+    "DescribeGroups": (Echo("groups.*", "groups.group_id"),),
+    "ConsumerGroupDescribe": (Echo("group_ids.*", "groups.group_id"),),
+    "ShareGroupDescribe": (Echo("group_ids.*", "groups.group_id"),),
+    "StreamsGroupDescribe": (Echo("group_ids.*", "groups.group_id"),),
+    "DeleteGroups": (Echo("groups_names.*", "results.group_id"),),
+    "LeaveGroup": (_same("members.member_id+group_instance_id"),),
+    "CreateTopics": (_same("topics.name"),),
+    "CreatePartitions": (Echo("topics.name", "results.name"),),
+    "DeleteTopics": (Echo("topic_names.*", "responses.name"),),
+    "DeleteRecords": (_OFFSETS,),
+    "AddPartitionsToTxn": (
+        Echo("v3_and_below_topics.name partitions.*",
+             "results_by_topic_v3_and_below.name results_by_partition.partition_index"),
+        Echo("transactions.transactional_id topics.name partitions.*",
+             "results_by_transaction.transactional_id topic_results.name "
+             "results_by_partition.partition_index")),
+    "WriteTxnMarkers": (Echo("markers.producer_id topics.name partition_indexes.*",
+                             "markers.producer_id topics.name partitions.partition_index"),),
+    "DescribeConfigs": (Echo("resources.resource_type+resource_name",
+                             "results.resource_type+resource_name"),),
+    "AlterConfigs": (_ALTERED,),
+    "IncrementalAlterConfigs": (_ALTERED,),
+    "AlterPartitionReassignments": (Echo("topics.name partitions.partition_index",
+                                         "responses.name partitions.partition_index"),),
+    "ListPartitionReassignments": (Echo("topics.name partition_indexes.*",
+                                        "topics.name partitions.partition_index", False),),
+    "AlterReplicaLogDirs": (Echo("dirs topics.name partitions.*",
+                                 "results.topic_name partitions.partition_index"),),
+    "DescribeLogDirs": (Echo("topics.topic partitions.*",
+                             "results topics.name partitions.partition_index", False),),
+    "DescribeProducers": (Echo("topics.name partition_indexes.*",
+                               "topics.name partitions.partition_index"),),
+    "DescribeTransactions": (Echo("transactional_ids.*", "transaction_states.transactional_id"),),
+    "DescribeTopicPartitions": (Echo("topics.name", "topics.name", False),),
+    "DescribeQuorum": (_same("topics.topic_name partitions.partition_index"),),
+    "ElectLeaders": (Echo("topic_partitions.topic partitions.*",
+                          "replica_election_results.topic partition_result.partition_id"),),
+    "AlterClientQuotas": (_same("entries.entity"),),
+}  # fmt: skip
+"""By API. Those that name nothing, or are answered by a list of all, have no row."""
+
+
+def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
+    """Raise Deviation unless the answer repeats what it is about."""
+    refused = getattr(answer, "error_code", NONE) != NONE
+    if api == "Fetch" and answer.throttle_time_ms > 0:
+        refused = True  # a consumer over its quota gets nothing at all (KIP-219)
+    for echo in ECHOES.get(api, ()):
+        if (wanted := _asked(api, version, asked, echo)) is None:
+            continue
+        told = list(_keys(answer, _levels("response", api, version, echo.told)))
+        if api == "OffsetFetch" and version >= 8:
+            wanted, told = _of_whole_groups(asked, answer, wanted, told)
+        _compare(api, version, wanted, told, complete=echo.complete and not refused)
+    if special := SPECIAL.get(api):
+        special(api, version, asked, answer)
+
+
+def _of_whole_groups(
+    asked: Struct, answer: Struct, wanted: list[Key], told: list[Key]
+) -> tuple[list[Key], list[Key]]:
+    """The same without the partitions of groups asked for all, or refused as a whole."""
+    skipped = {g.group_id for g in asked.groups if g.topics is None}
+    skipped |= {g.group_id for g in answer.groups if g.error_code != NONE}
+
+    def kept(keys: list[Key]) -> list[Key]:
+        return [key for key in keys if len(key) == 1 or key[0] not in skipped]
+
+    return kept(wanted), kept(told)
+
+
+def _asked(api: str, version: int, asked: Struct, echo: Echo) -> list[Key] | None:
+    """What the request names; None where it asks for everything, or in another way."""
+    levels = _levels("request", api, version, echo.asked)
+    if levels is None or getattr(asked, levels[0][0]) is None:
+        return None
+    if api == "Fetch" and asked.session_epoch > 0:
+        return None  # within a session it names changes, and gets what is new
+    if api in ("DescribeProducers", "DescribeQuorum") or getattr(asked, levels[0][0]):
+        return list(_keys(asked, levels))
+    # An empty list means "all" in some requests.
+    return None
+
+
+def _compare(api: str, version: int, wanted: list[Key], told: list[Key], *, complete: bool) -> None:
+    what = f"entries in the answer of {api} v{version}"
+    extra = set(told) - set(wanted)
+    missing = set(wanted) - set(told) if complete else set()
+    if extra or missing:
+        raise Deviation(what, _shown(wanted), _shown(told))
+    if len(set(wanted)) == len(wanted) and len(set(told)) < len(told):
+        raise Deviation(what, f"each once: {_shown(wanted)}", _shown(told))
+
+
+def _shown(keys: list[Key]) -> str:
+    return ", ".join(sorted("/".join(map(str, key)) for key in keys)) or "none"
+
+
+Level = tuple[str, tuple[str, ...]]
+
+
+@lru_cache(None)
+def _levels(kind: str, api: str, version: int, path: str) -> tuple[Level, ...] | None:
+    """A path as (list, keys) for each level; None where the version has not that list."""
+    define = request_definition if kind == "request" else response_definition
+    fields = {f.name: f for f in define(api_key(api)).root.fields}
+    found: list[Level] = []
+    for word in path.split():
+        name, _, key = word.partition(".")
+        if version not in fields[name].versions:
+            return None
+        struct = fields[name].struct
+        fields = {f.name: f for f in struct.fields} if struct else {}
+        if "|" in key:
+            key = next(k for k in key.split("|") if version in fields[k].versions)
+        found.append((name, tuple(k for k in key.split("+") if k)))
+    return tuple(found)
+
+
+def _keys(message: Struct, levels: tuple[Level, ...] | None) -> Iterator[Key]:
+    if levels is None:
+        return
+    (name, keys), rest = levels[0], levels[1:]
+    for row in getattr(message, name) or []:
+        own = (row,) if keys == ("*",) else tuple(_plain(getattr(row, key)) for key in keys)
+        if rest:
+            yield from (own + deeper for deeper in _keys(row, rest))
+        else:
+            yield own
+
+
+def _plain(value: Any) -> Any:
+    """A list of rows, such as a quota's entity, as something that can be compared."""
+    if isinstance(value, list):
+        return tuple(sorted((row.entity_type, row.entity_name or "<default>") for row in value))
+    return value
+
+
+# --- what no path says ----------------------------------------------------------------------------
+
+
+def _topics(api: str, version: int, asked: Struct, answer: Struct) -> None:
+    """Topics that are named by a name or by an id, and answered with both."""
+    if not asked.topics or (api == "DeleteTopics" and version < 6):
+        return
+    by_id = [t for t in asked.topics if t.topic_id != ZERO_UUID]
+    if any(t.name is not None for t in by_id) or (by_id and api == "Metadata" and version < 12):
+        return  # refused as a whole, in no particular form
+    names = {t.name for t in asked.topics if t.name is not None}
+    wanted = [(t.topic_id if t.name is None else t.name,) for t in asked.topics]
+    rows = answer.responses if api == "DeleteTopics" else answer.topics
+    told = [(r.name,) if r.name in names else (r.topic_id,) for r in rows]
+    _compare(api, version, wanted, told, complete=True)
+
+
+def _counted(rows: str, results: str) -> Callable[[str, int, Struct, Struct], None]:
+    """Results that come in the order of the request, without a name."""
+
+    def compare(api: str, version: int, asked: Struct, answer: Struct) -> None:
+        wanted, told = len(getattr(asked, rows)), len(getattr(answer, results))
+        if wanted != told:
+            raise Deviation(f"number of results of {api} v{version}", wanted, told)
+
+    return compare
+
+
+def _member(api: str, version: int, asked: Struct, answer: Struct) -> None:
+    """A member that brings an id keeps it."""
+    if asked.member_id and answer.error_code == NONE and answer.member_id != asked.member_id:
+        raise Deviation(f"member id in the answer of {api} v{version}", asked.member_id,
+                        answer.member_id)  # fmt: skip
+
+
+def _users(api: str, version: int, asked: Struct, answer: Struct) -> None:
+    rows = asked.users if api == "DescribeUserScramCredentials" else (
+        [*asked.deletions, *asked.upsertions]
+    )  # fmt: skip
+    if rows:
+        wanted = list(dict.fromkeys((row.name,) for row in rows))
+        told = [(row.user,) for row in answer.results]
+        complete = getattr(answer, "error_code", NONE) == NONE
+        _compare(api, version, wanted, told, complete=complete)
+
+
+SPECIAL: dict[str, Callable[[str, int, Struct, Struct], None]] = {
+    "Metadata": _topics,
+    "DeleteTopics": _topics,
+    "CreateAcls": _counted("creations", "results"),
+    "DeleteAcls": _counted("filters", "filter_results"),
+    "JoinGroup": _member,
+    "ConsumerGroupHeartbeat": _member,
+    "ShareGroupHeartbeat": _member,
+    "StreamsGroupHeartbeat": _member,
+    "DescribeUserScramCredentials": _users,
+    "AlterUserScramCredentials": _users,
+}

@@ -1,0 +1,37 @@
+"""What a broker says of its own settings, for cases whose limit is the operator's to choose."""
+
+from __future__ import annotations
+
+from conformance.case import Unsupported
+from conformance.wire import Wire, part
+from reference_impl.wire import ErrorCode
+
+BROKER = 4
+"""ConfigResource.Type of a broker."""
+
+
+def broker_setting(wire: Wire, key: str) -> str | None:
+    """Return a setting of the first broker; None where it does not tell."""
+    if "DescribeConfigs" not in wire.advertised:
+        return None
+    node_id = min(wire.brokers())
+    resource = part("DescribeConfigs", "DescribeConfigsResource", resource_type=BROKER,
+                    resource_name=str(node_id), configuration_keys=[key])  # fmt: skip
+    version = wire.version("DescribeConfigs")
+    (found,) = wire.broker(node_id).call("DescribeConfigs", version, resources=[resource]).results
+    if found.error_code != ErrorCode.NONE:
+        return None
+    return next((config.value for config in found.configs if config.name == key), None)
+
+
+def limit(wire: Wire, key: str, default: int) -> int:
+    """Return a numeric setting; where the broker does not tell, Apache Kafka's default."""
+    value = broker_setting(wire, key)
+    return int(value) if value is not None else default
+
+
+def require_auto_creation(wire: Wire) -> None:
+    """Raise Unsupported unless the broker says that it creates topics on first use."""
+    told = broker_setting(wire, "auto.create.topics.enable")
+    if told != "true":
+        raise Unsupported(f"auto.create.topics.enable is {told or 'not told'} here")
