@@ -6,6 +6,7 @@ ResourcePatternFilter.java; KIP-290 (PREFIXED patterns).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -134,24 +135,34 @@ class Acls:
 
     def __init__(self) -> None:
         self.by_id: dict[UUID, Acl] = {}
-        self._by_pattern: dict[tuple[ResourceType, PatternType, str], set[Acl]] = {}
+        self._by_pattern: dict[tuple[ResourceType, PatternType], dict[str, set[Acl]]] = {}
+        self._prefix_lengths: dict[ResourceType, Counter[int]] = {}
+        """How many PREFIXED patterns there are of each length."""
 
     def __contains__(self, acl: Acl) -> bool:
-        return acl in self._with_pattern(acl.resource_type, acl.pattern_type, acl.resource_name)
+        return acl in self._named(acl).get(acl.resource_name, ())
 
     def add(self, id: UUID, acl: Acl) -> None:
         """An entry has come."""
         self.by_id[id] = acl
-        key = (acl.resource_type, acl.pattern_type, acl.resource_name)
-        self._by_pattern.setdefault(key, set()).add(acl)
+        named = self._named(acl)
+        if acl.resource_name not in named:
+            named[acl.resource_name] = set()
+            if acl.pattern_type is PatternType.PREFIXED:
+                self._lengths(acl)[len(acl.resource_name)] += 1
+        named[acl.resource_name].add(acl)
 
     def remove(self, id: UUID) -> None:
         """An entry has gone."""
         acl = self.by_id.pop(id)
-        key = (acl.resource_type, acl.pattern_type, acl.resource_name)
-        self._by_pattern[key].remove(acl)
-        if not self._by_pattern[key]:
-            del self._by_pattern[key]
+        named = self._named(acl)
+        named[acl.resource_name].remove(acl)
+        if not named[acl.resource_name]:
+            del named[acl.resource_name]
+            if acl.pattern_type is PatternType.PREFIXED:
+                lengths = self._lengths(acl)
+                lengths[len(acl.resource_name)] -= 1
+                self._prefix_lengths[acl.resource_type] = +lengths
 
     def of_type(self, resource_type: ResourceType) -> Iterator[Acl]:
         """Every entry about resources of a type."""
@@ -160,17 +171,21 @@ class Acls:
     def covering(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
         """Every entry whose pattern is one for this resource.
 
-        As many look-ups as the name has letters, however many entries there are.
+        As many look-ups as PREFIXED patterns have lengths, however long the name is.
         """
-        for literal in (name, WILDCARD):
-            yield from self._with_pattern(resource_type, PatternType.LITERAL, literal)
-        for length in range(1, len(name) + 1):
-            yield from self._with_pattern(resource_type, PatternType.PREFIXED, name[:length])
+        literal = self._by_pattern.get((resource_type, PatternType.LITERAL), _NONE)
+        for literally in (name, WILDCARD):
+            yield from literal.get(literally, ())
+        prefixed = self._by_pattern.get((resource_type, PatternType.PREFIXED), _NONE)
+        for length in self._prefix_lengths.get(resource_type, ()):
+            if length <= len(name):
+                yield from prefixed.get(name[:length], ())
 
-    def _with_pattern(
-        self, resource_type: ResourceType, pattern_type: PatternType, name: str
-    ) -> set[Acl] | frozenset[Acl]:
-        return self._by_pattern.get((resource_type, pattern_type, name), _NONE)
+    def _named(self, acl: Acl) -> dict[str, set[Acl]]:
+        return self._by_pattern.setdefault((acl.resource_type, acl.pattern_type), {})
+
+    def _lengths(self, acl: Acl) -> Counter[int]:
+        return self._prefix_lengths.setdefault(acl.resource_type, Counter())
 
 
-_NONE: frozenset[Acl] = frozenset()
+_NONE: dict[str, set[Acl]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from random import Random
 from uuid import UUID
 
@@ -186,3 +187,29 @@ def test_random_entries_are_judged_as_the_slow_version_judges_them() -> None:
                 assert allows(of, operation, name) is expected, (entries, name, operation)
                 seen.add(expected)
     assert seen == {True, False}
+
+
+def test_a_prefix_counts_until_the_last_entry_with_it_is_gone() -> None:
+    acls = Acls()
+    of = Authorizer(acls, frozenset())
+    alice, everybody = (
+        acl(name="ord", pattern_type=PREFIXED, principal=principal)
+        for principal in (ALICE, "User:*")
+    )
+    for number, each in enumerate((alice, everybody)):
+        acls.add(UUID(int=number), each)
+    acls.remove(UUID(int=0))
+    assert allows(of)
+    acls.remove(UUID(int=1))
+    assert not allows(of)
+    acls.add(UUID(int=2), alice)
+    assert allows(of)
+
+
+def test_names_of_32_kb_cost_little_however_many_there_are() -> None:
+    """A client may ask for names that no topic can have; every prefix of each was looked up."""
+    of = authorizer(*(acl(name="o" * n, pattern_type=PREFIXED) for n in range(1, 50)))
+    names = [f"{n}{'o' * 32_000}" for n in range(3_000)]
+    started_s = time.process_time()
+    assert not any(allows(of, operation, name) for name in names for operation in (READ, WRITE))
+    assert time.process_time() - started_s < 1
