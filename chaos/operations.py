@@ -1,7 +1,8 @@
-"""Further operations: of readers who go elsewhere, on topics themselves, and on positions of groups
-that have no members.
+"""Further operations: of readers who go elsewhere, of producers that no client library would be, on
+topics themselves, and on positions of groups that have no members.
 
-Seek and SeekToTime are the reader's own client's; whichever that is, the others are
+Seek and SeekToTime are the reader's own client's; RawSend, Supersede, CommitAsFormer and
+SendOffsets are the raw producer's (ClientSettings.raw). Whichever client it is, the others are
 chaos.clients.operator's.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.protocols import Operation, TopicSpec
+from chaos.protocols import Operation, Send, TopicSpec
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,43 @@ class Membership:
     generation: int
     """Or the member epoch (KIP-848)."""
     instance_id: str | None = None
+
+
+@dataclass(frozen=True)
+class RawSend(Send):
+    """A send as the raw producer makes it: one batch."""
+
+    again: tuple[int, ...] = ()
+    """Which batches to send once more behind it: so many back in the partition, 0 this one."""
+    is_repeated: bool = False
+    """It is sent twice, and the second answer tells the offsets."""
+    as_former: bool = False
+    """By the producer that was superseded: its epoch is fenced, and the leader must refuse it."""
+    joins: bool = True
+    """AddPartitionsToTxn goes first, in a transaction; otherwise the leader must refuse alone."""
+    first_sequence: int = 0
+    """Of a partition's first batch; what is near the end of the sequences wraps soon."""
+
+
+@dataclass(frozen=True)
+class Supersede(Operation):
+    """InitProducerId for the same transactional id, while the producer before it lives on."""
+
+
+@dataclass(frozen=True)
+class CommitAsFormer(Operation):
+    """EndTxn by the producer that was superseded: commit what its successor has aborted."""
+
+
+@dataclass(frozen=True)
+class SendOffsets(Operation):
+    """Put positions of a group into the open transaction, as a member or as nobody."""
+
+    group: str
+    topic: str
+    offsets: tuple[tuple[int, int], ...]
+    """Partition and offset."""
+    member: Membership | None = None
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,7 @@ class Send(Operation):
     """Of records with keys: which have no value."""
     filling: tuple[int, ...] = ()
     """One per value, where records are to be dressed: with so many bytes behind the payload, and
-    headers and (without `keys`) a key, which the history does not name but the payload's checksum
-    covers."""
+    headers and (without `keys`) a key, which the history does not name but checksums cover."""
     timestamps: tuple[int, ...] = ()
     """One per value (milliseconds), where the sender sets them itself."""
 
@@ -191,8 +190,7 @@ class GroupSettings:
     assignor: str
     auto_commit: bool
     instance_id: str | None = None
-    """Of a static member (KIP-345): who comes back under it within the session keeps its
-    partitions."""
+    """Of a static member (KIP-345): back within the session, it keeps its partitions."""
     session_timeout_ms: int = 6_000
     """The least that brokers allow. By KIP-848 it is theirs: as the workload configures them."""
     max_poll_interval_ms: int = 20_000
@@ -216,6 +214,8 @@ class ClientSettings:
     """Where a consumer stands: it then reads from a replica of the same rack (KIP-392)."""
     fetch_bytes: int | None = None
     """Of a consumer: fetch.max.bytes and max.partition.fetch.bytes; None: the library's own."""
+    raw: bool = False
+    """Our own producer, which does what client libraries refuse to do."""
     batches_of_one: bool = False
     """Of a producer: each record is a batch of its own, five of them in flight at once."""
 

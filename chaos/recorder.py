@@ -27,7 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chaos.protocols import Completion, Operation, Outcome, Performed, Poll
+from chaos.protocols import Completion, Operation, Outcome, Performed, Poll, Send
 from chaos.rows import SCHEMA, Event, NemesisEvent, RowBuilder
 from linearizability.history import ROW_GROUP_ROWS, HistoryError
 
@@ -61,7 +61,7 @@ class Counts:
         name = type(operation).__name__
         self.by_operation[name] = self.by_operation.get(name, 0) + 1
         self.by_outcome[outcome] += 1
-        if name == "Send":
+        if isinstance(operation, Send):
             if outcome is Outcome.OK:
                 self.records_acknowledged += len(records)
             else:

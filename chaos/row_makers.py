@@ -10,15 +10,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chaos.operations import (
+    CommitAsFormer,
     CommitPosition,
     CreateTopic,
     DeleteRecords,
     FetchPositions,
     Idle,
+    Membership,
+    RawSend,
     ReadLatest,
     Recreate,
     Seek,
     SeekToTime,
+    SendOffsets,
+    Supersede,
 )
 from chaos.protocols import (
     Abort,
@@ -179,10 +184,20 @@ def _commit_position(
     operation: CommitPosition, completion: Completion | None
 ) -> tuple[int, Columns]:
     count, columns = _one_position(operation, completion)
-    if operation.member is not None:
-        columns["member_id"] = operation.member.member_id
-        columns["generation"] = operation.member.generation
-    return count, columns
+    return count, columns | _membership(operation.member)
+
+
+def _send_offsets(operation: SendOffsets, completion: Completion | None) -> tuple[int, Columns]:
+    places = [(operation.topic, partition) for partition, _ in operation.offsets]
+    count, columns = _per_partition(F.SEND_OFFSETS, places, completion)
+    columns |= {"group": operation.group, "offset": [offset for _, offset in operation.offsets]}
+    return count, columns | _membership(operation.member)
+
+
+def _membership(member: Membership | None) -> Columns:
+    if member is None:
+        return {}
+    return {"member_id": member.member_id, "generation": member.generation}
 
 
 def _per_partition(
@@ -251,6 +266,10 @@ def _shared(values: list[Any]) -> Any:
 Maker = Callable[[Any, Completion | None], tuple[int, Columns]]
 MAKERS: dict[type[Operation], Maker] = {
     Send: _send,
+    RawSend: _send,
+    Supersede: lambda _, __: (0, {}),  # its row is what it tells
+    CommitAsFormer: _one_row(F.COMMIT),
+    SendOffsets: _send_offsets,
     Poll: _poll,
     ReadAll: _read_all,
     Assign: _assign,

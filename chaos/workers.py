@@ -11,7 +11,16 @@ from random import Random
 from typing import Any
 
 from chaos.faults import Fault, Heal
-from chaos.operations import Idle, Recreate, Seek, SeekToTime
+from chaos.operations import (
+    CommitAsFormer,
+    Idle,
+    RawSend,
+    Recreate,
+    Seek,
+    SeekToTime,
+    SendOffsets,
+    Supersede,
+)
 from chaos.protocols import (
     Abort,
     Assign,
@@ -45,7 +54,7 @@ PAUSE_AFTER_BROKEN_S = 0.3
 SETTLE_TIMEOUT_S = 40.0
 BACK_TIMEOUT_S = 30.0
 BACK_POLL_S = 0.2
-_IN_TRANSACTIONS = (Send, Poll, Begin, Commit, Abort, Crash)
+_IN_TRANSACTIONS = (Send, Poll, Begin, Commit, Abort, Crash, CommitAsFormer, SendOffsets)
 _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
@@ -123,6 +132,8 @@ class Actor:
         self._session = 0
         self._assigned: tuple[tuple[str, int], ...] = ()
         self.txn: int | None = None
+        self._former_txn: int | None = None
+        """Of the producer that was superseded."""
         self.unsettled = False
         """A transaction of ours may still be open at the coordinator."""
 
@@ -173,6 +184,8 @@ class Actor:
                 self.txn = None
         elif isinstance(operation, Commit | Abort) and done:
             self.txn = None
+        elif isinstance(operation, Supersede) and done:
+            self._former_txn, self.txn = self.txn, None
         if isinstance(operation, Poll) and not done and self.settings.group is not None:
             self._session += 1  # without an Assign that would begin it
         if completion.broken:
@@ -197,7 +210,10 @@ class Actor:
             for topic in _topics_of(operation, self._assigned) & self.shared.incarnations.keys():
                 context["topic_id"] = self.shared.incarnations[topic]  # such are read alone
         if isinstance(operation, _IN_TRANSACTIONS) and self.settings.transactional:
-            context["txn"] = self.txn
+            is_former = isinstance(operation, CommitAsFormer) or (
+                isinstance(operation, RawSend) and operation.as_former
+            )
+            context["txn"] = self._former_txn if is_former else self.txn
             context["transactional_id"] = self.settings.transactional_id
         if isinstance(operation, _OF_MEMBERS) and self.settings.group is not None:
             context["group"] = self.settings.group.name

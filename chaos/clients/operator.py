@@ -16,6 +16,7 @@ from uuid import UUID
 from chaos.clients import group_offsets
 from chaos.clients.admin import Admin
 from chaos.clients.raw import RawClient
+from chaos.clients.raw_producer import RawProducer
 from chaos.clients.wire_link import WireCluster, WireError, insist, kafka_name
 from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
 from chaos.protocols import Client, ClientFactory, ClientSettings, Completion, Operation, Outcome
@@ -155,12 +156,14 @@ class WithOperator:
 
 
 def with_operator(make: Callable[[bytes], ClientFactory]) -> Callable[[bytes], ClientFactory]:
-    """The same clients, which perform operations on topics too."""
+    """The same clients, which perform operations on topics too, and raw producers among them."""
 
     def of_run(nonce: bytes) -> ClientFactory:
         factory = make(nonce)
 
         def of_process(bootstrap: str, process: int, settings: ClientSettings) -> WithOperator:
+            if settings.raw:
+                return WithOperator(RawProducer(bootstrap, settings, nonce), bootstrap, nonce)
             return WithOperator(factory(bootstrap, process, settings), bootstrap, nonce)
 
         return of_process

@@ -32,7 +32,7 @@ EARLIEST, LATEST = -2, -1  # ListOffsetsRequest.json, field Timestamp
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field IsolationLevel
 _READ_BYTES = 1 << 18
 _VERSION_MAX = {
-    ApiKey.PRODUCE: 12,  # v13 names topics by id only, and not every target has ids
+    ApiKey.PRODUCE: 11,  # v12 joins transactions by itself (KIP-890), v13 names topics by id only
     ApiKey.FETCH: 12,  # v13, too
     ApiKey.LIST_OFFSETS: 7,
     ApiKey.METADATA: 12,
@@ -40,6 +40,10 @@ _VERSION_MAX = {
     ApiKey.OFFSET_COMMIT: 9,  # v10 names topics by id
     ApiKey.OFFSET_FETCH: 7,  # the last that speaks of one group
     ApiKey.FIND_COORDINATOR: 3,
+    # As clients before KIP-890 speak: the producer adds partitions, and an end leaves its epoch.
+    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
+    ApiKey.TXN_OFFSET_COMMIT: 4,
+    ApiKey.END_TXN: 4,
 }
 
 

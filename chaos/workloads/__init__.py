@@ -24,8 +24,10 @@ from chaos.workloads.recreate import Recreated
 from chaos.workloads.register import Register
 from chaos.workloads.retention import Retention
 from chaos.workloads.seeks import Seeks
+from chaos.workloads.sequences import Sequences
 from chaos.workloads.transactions import Transactions
 from chaos.workloads.transform import Transform
+from chaos.workloads.zombies import Zombies
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
@@ -53,6 +55,8 @@ WORKLOADS: dict[str, Workload] = {
         DeletingRecords(),
         Recreated(),
         Seeks(),
+        Sequences(),
+        Zombies(),
         Offsets(),
         ReadFromFollower(),
     )

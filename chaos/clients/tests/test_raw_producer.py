@@ -1,0 +1,116 @@
+"""The raw producer against a real broker process: what it may do, and what it must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from zlib import crc32
+
+import pytest
+
+from chaos.clients import payload
+from chaos.clients.admin import Admin
+from chaos.clients.operator import Operator
+from chaos.clients.raw import RawClient
+from chaos.clients.raw_producer import SEQUENCES, RawProducer
+from chaos.operations import CommitAsFormer, FetchPositions, RawSend, SendOffsets, Supersede
+from chaos.protocols import (
+    Abort,
+    Begin,
+    ClientSettings,
+    Cluster,
+    Commit,
+    Operation,
+    Outcome,
+    ReadAll,
+    Record,
+    TopicSpec,
+)
+from chaos.targets import parse_target
+
+NONCE = payload.nonce_of("test")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"), 1)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
+    name = f"t-{crc32(request.node.name.encode())}"
+    admin = Admin(cluster.bootstrap)
+    admin.create_topics([TopicSpec(name, 2)], 1, timeout_s=30.0)
+    admin.close()
+    return name
+
+
+@pytest.fixture
+def producer(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[RawProducer]:
+    name = str(request.node.name) if "transaction" in request.node.name else None
+    settings = ClientSettings(transactional=name is not None, transactional_id=name, raw=True)
+    made = RawProducer(cluster.bootstrap, settings, NONCE)
+    yield made
+    made.close()
+
+
+def log(cluster: Cluster, topic: str, partition: int = 0) -> list[Record]:
+    """The records of a partition, control records too."""
+    client = RawClient(cluster.bootstrap, NONCE)
+    read = client.perform(ReadAll(((topic, partition),), raw=True))
+    client.close()
+    assert read.outcome is Outcome.OK
+    return [record for record in read.records if record.offset is not None]
+
+
+def outcomes(producer: RawProducer, *operations: Operation) -> list[str]:
+    """How each ended, with the error of what was refused."""
+    ended = [producer.perform(operation) for operation in operations]
+    return [completion.error or completion.outcome.value for completion in ended]
+
+
+def test_what_is_sent_again_is_written_once_and_sequences_wrap(
+    cluster: Cluster, topic: str, producer: RawProducer
+) -> None:
+    first = SEQUENCES - 3
+    for at, values in enumerate(((1, 2), (3, 4), (5, 6))):
+        again = tuple(range(at + 1))
+        send = RawSend(topic, 0, values, again=again, is_repeated=True, first_sequence=first)
+        sent = producer.perform(send)
+        assert [record.offset for record in sent.records] == [2 * at, 2 * at + 1]
+    found = log(cluster, topic)
+    assert [record.value for record in found] == [1, 2, 3, 4, 5, 6]
+    assert [record.extra["sequence"] for record in found] == [first, first + 1, first + 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_in_a_transaction_who_was_superseded_is_refused_everywhere(
+    cluster: Cluster, topic: str, producer: RawProducer, joins: bool
+) -> None:
+    began = outcomes(producer, Begin(), RawSend(topic, 0, (1,)), Supersede())
+    assert began == ["ok", "ok", "ok"]
+    refused = outcomes(
+        producer,
+        RawSend(topic, 0, (2,), as_former=True, joins=joins),
+        RawSend(topic, 1, (3,), as_former=True, joins=joins),
+        CommitAsFormer(),
+    )
+    assert "ok" not in refused
+    assert outcomes(producer, Begin(), RawSend(topic, 0, (4,)), Commit()) == ["ok"] * 3
+    found = [(record.value, record.extra.get("control")) for record in log(cluster, topic)]
+    assert found == [(1, None), (None, "abort"), (4, None), (None, "commit")]
+    assert log(cluster, topic, 1) == []
+
+
+def test_positions_in_a_transaction_hold_once_it_is_committed(
+    cluster: Cluster, topic: str, producer: RawProducer
+) -> None:
+    operator = Operator(cluster.bootstrap, NONCE)
+    fetch = FetchPositions("g", topic, (0,))
+    for offset, end, then in ((5, Abort(), None), (7, Commit(), 7), (9, Abort(), 7)):
+        assert outcomes(producer, Begin(), SendOffsets("g", topic, ((0, offset),))) == ["ok"] * 2
+        assert operator.perform(fetch).outcome is Outcome.FAIL  # it is not stable
+        assert outcomes(producer, end) == ["ok"]
+        assert [record.offset for record in operator.perform(fetch).records] == [then]
+    operator.close()

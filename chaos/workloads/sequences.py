@@ -1,0 +1,48 @@
+"""Sequences: idempotent producers whose numbers wrap, and which send what is acknowledged again."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import islice
+from random import Random
+
+from chaos.operations import RawSend
+from chaos.protocols import ClientSettings, Completion, Operation
+from chaos.workloads.appends import Appends
+from chaos.workloads.values import values_of
+
+SEQUENCES = 1 << 31
+RECORDS_BEFORE_WRAP_MAX = 60
+AGAIN_SHARE, REPEATED_SHARE = 0.4, 0.2
+BACK_MAX = 4
+
+
+class Sequences(Appends):
+    """Appends of raw producers whose sequences wrap soon; batches are sent again, up to five old.
+
+    A leader knows a producer's last five batches by their sequences, and answers each as it did the
+    first time; behind 2,147,483,647 comes 0. A producer that a leader does not know may begin with
+    any sequence. Spec: KIP-98; ProducerStateEntry; DefaultRecordBatch, incrementSequence.
+    """
+
+    name = topic = "sequences"
+    judged_by = (*Appends.judged_by, "idempotence")
+    partitions = 4
+
+    def settings(self, process: int) -> ClientSettings:
+        return ClientSettings(raw=process < self.producers)
+
+    def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """Send for ever, with sequences that wrap in each partition."""
+        values = values_of(process)
+        firsts = [
+            SEQUENCES - rng.randint(1, RECORDS_BEFORE_WRAP_MAX) for _ in range(self.partitions)
+        ]
+        while True:
+            batch = tuple(islice(values, rng.randint(1, 4)))
+            again = (rng.randint(0, BACK_MAX),) if rng.random() < AGAIN_SHARE else ()
+            partition = rng.randrange(self.partitions)
+            yield RawSend(
+                self.topic, partition, batch, again=again,
+                is_repeated=rng.random() < REPEATED_SHARE, first_sequence=firsts[partition],
+            )  # fmt: skip

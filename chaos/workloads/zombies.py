@@ -1,0 +1,103 @@
+"""Zombies: producers that their own successors have fenced and that go on all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from random import Random
+
+from chaos.operations import CommitAsFormer, Idle, RawSend, Supersede
+from chaos.protocols import Abort, Begin, ClientSettings, Commit, Completion, Outcome, TopicSpec
+from chaos.workloads.transacting import ByTransactions, Steps
+from chaos.workloads.values import values_of
+
+TIMEOUT_MS, SWEEP_MS = 2_000, 500
+PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
+FENCED_SHARE, ABORT_SHARE, LATE_SHARE = 0.15, 0.15, 0.02
+REPEATED_SHARE = 0.3
+JOINS_SHARE = 0.5
+"""Of what the fenced send; the others do not ask the coordinator first, which knows."""
+BACK_MAX = 4
+"""The leader knows the last five batches of a producer: this one and four before it."""
+
+
+class Zombies(ByTransactions):
+    """Transactions of raw producers, which write and commit on when a successor has fenced them.
+
+    Client libraries refuse by themselves; here the broker must: to the partitions of the old
+    transaction, to others, and at its end. Others ask for a commit when the coordinator has
+    aborted for time. Acknowledged batches are sent again, which must not be written twice. Spec:
+    KIP-98, "Transactional Guarantees"; KIP-360.
+    """
+
+    name = topic = "zombies"
+    config: Mapping[str, str] = {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS),
+    }
+    judged_by: tuple[str, ...] = (
+        "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
+        "poll_skips", "append_order", "aborted_reads", "fencing",
+    )  # fmt: skip
+    partitions = 4
+    producers = 4
+    pollers = 2
+    processes = producers + pollers
+    nodes_min = 1
+    sends_max = 3
+    records_per_send_max = 4
+
+    def topics(self) -> Sequence[TopicSpec]:
+        return (TopicSpec(self.topic, self.partitions),)
+
+    def settings(self, process: int) -> ClientSettings:
+        settings = super().settings(process)
+        is_raw = process < self.producers
+        return replace(settings, raw=is_raw, transaction_timeout_ms=TIMEOUT_MS)
+
+    def transact_for_ever(self, process: int, rng: Random) -> Steps:
+        values = values_of(process)
+
+        def send(partition: int, as_former: bool = False) -> RawSend:
+            batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
+            again = tuple(rng.randint(0, BACK_MAX) for _ in range(rng.randint(0, 2)))
+            repeated = rng.random() < REPEATED_SHARE
+            joins = rng.random() < JOINS_SHARE
+            if as_former:
+                return RawSend(self.topic, partition, batch, as_former=True, joins=joins)
+            return RawSend(self.topic, partition, batch, again=again, is_repeated=repeated)
+
+        while True:
+            # Drawn before anything happens, so that a failure does not shift later choices.
+            chance = rng.random()
+            partitions = rng.sample(range(self.partitions), rng.randint(1, self.sends_max))
+            strange = rng.randrange(self.partitions)
+            sends = [send(partition) for partition in partitions]
+            haunts = [send(partition, as_former=True) for partition in (partitions[0], strange)]
+            completion = yield Begin()
+            for each in sends:
+                if completion.outcome is Outcome.OK:
+                    completion = yield each
+            if completion.outcome is Outcome.OK:
+                yield from _ended(chance, haunts)
+            elif not completion.broken:
+                yield Abort()
+
+
+def _ended(chance: float, haunts: Sequence[RawSend]) -> Steps:
+    """One of four ends: fenced and gone on, aborted, too late, or committed."""
+    completion = Completion(Outcome.OK)
+    if chance < FENCED_SHARE:
+        if (yield Supersede()).outcome is Outcome.OK:
+            for haunt in haunts:
+                completion = yield haunt
+            if not completion.broken:
+                yield CommitAsFormer()
+    elif chance < FENCED_SHARE + ABORT_SHARE:
+        yield Abort()
+    else:
+        if chance > 1 - LATE_SHARE:
+            yield Idle(PAST_TIMEOUT_S)
+        completion = yield Commit()
+        if completion.outcome is not Outcome.OK and not completion.broken:
+            yield Abort()
