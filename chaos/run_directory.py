@@ -19,6 +19,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from chaos.hiding import hidden, hidden_words
+
 RUN_JSON_VERSION = 1
 RUN_JSON = "run.json"
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -46,6 +48,8 @@ class Scenario:
     rate: float = RATE
     """Records sent a second by all processes together, at most."""
     client: str = "confluent"
+    typed: tuple[str, ...] = ()
+    """The words by which the settings are said on a command line, if not by one --config each."""
 
     def command(self) -> str:
         """What a person types to have this run again."""
@@ -60,9 +64,9 @@ class Scenario:
             words += ["--client", self.client]
         if self.bug:
             words += ["--bug", self.bug]
-        for key, value in sorted(self.config.items()):
-            words += ["--config", f"{key}={value}"]
-        return shlex.join(words)
+        pairs = [f"{key}={value}" for key, value in sorted(self.config.items())]
+        words += self.typed or [word for pair in pairs for word in ("--config", pair)]
+        return shlex.join(hidden_words(words))
 
 
 def make(runs: Path, scenario: Scenario) -> Path:
@@ -128,9 +132,11 @@ def first_facts(
         "version": RUN_JSON_VERSION,
         "run": directory.name,
         **asdict(scenario),
+        "config": hidden(scenario.config),
+        "typed": hidden_words(scenario.typed),
         "judged_by": list(judged_by),
         "reproduce": scenario.command(),
-        "argv": list(argv),
+        "argv": hidden_words(argv),
         "commit": commit,
         "uncommitted_changes": dirty,
         "versions": _versions() | {"target": target_version},

@@ -31,6 +31,7 @@ from chaos.costs import Costs
 from chaos.faults import Heal
 from chaos.final_phase import Physician, await_recovery, read_finally
 from chaos.first_phase import REPLICAS_MAX, record_topics, replicated
+from chaos.hiding import scrub_files, scrubbed, secrets_of
 from chaos.interrupts import Interrupts
 from chaos.listing import check_fit, nemesis_named, workload_named
 from chaos.progress import Progress
@@ -120,12 +121,14 @@ def run(
     argv: Sequence[str] = (),
     rate: float = RATE,
     client: str = CONFLUENT,
+    typed: tuple[str, ...] = (),
     tools: Tools | None = None,
 ) -> RunResult:
     """Make one run; see the head of this file. Raises TargetError or RunError, one sentence each.
 
     Target, workload and nemesis may be given by name. `bug` is planted where the target is given
-    by name; otherwise the target was made with it, and it is noted only.
+    by name; otherwise the target was made with it, and it is noted only. `typed` are the words
+    that say the settings on a command line (run_directory.Scenario).
     """
     target = parse_target(target, bug) if isinstance(target, str) else target
     nodes = target.nodes if isinstance(target, SizedTarget) else nodes
@@ -137,7 +140,7 @@ def run(
         raise RunError("seconds, rate and nodes must be above zero; choose others")
     scenario = Scenario(
         target.name, workload.name, nemesis.name, nodes, seconds, seed, config or {}, bug, rate,
-        client,
+        client, typed,
     )  # fmt: skip
     tools = tools or Tools(clients=clients_named(client))
     try:
@@ -146,8 +149,11 @@ def run(
             one = _Run(target, workload, nemesis, scenario, directory, tools)
             one.progress = Progress(progress)
             return one.perform(argv, interrupts)
-    except (RecorderError, RunDirectoryError) as error:
-        raise RunError(str(error)) from error
+    except (RecorderError, RunDirectoryError, TargetError) as error:
+        told = scrubbed(str(error), secrets_of(scenario.config))
+        if isinstance(error, TargetError) and told == str(error):
+            raise
+        raise RunError(told) from error
 
 
 class _Run:
@@ -346,12 +352,18 @@ class _Run:
         if self.admin is not None:
             self._attempt("close the admin connection", self.admin.close)
         if (cluster := self.cluster) is not None:
-            self._attempt("collect logs", lambda: cluster.collect(self.directory / "nodes"))
+            self._attempt("collect logs", lambda: self._collect(cluster))
             self._attempt("stop the cluster", cluster.stop)
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.recorder.close()
 
     # --- helpers --------------------------------------------------------------------------------
+
+    def _collect(self, cluster: Cluster) -> None:
+        """Keep the nodes' logs and settings, but for what is secret."""
+        kept = self.directory / "nodes"
+        cluster.collect(kept)
+        scrub_files(kept, self.scenario.config)
 
     def _note_the_end(self) -> None:
         counts = self.recorder.counts.as_dict()
@@ -368,6 +380,7 @@ class _Run:
             "ended": run_directory.utc_now(),
             "costs": self.costs.as_dict(),
         }
+        self.facts = scrubbed(self.facts, secrets_of(self.scenario.config))
         run_directory.write(self.directory, self.facts)
 
     def _attempt(self, what: str, action: Callable[[], object]) -> None:

@@ -60,7 +60,7 @@ def attack(
     *, target: str, workload: str, nemesis: str, nodes: int, seconds: float, seed: int,
     bug: str | None, config: Mapping[str, str], runs: Path, engine: str,
     spark_master: str | None, progress: bool = True, rate: float = RATE,
-    client: str = "confluent",
+    client: str = "confluent", typed: tuple[str, ...] = (),
 ) -> Judged:  # fmt: skip
     """Run one scenario, judge it and draw its report.
 
@@ -72,7 +72,7 @@ def attack(
     result = run(
         target, workload, nemesis, nodes=nodes, seconds=seconds, seed=seed, bug=bug,
         config=config, runs_directory=runs, progress=progress, argv=sys.argv[1:], rate=rate,
-        client=client,
+        client=client, typed=typed,
     )  # fmt: skip
     if result.interrupted:
         engine = "local"

@@ -34,7 +34,7 @@ from chaos.targets.java import find_java
 from chaos.targets.layout import Layout
 from chaos.targets.listeners import by_name, with_listeners
 from chaos.targets.probe import NoAnswer
-from chaos.targets.properties import as_text, properties_of
+from chaos.targets.properties import properties_of, write_private
 
 DEFAULT_VERSION = "4.3.1"
 VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}
@@ -252,7 +252,7 @@ def _write(
         settings, listeners = with_listeners(own, config)
         added.append(listeners)
         properties = home / "server.properties"
-        properties.write_text(as_text(settings))
+        write_private(properties, settings)
         command = list(launcher)
         if layout.network is not None:
             hosts = home / "hosts"

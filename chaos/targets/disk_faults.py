@@ -81,15 +81,17 @@ def remove(members: Members) -> None:
 
 
 def _stall(members: Members) -> list[int]:
+    struck = _running(members)
     for disk in _disks(members):
         disk.freeze()
-    return [member.number for member in members if member.running]
+    return struck
 
 
 def _fill(members: Members) -> list[int]:
+    struck = _running(members)
     for disk in _disks(members):
         disk.fill()
-    return [member.number for member in members if member.running]
+    return struck
 
 
 def _kill_disk(members: Members) -> list[int]:
@@ -103,12 +105,13 @@ def _make_read_only(members: Members) -> list[int]:
 
 
 def _while_standing_still(members: Members, strike: Callable[[Disk], None]) -> list[int]:
+    struck = _running(members)
     for disk in _disks(members):
         disk.thaw()
     with standing_still(members):
         for disk in _disks(members):
             strike(disk)
-    return [member.number for member in members if member.running]
+    return struck
 
 
 @contextmanager
@@ -138,6 +141,11 @@ def _cut_power(members: Members) -> list[int]:
         elif member.shim is not None:
             member.shim.medium.lose_power()
     return [member.number for member in members]
+
+
+def _running(members: Members) -> list[int]:
+    """Asked before the fault: a node may end of it at once."""
+    return [member.number for member in members if member.running]
 
 
 def _disks(members: Members) -> list[Disk]:

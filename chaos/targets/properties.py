@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,6 +30,9 @@ SMALL = {
 }
 
 
+ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+
+
 def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
     """All settings of a node; the caller lays the user's own on top."""
     replicas = str(min(layout.nodes, 3))
@@ -52,8 +56,34 @@ def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
 
 def as_text(settings: Mapping[str, str]) -> str:
     """As java.util.Properties reads it: a value of several lines, such as a key in PEM, is one."""
-    escapes = str.maketrans({"\\": "\\\\", "\n": "\\n"})
-    return "".join(f"{key}={value.translate(escapes)}\n" for key, value in settings.items())
+    return "".join(
+        f"{_escaped(key, '=: #!')}={_escaped(value)}\n" for key, value in settings.items()
+    )
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Return a key or a value as it is written. A blank is one of its own only at its beginning."""
+    found = []
+    for at, character in enumerate(text):
+        if character in ESCAPES:
+            found.append(ESCAPES[character])
+        elif character in more or (character == " " and at == 0):
+            found.append(f"\\{character}")
+        elif character > "~":
+            units = character.encode("utf-16-be")
+            found += [f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)]
+        else:
+            found.append(character)
+    return "".join(found)
+
+
+def write_private(file: Path, settings: Mapping[str, str]) -> None:
+    """Write a file that nobody else may read: there may be passwords among the settings."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="ascii") as writer:
+        writer.write(as_text(settings))
 
 
 def _addresses(layout: Layout, node: int) -> dict[str, str]:

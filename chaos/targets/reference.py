@@ -30,6 +30,7 @@ from chaos.targets.cluster import LocalCluster, LocalNode
 from chaos.targets.disk_faults import disks_for
 from chaos.targets.layout import LOOPBACK, client_link
 from chaos.targets.listeners import with_listeners
+from chaos.targets.properties import write_private
 
 FAULTS: frozenset[type[Fault]] = (
     PROCESS_FAULTS
@@ -117,13 +118,13 @@ class Reference:
         return cluster
 
     def _node(self, directory: Path, direct: Address, settings: Mapping[str, str]) -> LocalNode:
+        home = directory / "nodes" / "1"
+        write_private(properties := home / "server.properties", settings)
         command = [sys.executable, "-m", "reference_impl.host", "--nodes", "1",
-                   "--data", str(directory / "data" / "1")]  # fmt: skip
-        for key, value in settings.items():
-            command += ["--config", f"{key}={value}"]
+                   "--data", str(directory / "data" / "1"),
+                   "--config-file", str(properties)]  # fmt: skip
         if self.bug:
             command += ["--bug", self.bug]
-        home = directory / "nodes" / "1"
         search_path = [str(_SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONUNBUFFERED": "1"}
         data = directory / "data" / "1"

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ci.commands.options import (
+    ConfigFileOption,
     ConfigOption,
     EngineOption,
     JsonOption,
@@ -16,7 +17,8 @@ from ci.commands.options import (
     check_above_zero,
     check_directory,
     check_judges,
-    pairs,
+    settings,
+    typed,
 )
 from ci.errors import UsageError
 
@@ -42,6 +44,7 @@ def chaos_run(
     ] = "proxy",
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     config: ConfigOption = None,
+    config_file: ConfigFileOption = None,
     runs: RunsOption = Path("runs"),
     engine: EngineOption = "auto",
     spark_master: SparkMasterOption = None,
@@ -59,7 +62,8 @@ def chaos_run(
 
     outcome = attack(
         target=target, workload=workload, nemesis=nemesis, nodes=nodes, seconds=seconds, seed=seed,
-        bug=bug, config=pairs(config), runs=runs, engine=engine, spark_master=spark_master,
+        bug=bug, config=settings(config, config_file), typed=typed(config, config_file),
+        runs=runs, engine=engine, spark_master=spark_master,
         progress=not as_json, rate=rate, client=client,
     )  # fmt: skip
     print(outcome.to_json()) if as_json else print_verdict(outcome)

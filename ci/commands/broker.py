@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from ci.commands.options import ConfigOption, JsonOption, check_above_zero, check_directory
+from ci.commands.options import (
+    ConfigFileOption,
+    ConfigOption,
+    JsonOption,
+    check_above_zero,
+    check_directory,
+)
 from ci.errors import UsageError
 
 
@@ -18,6 +24,7 @@ def serve(
     ),
     data: Annotated[Path | None, typer.Option(help="Data directory, else temporary.")] = None,
     config: ConfigOption = None,
+    config_file: ConfigFileOption = None,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
     """Run the reference broker until Ctrl-C. Prints one `ready host:port` line."""
@@ -25,6 +32,7 @@ def serve(
 
     arguments = ["--nodes", str(nodes), "--port", str(port)]
     arguments += ["--data", str(data)] if data else []
+    arguments += ["--config-file", str(config_file)] if config_file else []
     arguments += [word for pair in config or [] for word in ("--config", pair)]
     arguments += ["--bug", bug] if bug else []
     raise typer.Exit(serve_main(arguments))

@@ -20,6 +20,13 @@ BootstrapOption = Annotated[
 ConfigOption = Annotated[
     list[str] | None, typer.Option("--config", help="key=value in Kafka's own names; repeatable.")
 ]
+ConfigFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Settings in Java's properties format, for secrets too; --config goes before.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 MoreTargets = Annotated[
     list[str] | None, typer.Argument(metavar="[TARGET]…", help="More targets, after --targets.")
@@ -45,6 +52,26 @@ def pairs(config: list[str] | None) -> dict[str, str]:
             raise UsageError(f"--config {word!r}: write it as key=value, with Kafka's own key")
         result[key] = value
     return result
+
+
+def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
+    """What the file says, and what --config says instead. Raises UsageError."""
+    from reference_impl.core.config_keys import BadConfig
+    from reference_impl.host import properties
+
+    try:
+        told = properties.read(file) if file else {}
+    except BadConfig as error:
+        raise UsageError(f"--config-file {error}") from error
+    return told | pairs(config)
+
+
+def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
+    """How to type the settings again, where a file says some of them."""
+    if file is None:
+        return ()
+    pairs_typed = [word for pair in config or [] for word in ("--config", pair)]
+    return ("--config-file", str(file), *pairs_typed)
 
 
 def check_above_zero(**options: float | None) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from ci.report.model import AnomalyReport, Examination, ReportData, RunReport
 
+ADDRESS = re.compile(r"(?i)(?:\b(?:https?|ftp):(?=//)|\bwww\.)")
 FAILURES_MAX = 50
 ANOMALIES_MAX = 3
 
@@ -26,17 +28,41 @@ def render_markdown(data: ReportData) -> str:
 
 
 def plain(words: object) -> str:
-    """Text that Markdown and HTML take literally, on one line, also inside a table."""
-    line = " ".join(str(words).split())
+    """Text that Markdown and HTML take literally, on one line, also inside a table.
+
+    An address is no link: a stranger may have chosen it.
+    """
+    line = _printable(" ".join(str(words).split()))
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_\[\]|~#@])", r"\\\1", line)
+    line = re.sub(r"([\\`*_\[\]|~#@$])", r"\\\1", line)
+    return ADDRESS.sub(lambda found: found[0][:-1] + f"&#{ord(found[0][-1])};", line)
 
 
-def code(words: str) -> str:
-    """A command on one line, whatever is in it, also inside a table."""
-    line = " ".join(words.split()).replace("|", "\\|")
+def _printable(line: str) -> str:
+    """Control characters, and those that turn the direction of a line, are seen as such."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line)
+
+
+def code(words: str, in_table: bool = False) -> str:
+    """A command on one line, to be pasted into a shell as it stands, whatever is in it."""
+    line = words if words.isprintable() else _on_one_line(words)
+    line = line.replace("|", "\\|") if in_table else line
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
+
+
+def _on_one_line(command: str) -> str:
+    """The same words, those with ends of lines or the like quoted as bash reads them."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # no command that a shell takes
+        return _printable(" ".join(command.split()))
+    return " ".join(shlex.quote(word) if word.isprintable() else _bash(word) for word in words)
+
+
+def _bash(word: str) -> str:
+    inner = "".join(f"\\{each}" if each in "\\'" else each for each in word)
+    return "$'" + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in inner) + "'"
 
 
 def _verdicts(data: ReportData) -> Iterator[str]:
@@ -45,7 +71,7 @@ def _verdicts(data: ReportData) -> Iterator[str]:
     for line in data.lines:
         engine = f" (by {plain(line.engine)})" if line.engine else ""
         result = f"{line.word}{engine}" + (f": {plain(line.why)}" if line.why else "")
-        commands = "<br>".join(code(command.words) for command in line.commands)
+        commands = "<br>".join(code(command.words, in_table=True) for command in line.commands)
         yield f"| {line.tone.symbol} | {plain(line.what)} | {result} | {commands} |"
 
 

@@ -37,6 +37,8 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
          "kill"),
         (["chaos", "run", "--target", "reference", "--workload", "appends", "--config", "x"],
          "key=value"),
+        (["chaos", "run", "--target", "reference", "--workload", "appends", "--config-file",
+          "no-such-file"], "--config-file no-such-file: No such file"),
         (["chaos", "run", "--target", "reference", "--workload", "appends", "--nemesis",
           "partition-link"], "cannot"),
         (["check", "no-such-run"], "no-such-run"),

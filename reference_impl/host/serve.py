@@ -29,6 +29,7 @@ from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint, Listener
 from reference_impl.core.storage import StorageError
+from reference_impl.host import properties
 from reference_impl.host.disk import Disk
 from reference_impl.host.lock import DirectoryLock, DirectoryLocked
 from reference_impl.host.node import NodeHost
@@ -85,6 +86,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a broker configuration by Kafka's own name; repeatable",
     )
+    parser.add_argument(
+        "--config-file",
+        type=Path,
+        metavar="FILE",
+        help="settings in Java's properties format, as server.properties is; --config goes before",
+    )
     parser.add_argument("--bug", metavar="NAME", help=f"plant a bug: {', '.join(sorted(BUGS))}")
 
 
@@ -99,7 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """What `main` does once the options of `add_arguments` are parsed."""
     try:
-        config = parse_pairs(arguments.config)
+        config = properties.read(arguments.config_file) if arguments.config_file else {}
+        config |= parse_pairs(arguments.config)
     except BadConfig as error:
         return _refuse(str(error))
     return serve(arguments.nodes, arguments.port, arguments.data, config, arguments.bug)

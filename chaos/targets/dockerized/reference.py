@@ -13,12 +13,14 @@ from chaos.links import joined
 from chaos.protocols import TargetError
 from chaos.targets.dockerized.cluster import ContainerTarget, Maker
 from chaos.targets.dockerized.network import Network
+from chaos.targets.properties import as_text
 from chaos.targets.reference import FAULTS, own_version
 
 IMAGE = "python:3.11-slim"
 LIBRARIES = ("crc32c", "cramjam", "lz4")
 """What the broker imports beside Python's own; brought by pip unless the image has it."""
 SOURCES = "/touchstone"
+PROPERTIES = "/server.properties"
 """Where a container's Python searches for the broker."""
 _HERE = Path(__file__).resolve().parents[3]
 _MOUNT_POINT = "/".join([SOURCES, *__name__.split(".")[:-4]])
@@ -73,27 +75,27 @@ class DockerizedReference(ContainerTarget):
             "group.initial.rebalance.delay.ms": "0",
             **config,
         }
-        return {
-            1: partial(_make, engine, self.first_words + _script(settings, self.bug, places[1]))
-        }
+        script = self.first_words + _script(self.bug, places[1])
+        return {1: partial(_make, engine, script, as_text(settings))}
 
 
-def _make(engine: Engine, script: str, options: Mapping[str, Any]) -> Container:
+def _make(engine: Engine, script: str, properties: str, options: Mapping[str, Any]) -> Container:
     mounted = {str(_HERE): {"bind": _MOUNT_POINT, "mode": "ro"}}
     python = {"PYTHONPATH": SOURCES, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     more = {
         "volumes": {**options["volumes"], **mounted},
         "environment": {**options["environment"], **python},
     }
-    return engine.create(IMAGE, "node 1", ["sh", "-c", script], **{**options, **more})
+    container = engine.create(IMAGE, "node 1", ["sh", "-c", script], **{**options, **more})
+    container.put({PROPERTIES: properties})
+    return container
 
 
-def _script(settings: Mapping[str, str], bug: str | None, data: Path) -> str:
+def _script(bug: str | None, data: Path) -> str:
     """Bring the libraries, then become the broker."""
     has_them = shlex.join(["python", "-c", f"import {', '.join(LIBRARIES)}"])
     bring_them = shlex.join(["python", "-m", "pip", "install", "--quiet", *LIBRARIES])
     command = ["python", "-m", "reference_impl.host", "--nodes", "1", "--data", str(data)]
-    for key, value in settings.items():
-        command += ["--config", f"{key}={value}"]
+    command += ["--config-file", PROPERTIES]
     command += ["--bug", bug] if bug else []
     return f"{has_them} 2>/dev/null || {bring_them} || exit; exec {shlex.join(command)}"

@@ -44,6 +44,7 @@ def refused(*options: str) -> str:
         (("--config", "broken"), "KEY=VALUE"),
         (("--config", "listeners=nonsense"), "PLAINTEXT://host:port"),
         (("--config", "listeners=PLAINTEXT://127.0.0.1:1", "--port", "2"), "only one of them"),
+        (("--config-file", "no.such.file"), "no.such.file: No such file or directory; name a file"),
         (("--bug", "none"), "acknowledge-before-append"),
         (("--port", "70000"), "65535"),
     ],
@@ -53,6 +54,20 @@ def test_bad_options_are_refused_in_one_sentence(
     tmp_path: Path, options: tuple[str, ...], words: str
 ) -> None:
     assert words in refused("--data", str(tmp_path / "data"), *options)
+
+
+def test_a_file_says_what_the_command_line_does_not_say_otherwise(tmp_path: Path) -> None:
+    """A secret that it names is in no argument of the process, and not in what is refused."""
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=many\nssl.key.password = s3cret\n")
+    assert "num.partitions" in refused("--data", str(tmp_path), "--config-file", str(file))
+    file.write_text("sasl.jaas.config=s3cret\n")
+    assert "s3cret" not in refused("--data", str(tmp_path), "--config-file", str(file))
+    file.write_text("num.partitions=many\nssl.key.password = s3cret\n")
+    options = ("--config-file", str(file), "--config", "num.partitions=2")
+    with BrokerProcess(tmp_path / "data", *options) as broker:
+        words = Path(f"/proc/{broker.process.pid}/cmdline").read_text()
+        assert str(file) in words and "s3cret" not in words
 
 
 def test_a_port_in_use_is_refused(tmp_path: Path) -> None:

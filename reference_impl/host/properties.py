@@ -1,0 +1,65 @@
+"""A file of settings as java.util.Properties reads it: what server.properties of Kafka is.
+
+Source: java.util.Properties.load(InputStream), ISO 8859-1 with escapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from reference_impl.core.config_keys import BadConfig
+
+BLANKS = " \t\f"
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+_KEY = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|u|.)", re.DOTALL)
+_MEANT = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def read(file: Path) -> dict[str, str]:
+    """Return the settings of a file; of one that is there twice, the last. Raises BadConfig."""
+    try:
+        text = file.read_bytes().decode("iso-8859-1")
+    except OSError as error:
+        raise BadConfig(
+            f"{file}: {error.strerror}; name a file of settings, KEY=VALUE on each line"
+        ) from error
+    found = {}
+    for number, line in _logical_lines(text):
+        match = _KEY.fullmatch(line)
+        if match is None or not match[1]:
+            raise BadConfig(f"{file}, line {number}: no key; write KEY=VALUE, with Kafka's own key")
+        where = f"{file}, line {number}"
+        found[_plain(match[1], where)] = _plain(match[2], where)
+    return found
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines without comments, joined where one ends in a backslash; and where each begins."""
+    begun: list[str] = []
+    first = 0
+    for number, natural in enumerate(_LINE_ENDS.split(text), 1):
+        line = natural.lstrip(BLANKS)
+        if not begun:
+            if not line or line[0] in "#!":
+                continue
+            first = number
+        backslashes = len(line) - len(line.rstrip("\\"))
+        begun.append(line[:-1] if backslashes % 2 else line)
+        if backslashes % 2 == 0:
+            yield first, "".join(begun)
+            begun = []
+    if begun and "".join(begun):
+        yield first, "".join(begun)
+
+
+def _plain(text: str, where: str) -> str:
+    def meant(escape: re.Match[str]) -> str:
+        name = escape[1]
+        if name == "u":
+            raise BadConfig(f"{where}: \\u without four hexadecimal digits; write \\\\u or \\u00e4")
+        return chr(int(name[1:], 16)) if len(name) == 5 else _MEANT.get(name, name)
+
+    return _ESCAPE.sub(meant, text)
