@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from chaos.protocols import Completion, Operation, Outcome, Performed, Poll, Send
 from chaos.rows import SCHEMA, Event, NemesisEvent, RowBuilder
 from linearizability.history import ROW_GROUP_ROWS, HistoryError
+from linearizability.parquet import WRITING
 
 GARBAGE_THRESHOLD = 50_000
 """What waits to be written is no garbage, yet by default every 700 such objects set the collector
@@ -241,7 +242,7 @@ def _join(directory: Path, last_rows: pa.Table) -> None:
     """All parts and then these rows into one file; the parts go when it stands."""
     file = directory / HISTORY
     unfinished = file.with_suffix(".unfinished")
-    with pq.ParquetWriter(unfinished, SCHEMA, compression="zstd") as writer:
+    with pq.ParquetWriter(unfinished, SCHEMA, **WRITING) as writer:
         waiting: list[pa.Table] = []
         rows = 0
         for part in sorted((directory / PARTS).glob("part-*.parquet")):

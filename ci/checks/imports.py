@@ -30,6 +30,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # test. The runner alone asks the judges.
     "linearizability.self_test": ("linearizability.bounds", "linearizability.history"),
     "linearizability.self_test.runner": ("linearizability",),
+    # What a mutated file holds is known from the mutator, never from who reads it.
+    "linearizability.fuzz": ("linearizability.history", "linearizability.self_test"),
+    "linearizability.fuzz.runner": ("linearizability",),
     "chaos": (),
     "chaos.faults": (),
     "chaos.protocols": ("chaos.faults", "linearizability.history"),
@@ -66,7 +69,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "chaos.row_makers",
         "linearizability.history",
     ),
-    "chaos.recorder": ("chaos.protocols", "chaos.rows", "linearizability.history"),
+    "chaos.recorder": (
+        "chaos.protocols",
+        "chaos.rows",
+        "linearizability.history",
+        "linearizability.parquet",
+    ),
     "chaos.hiding": (),
     "chaos.run_directory": ("chaos.hiding", "chaos.protocols", "linearizability.history"),
     "chaos.variety": ("chaos.protocols",),

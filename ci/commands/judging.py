@@ -44,13 +44,19 @@ def check(
         bool, typer.Option("--self-test", help="Judge the judges: valid and broken histories.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Histories of the self-test.")] = 200,
+    fuzz: Annotated[
+        int | None,
+        typer.Option(min=1, help="Damage so many files: each is refused, or judged whole."),
+    ] = None,
     first_seed: Annotated[
-        int, typer.Option(min=0, help="The first of them: a long self-test can be cut in parts.")
+        int, typer.Option(min=0, help="The first of them: a long test can be cut in parts.")
     ] = 0,
 ) -> None:
     """Judge a recorded history again, ours or Jepsen's; no cluster is needed."""
     if self_test:
         raise typer.Exit(_self_test(path, range(first_seed, first_seed + seeds)))
+    if fuzz is not None:
+        raise typer.Exit(_fuzz(path, range(first_seed, first_seed + fuzz)))
     if path is None:
         raise UsageError("check: name a run directory or a history file, or ask for --self-test")
     check_judges(engine, spark_master)
@@ -91,14 +97,30 @@ def _self_test(path: Path | None, seeds: range) -> int:
     return EXIT_STATUS[result.validity]
 
 
-def _seeds_done(seeds: int, clock: Callable[[], float] = time.monotonic) -> Callable[[int], None]:
-    """Says how many seeds of the self-test are done: on a terminal in one line, else in one line
-    for each twentieth of them, a minute at least."""
+def _fuzz(path: Path | None, seeds: range) -> int:
+    """Return exit status 0 if each file was refused in a sentence or judged whole, 1 if not, 3 if
+    nothing was refused or nothing judged."""
+    from linearizability.fuzz.runner import run_fuzz
+    from linearizability.verdict import EXIT_STATUS
+
+    if path is not None:
+        raise UsageError(f"check --fuzz makes its files itself; leave out {path}")
+    result = run_fuzz(seeds, _seeds_done(len(seeds), what="fuzz"), processes=os.cpu_count() or 1)
+    print(result.table())
+    print(f"fuzz: {result.validity.value}")
+    return EXIT_STATUS[result.validity]
+
+
+def _seeds_done(
+    seeds: int, clock: Callable[[], float] = time.monotonic, what: str = "self-test"
+) -> Callable[[int], None]:
+    """Return what says how many seeds are done: on a terminal in one line, else in one line for
+    each twentieth of them, a minute at least."""
     told, told_at = 0, clock()
 
     def say(done: int) -> None:
         nonlocal told, told_at
-        line = f"self-test: {done:,} of {seeds:,} seeds"
+        line = f"{what}: {done:,} of {seeds:,} seeds"
         if sys.stderr.isatty():
             end = "\n" if done >= seeds else ""
             print(f"\r{line}", end=end, file=sys.stderr, flush=True)

@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from linearizability.files import shown
 from linearizability.history import HistoryError
 from linearizability.importers import edn_lines
 from linearizability.importers.jsonl import Form
-from linearizability.importers.source import shown
 
 _TOKEN = re.compile(
     r"""(?P<skip>[\s,]+|;[^\n]*)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from linearizability.files import shown
 from linearizability.history import HistoryError
 from linearizability.importers.jsonl import Form, checked_again
-from linearizability.importers.source import shown
 
 TYPES = ("invoke", "ok", "fail", "info")
 WITH_MICRO_OPERATIONS = ("send", "poll", "txn")

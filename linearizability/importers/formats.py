@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from linearizability import parquet
 from linearizability.history import HistoryError
 from linearizability.importers import jepsen
 
@@ -31,4 +32,5 @@ def imported(path: Path, history_format: str = "auto") -> Iterator[Path]:
     with TemporaryDirectory(prefix="touchstone-") as directory:
         file = Path(directory) / "history.parquet"
         jepsen.convert(path, file)
+        parquet.trust_pages(file)
         yield file

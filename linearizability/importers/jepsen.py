@@ -34,6 +34,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from linearizability import history
+from linearizability.files import shown
 from linearizability.history import HistoryError
 from linearizability.importers import edn, jsonl
 from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series
@@ -64,7 +65,7 @@ from linearizability.importers.micro import (
 from linearizability.importers.nemesis import faults
 from linearizability.importers.rows import Rows
 from linearizability.importers.sessions import Sessions
-from linearizability.importers.source import lines, shown
+from linearizability.importers.source import lines
 
 CLIENT = GROUP = "jepsen"
 SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from linearizability.files import shown
 from linearizability.history import HistoryError
-from linearizability.importers.source import shown
 
 Form = tuple[int, Any, str | None]
 """(line, value, text): one event as it stands in the file. text is None where the reader has

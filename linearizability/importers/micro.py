@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, NamedTuple
 
+from linearizability.files import shown
 from linearizability.importers.events import INT32_MAX, NUMBER_MAX, Event, Operation, is_integer
-from linearizability.importers.source import shown
 
 TOPIC = "jepsen"
 INT64_MAX = 2**63 - 1
@@ -99,15 +99,14 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
                 answers += _add_polls(found, micro[1], completed, places)
             elif completed.type == "ok":
                 raise completed.refuse("a poll of an ok operation does not say what it was given")
-        if asked is not None:
-            _require_same(asked, done, operation, places)
+        _require_same(asked, done, operation, places)
     asked_answers = 0
     for micro in asked or ():
         if len(micro) > 1 and micro[0] == "poll":
             asked_answers += len(micro[1]) if isinstance(micro[1], dict) else 0
     for micro in (asked or ())[len(done or ()) :]:
         if micro[0] == "send":
-            found.append(_send(micro, invoked, places))
+            found.append(_send(micro, invoked, places)._replace(offset=NO_OFFSET))
     invoked.require_unique_keys(asked_answers)
     if completed is not None:
         completed.require_unique_keys(answers)
@@ -115,11 +114,13 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
 
 
 def _require_same(
-    asked: list[list[Any]], done: list[list[Any]], operation: Operation, places: Places
+    asked: list[list[Any]] | None, done: list[list[Any]], operation: Operation, places: Places
 ) -> None:
     """Raise HistoryError unless the completion has the micro-operations that were invoked; one that
-    is not ok may lack the last of them."""
+    is not ok may lack the last of them. An invocation without a value (asked: None) polls."""
     invoked, completed = operation.invoked, operation.last
+    if asked is None:
+        asked = [["poll"]] * len(done)
     if len(done) > len(asked) or (len(done) < len(asked) and completed.type == "ok"):
         raise completed.refuse(
             f"the completion has {len(done)} micro-operations, but line {invoked.line} invoked "

@@ -8,7 +8,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from linearizability import history
+from linearizability import history, sound_rows
 from linearizability.history import HistoryError
 from linearizability.plans import collect
 from linearizability.self_test.model import joined, valid_rows
@@ -47,8 +47,8 @@ def with_cell(rows: pl.DataFrame, row: int, column: str, value: object) -> pl.Da
 
 @pytest.fixture
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "CHECKED_AT_ONCE", AT_ONCE)
-    monkeypatch.setattr(history, "_ONE_IN", 1)
+    monkeypatch.setattr(sound_rows, "CHECKED_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(sound_rows, "_ONE_IN", 1)
 
 
 LAST = ROWS - 1
@@ -130,8 +130,8 @@ def test_pieces_are_refused_for_what_the_whole_is_refused_for(
     whole = [said_of(file, some) for some in made]
     assert len({said.partition(": ")[2] for said in whole}) >= 4  # nothing, and many a fault
     for at_once in (4, 11):
-        monkeypatch.setattr(history, "CHECKED_AT_ONCE", at_once)
-        monkeypatch.setattr(history, "_ONE_IN", 1)
+        monkeypatch.setattr(sound_rows, "CHECKED_AT_ONCE", at_once)
+        monkeypatch.setattr(sound_rows, "_ONE_IN", 1)
         assert [said_of(file, some) for some in made] == whole
 
 

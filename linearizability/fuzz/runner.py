@@ -1,0 +1,210 @@
+"""Fuzz what reads histories: JSON lines, EDN and Parquet, spoiled and damaged.
+
+    print(run_fuzz(range(200)).table())
+
+Of each file one of two is true: it is refused in one sentence, or the judges are given everything
+that is in it and come to a verdict. What is in it is known from who spoiled it (`told.py`,
+`tables.py`), never from who reads it. A file may take CPU_S.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import re
+import signal
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from types import FrameType
+from unittest import mock
+
+import polars as pl
+
+from linearizability import history
+from linearizability.fuzz import tables, texts
+from linearizability.fuzz.told import told_by_rows
+from linearizability.history import HistoryError
+from linearizability.importers import edn_lines, jepsen
+from linearizability.judging import check
+from linearizability.verdict import Validity
+
+CPU_S = 10
+HANGS_S = 300
+"""A process that does not even notice that its time is over is ended then."""
+STDERR = 2
+AT_ONCE = 50
+SENTENCE_MAX = 700
+CRASHED = re.compile(r"\w*(Error|Exception): |the outcomes could not be resolved")
+
+
+@dataclass
+class Fuzz:
+    """What became of the files, by kind, and what should not have."""
+
+    refused: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, more: Fuzz) -> None:
+        self.refused.update(more.refused)
+        self.judged.update(more.judged)
+        self.problems += more.problems
+
+    @property
+    def files(self) -> int:
+        return self.refused.total() + self.judged.total() + len(self.problems)
+
+    @property
+    def validity(self) -> Validity:
+        """UNKNOWN: of some kind none was refused, or none judged."""
+        if self.problems:
+            return Validity.INVALID
+        kinds = {*self.refused, *self.judged}
+        seen = len(kinds) == 3 and all(self.refused[k] and self.judged[k] for k in kinds)
+        return Validity.VALID if seen else Validity.UNKNOWN
+
+    def table(self) -> str:
+        """Return a line per kind of file, then what went wrong."""
+        lines = [f"{'files':<10}{'refused':>10}{'judged':>10}"]
+        for kind in sorted({*self.refused, *self.judged}):
+            lines.append(f"{kind:<10}{self.refused[kind]:>10,}{self.judged[kind]:>10,}")
+        return "\n".join([*lines, *self.problems])
+
+
+class Problem(Exception):
+    """A file became neither a refusal nor a verdict on all of it."""
+
+
+def run_fuzz(
+    seeds: Iterable[int], progress: Callable[[int], None] = lambda _files: None, processes: int = 1
+) -> Fuzz:
+    """Return what became of the files of these seeds. progress: told how many are done."""
+    result = Fuzz()
+    batches = list(_batches(seeds))
+    if processes <= 1:
+        for some in map(_of_batch, batches):
+            result.add(some)
+            progress(result.files)
+        return result
+    with ProcessPoolExecutor(processes, get_context("spawn"), max_tasks_per_child=20) as pool:
+        coming = [(batch, pool.submit(_of_batch, batch)) for batch in batches]
+        for batch, future in coming:
+            try:
+                result.add(future.result())
+            except BrokenProcessPool:
+                result.problems.append(f"seeds {batch[0]} to {batch[-1]}: a process was ended")
+            progress(result.files)
+    return result
+
+
+def _batches(seeds: Iterable[int]) -> Iterator[list[int]]:
+    rest = iter(seeds)
+    while some := list(islice(rest, AT_ONCE)):
+        yield some
+
+
+def _of_batch(seeds: list[int]) -> Fuzz:
+    result = Fuzz()
+    with TemporaryDirectory(prefix="touchstone-fuzz-") as name:
+        for seed in seeds:
+            _of_seed(seed, Path(name), result)
+    return result
+
+
+def _of_seed(seed: int, folder: Path, result: Fuzz) -> None:
+    rng = Random(f"fuzz:{seed}")
+    is_table = seed % 3 == 0
+    one: texts.Text | tables.File = tables.file(rng) if is_table else texts.text(rng)
+    suffix = ".parquet" if isinstance(one, tables.File) else one.suffix
+    path = folder / f"seed-{seed}{suffix}"
+    path.write_bytes(one.content)
+    try:
+        with _bounded():
+            refused = _table(path, one) if isinstance(one, tables.File) else _text(path, one)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        said = str(error) if isinstance(error, Problem) else (
+            f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        )  # fmt: skip
+        result.problems.append(f"seed {seed} ({suffix[1:]}, {one.what}): {said:.300}")
+        return
+    finally:
+        path.unlink()
+    (result.refused if refused else result.judged)[suffix[1:]] += 1
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Raise Problem in what takes longer than CPU_S; end the process if it takes no notice."""
+
+    def late(_signal: int, _frame: FrameType | None) -> None:
+        raise Problem(f"took more than {CPU_S} CPU s")
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, CPU_S)
+    faulthandler.dump_traceback_later(HANGS_S, exit=True, file=STDERR)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _text(path: Path, one: texts.Text) -> bool:
+    """Return whether the file was refused. Raise Problem where that, or the rows, are not right."""
+    rows = _rows_or_refusal(lambda: jepsen.read(path), path)
+    if one.suffix == ".edn":
+        with mock.patch.object(edn_lines, "event", lambda _line: None):
+            slowly = _rows_or_refusal(lambda: jepsen.read(path), path)
+        if (rows is None) != (slowly is None) or not (
+            rows is None or slowly is None or rows.equals(slowly)
+        ):
+            raise Problem("read line by line it is not what it is token by token")
+    if rows is None:
+        return True
+    if one.refused:
+        raise Problem("was accepted, and is no whole history")
+    if one.told is not None and one.told != (found := told_by_rows(rows)):
+        raise Problem(f"the file says {one.told}, its rows {found}")
+    _judge(path)
+    return False
+
+
+def _table(path: Path, one: tables.File) -> bool:
+    rows = _rows_or_refusal(lambda: history.scan(path).collect(), path)
+    if rows is None:
+        return True
+    if one.rows is None:
+        raise Problem("was accepted, and is no whole history")
+    if not rows.equals(one.rows):
+        raise Problem("its rows are not what is in the file")
+    _judge(path)
+    return False
+
+
+def _rows_or_refusal(read: Callable[[], pl.DataFrame], path: Path) -> pl.DataFrame | None:
+    """Return what is read, None where it is refused. Raise Problem for no good sentence."""
+    try:
+        return read()
+    except HistoryError as error:
+        said = str(error)
+    if path.name not in said or "\n" in said or len(said) > SENTENCE_MAX:
+        raise Problem(f"the refusal is no sentence: {said}")
+    return None
+
+
+def _judge(path: Path) -> None:
+    verdict = check(path, engine="local")
+    for opinion in verdict.checkers.values():
+        if opinion.validity is Validity.UNKNOWN and CRASHED.match(opinion.reason or ""):
+            raise Problem(f"{opinion.name}: {opinion.reason}")

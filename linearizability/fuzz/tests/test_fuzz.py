@@ -1,0 +1,75 @@
+"""A slice of the fuzz, and whether it would see a reader that keeps half a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from unittest import mock
+
+import polars as pl
+import pytest
+
+from linearizability.fuzz import runner
+from linearizability.fuzz.runner import Fuzz, run_fuzz
+from linearizability.importers import events, jepsen, jsonl
+from linearizability.verdict import Validity
+
+SEEDS = range(90)
+TEXTS = [seed for seed in range(150) if seed % 3]
+
+
+def problems(seeds: Iterable[int] = TEXTS) -> str:
+    """Return what is said of files that are not judged: that takes most of the time."""
+    with mock.patch.object(runner, "_judge"):
+        return "\n".join(run_fuzz(seeds).problems)
+
+
+def test_a_slice_of_the_fuzz() -> None:
+    seen: list[int] = []
+    found = run_fuzz(SEEDS, seen.append)
+    assert found.problems == []
+    assert found.validity is Validity.VALID
+    assert seen[-1] == found.files == len(SEEDS)
+
+
+def test_a_reader_that_leaves_out_what_it_does_not_know_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "_check_client", lambda *_: None)
+    assert "was accepted, and is no whole history" in problems()
+
+
+def test_a_reader_that_keeps_one_of_two_keys_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "checked_again", lambda *_: None)
+    monkeypatch.setattr(events, "checked_again", lambda *_: None)
+    assert "a key twice): was accepted" in problems()
+
+
+def test_a_reader_that_loses_records_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = jepsen.read
+    monkeypatch.setattr(jepsen, "read", lambda path: whole(path).filter(pl.col("offset") != 1))
+    assert "the file says" in problems()
+
+
+def test_an_error_that_is_no_sentence_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(_path: Any) -> pl.DataFrame:
+        raise KeyError("f")
+
+    monkeypatch.setattr(jepsen, "read", read)
+    assert "KeyError: 'f'" in problems(range(9))
+
+
+def test_a_reader_that_never_ends_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(_path: Any) -> pl.DataFrame:
+        while True:
+            pass
+
+    monkeypatch.setattr(jepsen, "read", read)
+    monkeypatch.setattr(runner, "CPU_S", 0.2)
+    assert "took more than" in problems([1])
+
+
+def test_a_fuzz_in_which_nothing_was_judged_is_not_green() -> None:
+    found = Fuzz()
+    found.refused.update({"edn": 3, "jsonl": 3, "parquet": 3})
+    assert found.validity is Validity.UNKNOWN

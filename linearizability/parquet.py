@@ -1,0 +1,85 @@
+"""Read a Parquet file to its end before anybody judges it: a damaged page becomes no verdict.
+
+Pages have checksums where we write them. A file that was found sound is not read again by this
+process until it changes.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from linearizability.errors import HistoryError
+
+WRITING: Mapping[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+"""How histories are written."""
+REMEMBERED = 16
+TAIL_BYTES = 64 * 1024
+"""What is written anew within one tick of the clock differs in these."""
+BATCH_ROWS = 64 * 1024
+
+Identity = tuple[int, ...]
+_read_through: OrderedDict[Identity, None] = OrderedDict()
+_sound: OrderedDict[Identity, None] = OrderedDict()
+
+
+def _identity(file: Path) -> Identity:
+    about = os.stat(file)
+    with file.open("rb") as opened:
+        opened.seek(-min(TAIL_BYTES, about.st_size), os.SEEK_END)
+        tail = zlib.crc32(opened.read())
+    return tail, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def rows_are_new(file: Path) -> bool:
+    """Return whether nobody here has found the rows of the file sound, as it is now."""
+    return _identity(file) not in _sound
+
+
+def remember_rows(file: Path) -> None:
+    """Note that the rows of the file were found sound."""
+    _remember(_sound, file)
+
+
+def trust_pages(file: Path) -> None:
+    """Note that this process has just written the file: its pages need not be read."""
+    _remember(_read_through, file)
+
+
+def _remember(those: OrderedDict[Identity, None], file: Path) -> None:
+    those[_identity(file)] = None
+    while len(those) > REMEMBERED:
+        those.popitem(last=False)
+
+
+def verified(file: Path) -> tuple[pa.Schema, int]:
+    """Return the columns and the number of rows. Raise HistoryError for a file that is incomplete
+    or damaged."""
+    try:
+        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
+            schema, count = opened.schema_arrow, opened.metadata.num_rows
+            if _identity(file) not in _read_through:
+                _require_rows(file, opened, count)
+                trust_pages(file)
+            return schema, count
+    except HistoryError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        raise HistoryError(
+            f"{file}: not a complete Parquet file ({why:.200}); "
+            "a run that was killed keeps its parts beside it: record it again"
+        ) from error
+
+
+def _require_rows(file: Path, opened: pq.ParquetFile, count: int) -> None:
+    found = sum(batch.num_rows for batch in opened.iter_batches(batch_size=BATCH_ROWS))
+    if found != count:
+        raise HistoryError(f"{file}: damaged: holds {found} rows, but says that it has {count}")
