@@ -1,7 +1,11 @@
-"""The night's other share: fuzz and `kill -9` of the reference broker."""
+"""The night's other share: fuzz and `kill -9` of the reference broker, and fuzz of histories."""
 
 from __future__ import annotations
 
+import os
+
+from linearizability.fuzz.runner import run_fuzz
+from linearizability.verdict import Validity
 from reference_impl.tests.fuzz.run import fuzz
 from reference_impl.tests.kills.run import run_kills
 
@@ -9,19 +13,30 @@ SHARE = 1 / 8
 """Of the whole time; it is taken from no scenario's."""
 FUZZ_SHARE = 2 / 3
 SECONDS_A_KILL = 1.5
+FILES_A_MINUTE = 100
+"""Files of the histories' fuzz for each minute of the night: some 5 CPU s."""
 
 
 def robustness(minutes: float, seed: int) -> dict[str, bool]:
-    """What fuzz and kills say of the reference, and whether it is good."""
+    """Return what fuzz and kills say of the reference, and fuzz of what reads histories; and
+    whether it is good."""
     seconds = share_s(minutes) * FUZZ_SHARE
     print(f"\n== fuzz of the reference, {seconds:.0f} s", flush=True)
     fuzzed = fuzz(seed, seconds)
     kills = kills_in(minutes)
     print(f"\n== kill -9 of the reference, {kills} times", flush=True)
     killed = run_kills(seed, kills)
+    files = max(FILES_A_MINUTE, round(minutes * FILES_A_MINUTE))
+    print(f"\n== fuzz of histories, {files:,} files", flush=True)
+    first = seed * 1_000_000
+    read = run_fuzz(range(first, first + files), processes=os.cpu_count() or 1)
+    print(read.table(), flush=True)
     return {
         f"fuzz: {fuzzed.summary}": not fuzzed.violations,
         f"kills: {killed.summary()}": not killed.violations,
+        f"fuzz of histories: {read.files:,} files, {len(read.problems)} misread": (
+            read.validity is Validity.VALID
+        ),
     }
 
 
