@@ -31,7 +31,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "linearizability.self_test": ("linearizability.bounds", "linearizability.history"),
     "linearizability.self_test.runner": ("linearizability",),
     # What a mutated file holds is known from the mutator, never from who reads it.
-    "linearizability.fuzz": ("linearizability.history", "linearizability.self_test"),
+    "linearizability.fuzz": (
+        "linearizability.history",
+        "linearizability.parquet",
+        "linearizability.self_test",
+    ),
     "linearizability.fuzz.runner": ("linearizability",),
     "chaos": (),
     "chaos.faults": (),
