@@ -45,10 +45,15 @@ grouping by two texts and a number. `places` gives the names back."""
 
 KEY = [PLACE]
 
-END_COLUMNS = ("txn", "f", "type", "t_invoke_ns", "t_complete_ns")
+END_COLUMNS = ("txn", "f", "type", "op_id", "t_invoke_ns", "t_complete_ns")
 """What is known of a transaction that was asked to end."""
 
 COMMIT_TIMES = ("commit_asked_ns", "commit_done_ns")
+TOLD_COMMIT, TOLD_ABORT, UNASKED = "commit", "abort", "unasked"
+"""Values of `told`, besides UNKNOWN: a commit was acknowledged, and no abort; an abort was, and no
+commit was ever asked for; neither was, and no commit was ever asked for."""
+OF_TRANSACTION = ("txn_outcome", *COMMIT_TIMES, "told", "end_ns", "end_op")
+"""What each row of a transaction is given. end_ns, end_op: its first end that was acknowledged."""
 
 CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
@@ -142,8 +147,9 @@ def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, txn_outcome, commit_asked_ns, commit_done_ns (when a commit was first invoked, and first
-    acknowledged; null: never). A transaction that is not in the answer is unknown."""
+    """txn, OF_TRANSACTION (commit_asked_ns, commit_done_ns: when a commit was first invoked, and
+    first acknowledged; null: never). A transaction that is not in the answer is unknown, and nobody
+    asked for its end."""
     asked = ends.filter(pl.col("txn").is_not_null()).group_by("txn").agg(
         commit_asked=(pl.col("f") == F.COMMIT.value).any(),
         commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
@@ -152,6 +158,8 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
         commit_done_ns=pl.col("t_complete_ns").filter(
             (pl.col("f") == F.COMMIT.value) & IS_OK
         ).min(),
+        end_ns=pl.col("t_complete_ns").filter(IS_OK).min(),
+        end_op=pl.col("op_id").filter(IS_OK).min(),
     )  # fmt: skip
     marked = markers.group_by("txn").agg(
         commit_marked=(pl.col("marker") == "commit").any(),
@@ -166,10 +174,19 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
     aborted = (abort_only & ~pl.col("commit_ok")) | (unmarked & aborted_by_answer)
     return (
         asked.join(marked, on="txn", how="full", coalesce=True)
-        .with_columns(pl.exclude("txn", *COMMIT_TIMES).fill_null(False))
+        .with_columns(pl.exclude("txn", *COMMIT_TIMES, "end_ns", "end_op").fill_null(False))
         .select(
             "txn",
             *COMMIT_TIMES,
+            "end_ns",
+            "end_op",
+            told=pl.when(committed_by_answer)
+            .then(pl.lit(TOLD_COMMIT))
+            .when(aborted_by_answer)
+            .then(pl.lit(TOLD_ABORT))
+            .when(~pl.col("commit_asked"))
+            .then(pl.lit(UNASKED))
+            .otherwise(pl.lit(UNKNOWN)),
             txn_outcome=pl.when(committed)
             .then(pl.lit(COMMITTED))
             .when(aborted)
@@ -231,11 +248,11 @@ def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """Adds `txn_outcome` and COMMIT_TIMES, null outside transactions and where unknown."""
+    """Adds OF_TRANSACTION, null outside transactions and where unknown."""
     found = events.lazy().select("txn").join(
         outcomes, on="txn", how="left", maintain_order="left"
     )  # fmt: skip
-    return events.hstack(collect(found.select("txn_outcome", *COMMIT_TIMES)))
+    return events.hstack(collect(found.select(OF_TRANSACTION)))
 
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:

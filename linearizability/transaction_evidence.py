@@ -6,7 +6,10 @@ Computed partition by partition (`transaction_evidence`), then judged transactio
 - `commit`, `abort`: the marker that a raw read found behind the record;
 - `delivered`: a read_committed reader was given the record;
 - `passed`: a read_committed reader went, in one session, from a lower to a higher offset without
-  being given it.
+  being given it;
+- `unmarked`: no marker stands behind it, though the last stable offset had passed it;
+- `joined`: it was appended after the end of its transaction had been acknowledged;
+- `in_force`, `not_in_force`: of offsets, what the group was told (`offset_evidence`).
 
 Only records that prove something enter: acknowledged under acks=all with an offset, sent once, at
 or above the log start.
@@ -19,15 +22,25 @@ from typing import Any
 
 import polars as pl
 
+from linearizability.ends_evidence import (
+    OF_ITS_TRANSACTION,
+    RECORD,
+    followed,
+    joined_late,
+    unmarked,
+)
 from linearizability.history import PARTITION
 from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED, at_or_above_log_start
 from linearizability.ingest import IS_DATA, IS_SEND, KEY, markers_of_records
+from linearizability.offset_evidence import offsets_told
 from linearizability.readers import steps
 from linearizability.removals import not_compacted_away
 
 COLUMNS: Mapping[str, Any] = {
     "txn": pl.Int64,
     "txn_outcome": pl.String,
+    "told": pl.String,
+    "end_op": pl.Int64,
     "kind": pl.String,
     "topic": pl.String,
     "topic_id": pl.String,
@@ -44,16 +57,26 @@ def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
     """COLUMNS, from the resolved events of any number of whole partitions."""
     sent = transactional_records(events)
     kept = not_compacted_away(sent, events)
-    found = pl.concat([markers(events, sent), delivered(events, sent), passed(events, kept)])
-    return found.select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items())
+    found = [
+        markers(events, sent),
+        delivered(events, sent),
+        passed(events, kept),
+        unmarked(events, sent),
+        followed(events, sent),
+        joined_late(events),
+        offsets_told(events),
+    ]
+    return pl.concat(
+        rows.select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items()) for rows in found
+    )
 
 
 def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The records whose place is known: key, names, offset, value, txn, txn_outcome, send_op."""
+    """The records whose place is known: key, RECORD."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
     placed = sends.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
-        *KEY, *PARTITION, "offset", "value", "txn", "txn_outcome", send_op="op_id"
+        *KEY, *PARTITION, *OF_ITS_TRANSACTION, "offset", "value", send_op="op_id"
     )
     return at_or_above_log_start(placed.join(once, on=[*KEY, "value"], how="semi"), events)
 
@@ -62,7 +85,7 @@ def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
     """The records behind which a raw read found a marker."""
     found = markers_of_records(events).select(*KEY, "offset", "value", "marker", "op_id")
     return sent.join(found, on=[*KEY, "offset", "value"]).select(
-        *_RECORD, kind="marker", op_ids=pl.concat_list("op_id")
+        *RECORD, kind="marker", op_ids=pl.concat_list("op_id")
     )
 
 
@@ -74,7 +97,7 @@ def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
         .agg(pl.min("op_id"))
     )
     return sent.join(given, on=[*KEY, "value"]).select(
-        *_RECORD, kind=pl.lit(DELIVERED), op_ids=pl.concat_list("op_id")
+        *RECORD, kind=pl.lit(DELIVERED), op_ids=pl.concat_list("op_id")
     )
 
 
@@ -91,9 +114,9 @@ def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
         over_something(jumps, sent)
         .join(sent, on=KEY)
         .filter(inside)
-        .group_by(*KEY, *_RECORD)
+        .group_by(*KEY, *RECORD)
         .agg(pl.min("before_op", "op_id"))
-        .select(*_RECORD, kind=pl.lit(PASSED), op_ids=pl.concat_list("before_op", "op_id"))
+        .select(*RECORD, kind=pl.lit(PASSED), op_ids=pl.concat_list("before_op", "op_id"))
     )
 
 
@@ -111,6 +134,3 @@ def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("inside") < pl.col("after"))
         .select(*KEY, "before", "after", "before_op", "op_id")
     )  # fmt: skip
-
-
-_RECORD = ("txn", "txn_outcome", *PARTITION, "offset", "value", "send_op")

@@ -75,6 +75,7 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "exactly_once": ("two transactions", ("EOS-1",)),
     "leader_epochs": ("within a read", ("EPO-1",)),
     "torn_transactions": ("of unknown outcome", ("ORD-3",)),
+    "ends_honoured": ("committed, but its marker aborts", ("TXN-2", "ORD-3")),
     "write_cycles": ("they read each other", ("ORD-3", "FET-2")),
     "offset_gaps": ("in a raw read", ("LOG-1",)),
     "fencing": ("a fenced producer writes", ("TXN-1",)),

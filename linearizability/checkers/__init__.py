@@ -12,6 +12,7 @@ from linearizability.checkers.compaction import Compaction
 from linearizability.checkers.delivery_semantics import DeliverySemantics
 from linearizability.checkers.dirty_reads import DirtyReads
 from linearizability.checkers.duplicates import Duplicates
+from linearizability.checkers.ends_honoured import EndsHonoured
 from linearizability.checkers.exactly_once import ExactlyOnce
 from linearizability.checkers.fencing import Fencing
 from linearizability.checkers.group_delivery import GroupDelivery
@@ -56,6 +57,7 @@ CHECKERS: Mapping[str, Checker] = {
         ExactlyOnce(),
         LeaderEpochs(),
         TornTransactions(),
+        EndsHonoured(),
         WriteCycles(),
         OffsetGaps(),
         Fencing(),

@@ -5,9 +5,8 @@ call judges a small history, and Spark hands it one piece of a large one. It is 
 the frame: the engines differ only in who cuts the pieces.
 
 `events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `place` (the partition's
-number), `era` and `own_era` (`lost_polls`), `outcome`, `txn_outcome`, `commit_asked_ns` and
-`commit_done_ns` (`ingest`); `topic_id` is never null. Rows are in the order of `op_id` and
-`record_index`.
+number), `era` and `own_era` (`lost_polls`), `outcome` and `OF_TRANSACTION` (`ingest`); `topic_id`
+is never null. Rows are in the order of `op_id` and `record_index`.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ COLUMNS_READ = (
     "timestamp_ms", "timestamp_type", "asked", "asked_offset",
     "producer_id", "producer_epoch", "sequence", "leader_epoch", "t_invoke_ns", "t_complete_ns",
     "high_watermark", "last_stable_offset", "log_start", "generation", "settings", "detail",
+    "asked", "asked_offset",
 )  # fmt: skip
 """The columns that kernels may read: what is shipped to them."""
 

@@ -18,7 +18,7 @@ FETCHED = (
     & pl.col("t_complete_ns").is_not_null()
 )
 COMMITTED = (
-    (pl.col("f") == F.COMMIT_OFFSETS.value)
+    pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     & (pl.col("type") != Type.FAIL.value)
     & pl.col("offset").is_not_null()
     & pl.col("group").is_not_null()

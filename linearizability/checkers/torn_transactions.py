@@ -52,7 +52,9 @@ class TornTransactions(Checker):
         return describe(found, where, "torn-transaction", operations, message, "broker")
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return events.select(checked=pl.col("txn").n_unique().cast(pl.Int64))
+        kinds = [COMMIT, ABORT, DELIVERED, PASSED]
+        judged = events.filter(pl.col("kind").is_in(kinds))
+        return judged.select(checked=pl.col("txn").n_unique().cast(pl.Int64))
 
 
 def _seen(kind: str) -> pl.Expr:

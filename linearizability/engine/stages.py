@@ -23,7 +23,7 @@ from linearizability.faults import IS_FAULT
 from linearizability.history import PARTITION, SCHEMA
 from linearizability.lost_polls import with_eras
 from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
-from linearizability.pauses import WHO, ends_of, pauses
+from linearizability.pauses import WHO, pauses
 from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
 from linearizability.transaction_evidence import transaction_evidence
 
@@ -61,7 +61,9 @@ OUTCOMES = pl.Schema(
         "commit_asked_ns": pl.Int64,
         "commit_done_ns": pl.Int64,
         "txn_outcome": pl.String,
-        "ended_ns": pl.Int64,
+        "told": pl.String,
+        "end_ns": pl.Int64,
+        "end_op": pl.Int64,
     }
 )
 PAUSES = pl.Schema(PAUSE_COLUMNS)
@@ -141,7 +143,6 @@ def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
 def find_outcomes(tables: Tables) -> Iterator[Chunk]:
     """`ingest`, step 2: to each bucket that asks."""
     found = ingest.outcomes_of_transactions(tables[END].lazy(), tables[MARKER].lazy())
-    found = found.join(ends_of(tables[END].lazy()), on="txn", how="left")
     asked = found.join(tables[ASKER].unique().lazy(), on="txn")
     known = asked.select(*(pl.col(c).cast(t) for c, t in OUTCOMES.items()), bucket="asker")
     yield from scattered(known.collect(), OUTCOME)
@@ -169,19 +170,14 @@ def judge_bucket(
         yield from told_by_partitions(where, stale_after_ns, events, outcomes)
         del events
     if tables.chunks(WHALE):
-        with on_disk(tables.chunks(WHALE), of_transactions(outcomes)) as events:
+        with on_disk(tables.chunks(WHALE), outcomes) as events:
             yield from packed(judge(events, Scope.PARTITION, cut_by(checkers, None)), OPINION)
             yield from told_by_partitions(where, stale_after_ns, events, outcomes)
 
 
 def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
     """`ingest`: places, and what became of the transactions that the rows belong to."""
-    return ingest.with_transaction_outcomes(ingest.with_places(rows), of_transactions(outcomes))
-
-
-def of_transactions(outcomes: pl.LazyFrame) -> pl.LazyFrame:
-    """As `ingest` works them out."""
-    return outcomes.drop("ended_ns")
+    return ingest.with_transaction_outcomes(ingest.with_places(rows), outcomes)
 
 
 def told_by_partitions(
@@ -193,7 +189,7 @@ def told_by_partitions(
     reads = cycles.reads_between(events).select(pl.col(c).cast(t) for c, t in READS.items())
     yield from packed(reads.collect(), READ)
     if where.ended_ns - where.began_ns >= stale_after_ns:
-        ends = outcomes.select("txn", "ended_ns").drop_nulls()
+        ends = outcomes.select("txn", ended_ns="end_ns").drop_nulls()
         yield from packed(pauses(events, ends, where.ended_ns, stale_after_ns), PAUSE)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from linearizability.self_test import (
+    end_mutators,
     kept_mutators,
     log_mutators,
     mutators,
@@ -89,6 +90,31 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         ),
         "one partition of a transaction has a COMMIT marker, another ABORT": (
             transaction_mutators.abort_half,
+        ),
+    },
+    "ends_honoured": {
+        "a commit was acknowledged, but a partition has an ABORT marker": (
+            end_mutators.abort_a_committed,
+        ),
+        "a commit was acknowledged, but the offsets are not in force": (
+            end_mutators.forget_the_offsets,
+        ),
+        "an abort was acknowledged and no commit asked for, but there is a COMMIT marker": (
+            end_mutators.commit_an_aborted,
+        ),
+        "an abort was acknowledged and no commit asked for, but the offsets are in force": (
+            end_mutators.keep_aborted_offsets,
+        ),
+        "nobody asked for a commit, but there is a COMMIT marker": (end_mutators.commit_unasked,),
+        "the last stable offset passed a record without a marker": (
+            end_mutators.leave_without_a_marker,
+        ),
+        "a record joins a transaction after its end was acknowledged": (
+            end_mutators.join_after_the_end,
+            end_mutators.arrive_after_the_end,
+        ),
+        "of an unknown end: records committed, offsets not, or the other way round": (
+            end_mutators.tear_the_offsets,
         ),
     },
     "write_cycles": {

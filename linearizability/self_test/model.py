@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from linearizability.history import frame
+from linearizability.self_test import processing
 from linearizability.self_test.committers import Coordinator, ask_finally, committer
 from linearizability.self_test.consumers import (
     COMMITTED,
@@ -45,6 +46,7 @@ def rows_with_truth(seed: int, turns: int = TURNS) -> list[Row]:
     world.actors += [plain_producer(world) for _ in range(rng.randint(0, 2))]
     inputs = Inputs()
     world.actors += [transactional_producer(world, inputs) for _ in range(rng.randint(0, 2))]
+    world.actors += [processing.asker(world, inputs)]
     world.actors += [consumer(world) for _ in range(rng.randint(1, 3))]
     world.actors += [watcher(world)]
     coordinator = Coordinator()
@@ -59,6 +61,7 @@ def rows_with_truth(seed: int, turns: int = TURNS) -> list[Row]:
     if rng.random() < 0.7:
         _final_phase(world)
         ask_finally(world, coordinator)
+        processing.ask_finally(world, inputs)
     world.end()
     rows = sorted(world.rows, key=lambda row: (row["op_id"], row["record_index"]))
     return with_outcomes(with_truth(rows, world.ends))

@@ -8,26 +8,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from linearizability.history import F
 from linearizability.self_test.consumers import COMMITTED, Consumer
-from linearizability.self_test.world import World
+from linearizability.self_test.world import TOPIC, Actor, Row, Steps, World
 
 GROUP = "processors"
 
 
 @dataclass
 class Inputs:
-    """What the group has committed, and the partitions that transactions have under way."""
+    """What the group has committed, what open transactions have sent, and the partitions that
+    transactions have under way."""
 
     committed: dict[int, int] = field(default_factory=dict)
+    pending: dict[int, int] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
+    writers: dict[int, int | None] = field(default_factory=dict)
+    """The transaction whose offset is in force."""
 
     def end(self, reader: Consumer | None, end: str) -> None:
         """The transaction of this reader has an end: commit or abort."""
         if reader is None or reader.group != GROUP:
             return
         self.taken -= set(reader.positions)
+        sent = {n: self.pending.pop(n) for n in reader.positions if n in self.pending}
         if end == "commit":
-            self.committed |= reader.positions
+            self.committed |= sent
+            self.writers |= dict.fromkeys(sent, reader.txn)
 
 
 def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer | None:
@@ -38,11 +45,71 @@ def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer 
     free = [p for p in world.partitions if p.number not in inputs.taken]
     reader = Consumer(world, GROUP if free and rng.random() < 0.5 else None)
     reader.process, reader.isolation, reader.txn = process, COMMITTED, txn
+    reader.session = txn  # unique in the run: positions are set anew
     if reader.group is None:
         reader.assign(rng)  # it begins where it likes
+        reader.session = txn
     else:
         number = rng.choice(free).number
-        reader.positions = {number: inputs.committed.get(number, 0)}
+        known = inputs.committed.get(number)
+        reader.positions = {number: known or 0}
         inputs.taken.add(number)
-    reader.session = txn  # unique in the run: positions are set anew
+        begun = _row(F.POSITION, number) | {"asked": "committed", "asked_offset": known}
+        world.write(reader.operation(), [begun | {"offset": known or 0, "type": "ok"}])
     return reader
+
+
+def send_offsets(
+    world: World, inputs: Inputs, reader: Consumer, producer_id: int, epoch: int
+) -> Steps:
+    """Send the positions to the transaction; whether that was acknowledged."""
+    rng = world.rng
+    operation = reader.operation()
+    shared: Row = {"producer_id": producer_id, "producer_epoch": epoch}
+    rows = [
+        _row(F.SEND_OFFSETS, number) | shared | {"offset": offset, "type": "info"}
+        for number, offset in reader.positions.items()
+    ]
+    world.under_way[operation["op_id"]] = operation, rows
+    yield
+    arrives = rng.random() < 0.95
+    if arrives:
+        inputs.pending |= reader.positions
+    yield
+    outcome = "ok" if arrives and rng.random() < 0.95 else "info"
+    if not arrives and rng.random() < 0.5:
+        outcome = "fail"
+    del world.under_way[operation["op_id"]]
+    world.write(operation, [row | {"type": outcome} for row in rows])
+    return outcome == "ok"
+
+
+def asker(world: World, inputs: Inputs) -> Actor:
+    """Ask now and then where the group stands; while offsets are pending nobody is told."""
+    process = next(world.processes)
+    while True:
+        for _ in range(world.rng.randint(1, 40)):
+            yield
+        yield from ask(world, inputs, process, world.rng.choice(world.partitions).number)
+
+
+def ask(world: World, inputs: Inputs, process: int, number: int) -> Steps:
+    operation = world.invoke(process) | {"group": GROUP}
+    yield
+    is_stable, known = number not in inputs.pending, inputs.committed.get(number)
+    row = _row(F.FETCH_OFFSETS, number) | {"_txn": inputs.writers.get(number)}
+    yield
+    told: Row = {"type": "ok", "offset": known} if is_stable else {"type": "fail"}
+    world.write(operation, [row | told])
+
+
+def ask_finally(world: World, inputs: Inputs) -> None:
+    """Somebody asks for every position when all is over."""
+    process = next(world.processes)
+    for partition in world.partitions:
+        for _ in ask(world, inputs, process, partition.number):
+            pass  # nobody else acts meanwhile
+
+
+def _row(f: F, number: int) -> Row:
+    return {"f": f.value, "topic": TOPIC, "partition": number}

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from linearizability.history import F
 from linearizability.self_test.consumers import poll
 from linearizability.self_test.partition import Entry, Partition
-from linearizability.self_test.processing import Inputs, reader_in
+from linearizability.self_test.processing import Inputs, reader_in, send_offsets
 from linearizability.self_test.world import Actor, Row, Steps, World
 
+TIMEOUT = '{"transaction.timeout.ms": "60000"}'
 PATIENCE = 60
 """So many turns a client waits for replicas."""
 
@@ -179,9 +180,13 @@ def _late(world: World, producer: Producer, partition: Partition, entries: list[
 def transactional_producer(world: World, inputs: Inputs) -> Actor:
     rng = world.rng
     producer = Producer(next(world.processes), -1, True, next(world.producer_ids))
+    is_new = True
     while True:
         while producer.unfinished_markers:
             yield  # CONCURRENT_TRANSACTIONS until the markers of the last one are written
+        if is_new:
+            is_new = False
+            _init(world, producer)
         producer.txn = next(world.transactions)
         world.write(world.invoke(producer.process), [_row(producer, F.BEGIN, "ok")])
         touched: dict[int, Partition] = {}
@@ -196,12 +201,30 @@ def transactional_producer(world: World, inputs: Inputs) -> Actor:
             if outcome != "ok":
                 break  # the client is to abort
         wanted = F.COMMIT if good and rng.random() < 0.75 else F.ABORT
+        is_member = reader is not None and reader.group is not None
+        if reader is not None and is_member and (wanted is F.COMMIT or rng.random() < 0.3):
+            sent = yield from send_offsets(
+                world, inputs, reader, producer.producer_id, producer.epoch
+            )
+            wanted = wanted if sent else F.ABORT
         end = yield from _end(world, producer, list(touched.values()), wanted)
         if end is not None:
             inputs.end(reader, end)
         if rng.random() < 0.1:
             producer.process = next(world.processes)
+            is_new = True
         yield
+
+
+def _init(world: World, producer: Producer) -> None:
+    """InitProducerId is answered: every older epoch is fenced."""
+    producer.begin_epoch(producer.epoch + 1)
+    row = {
+        "f": F.INIT_PRODUCER.value, "type": "ok", "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch, "transactional_id": str(producer.producer_id),
+        "settings": TIMEOUT,
+    }  # fmt: skip
+    world.write(world.invoke(producer.process), [row])
 
 
 def _end(world: World, producer: Producer, touched: list[Partition], wanted: F) -> Steps:
@@ -215,6 +238,7 @@ def _end(world: World, producer: Producer, touched: list[Partition], wanted: F) 
         return None
     while True:
         operation = world.invoke(producer.process)
+        world.under_way[operation["op_id"]] = operation, [_row(producer, wanted, "info")]
         yield
         takes_effect = rng.random() < 0.9
         if takes_effect:  # EndTxn is answered before the markers are written
@@ -224,6 +248,7 @@ def _end(world: World, producer: Producer, touched: list[Partition], wanted: F) 
             yield
         # A fenced or timed-out commit may have happened, whatever its error says.
         outcome = "ok" if answered else rng.choice(["info", "fail"])
+        del world.under_way[operation["op_id"]]
         world.write(operation, [_row(producer, wanted, outcome)])
         if takes_effect:
             return wanted.value

@@ -5,7 +5,8 @@ The model writes it on its own rows, under keys that no history has: they begin 
 alone, what a history promises. Nothing in this folder but the runner may ask a judge: a judge that
 is blind would blind its own test (`ci/checks/imports.py` holds the folder to it).
 
-- `_txn`: on polls of a record or marker, the transaction that wrote it.
+- `_txn`: on polls of a record or marker, the transaction that wrote it; on answers to a group, the
+  one whose offset is in force.
 - `_end`: on every row of a transaction, and of a record that one wrote: `commit` or `abort`, as
   its coordinator decided; None, it stays open.
 - `_given`: on polls that tell no record, the (partition, offset) of those that they were given.

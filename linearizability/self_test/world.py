@@ -41,7 +41,7 @@ class World:
         self.ends: dict[int, str] = {}
         """How the coordinator decided each transaction: commit or abort."""
         self.under_way: dict[int, tuple[Row, list[Row]]] = {}
-        """Sends invoked and not completed: the recorder writes them as unknown at the end."""
+        """Invoked and not completed: the recorder writes it as unknown at the end."""
         # A recorder may know the topic's id always, never, or for reads alone.
         self.topic_id_of_sends = self.rng.choice([None, "id"])
         self.topic_id_of_reads = self.rng.choice([self.topic_id_of_sends, "id"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linearizability.checkers.tests import (
+    histories_of_ends,
     histories_of_kept_logs,
     histories_of_logs,
     histories_of_readers,
@@ -16,6 +17,7 @@ _FILES = (
     histories_of_records,
     histories_of_readers,
     histories_of_transactions,
+    histories_of_ends,
     histories_of_logs,
     histories_of_kept_logs,
     histories_of_services,

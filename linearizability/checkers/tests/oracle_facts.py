@@ -37,6 +37,7 @@ def resolve(rows: list[Row]) -> list[Row]:
     for row in rows:
         ended = row["txn"] is not None
         row["txn_outcome"] = txn_outcome(rows, row["txn"], by_txn) if ended else None
+        row |= _told(rows, row["txn"])
         if is_data(row):
             row["outcome"] = _poll_outcome(rows, row, markers)
     return rows
@@ -93,6 +94,26 @@ def _send_outcome(
     if len(own) == 1:
         return own.pop()
     return txn_outcome(rows, send["txn"], by_txn)
+
+
+def _told(rows: list[Row], txn: int | None) -> Row:
+    """told, end_ns and end_op of a transaction."""
+    ends = [
+        r for r in rows if txn is not None and r["txn"] == txn and r["f"] in ("commit", "abort")
+    ]
+    good = [r for r in ends if r["type"] == "ok"]
+    words = {r["f"] for r in good}
+    asked = any(r["f"] == "commit" for r in ends)
+    told = "unknown" if asked else "unasked"
+    if words == {"commit"}:
+        told = "commit"
+    elif words and not asked:
+        told = "abort"
+    return {
+        "told": told,
+        "end_ns": min((r["t_complete_ns"] for r in good), default=None),
+        "end_op": min((r["op_id"] for r in good), default=None),
+    }
 
 
 def txn_outcome(rows: list[Row], txn: int, by_txn: Mapping[int, set[str]]) -> str:

@@ -165,7 +165,8 @@ def committed_offsets(rows: list[Row]) -> Found:
             continue
         commits = [
             r for r in rows
-            if r["f"] == "commit_offsets" and r["type"] != "fail" and r["offset"] is not None
+            if r["f"] in ("commit_offsets", "send_offsets")
+            and r["type"] != "fail" and r["offset"] is not None
             and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
             and r["txn_outcome"] != "aborted"
         ]  # fmt: skip

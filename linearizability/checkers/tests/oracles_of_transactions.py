@@ -26,10 +26,10 @@ def torn_transactions(rows: list[Row]) -> Found:
     for txn in {row["txn"] for row in rows if row["f"] == "send"} - {None}:
         there: list[Evidence] = []
         gone: list[Evidence] = []
-        records = [row for row in rows if row["txn"] == txn and _counts(rows, row)]
+        records = [row for row in rows if row["txn"] == txn and counts(rows, row)]
         for send in records:
             record = (*send["place"], send["offset"], send["value"])
-            for kind, ops in _evidence(rows, send):
+            for kind, ops in evidence(rows, send):
                 (there if kind in ("commit", "delivered") else gone).append(
                     (record, kind, [*ops, send["op_id"]])
                 )
@@ -47,7 +47,7 @@ def torn_transactions(rows: list[Row]) -> Found:
     return found
 
 
-def _counts(rows: list[Row], row: Row) -> bool:
+def counts(rows: list[Row], row: Row) -> bool:
     """An acknowledged record, sent once, not deleted."""
     if not is_acked(row) or row["value"] is None or row["offset"] < log_start(rows, row["place"]):
         return False
@@ -58,7 +58,7 @@ def _counts(rows: list[Row], row: Row) -> bool:
     return len(same) == 1
 
 
-def _evidence(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
+def evidence(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
     here, offset, value = send["place"], send["offset"], send["value"]
     found: list[tuple[str, list[int]]] = []
     for marker, op_id in markers_behind(rows, (here, offset, value)):

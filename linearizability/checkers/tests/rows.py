@@ -65,6 +65,12 @@ def ASKS(offset: int | None, **more: Any) -> Row:
     return PLACE | own | more
 
 
+def SENDS_OFFSET(offset: int, **more: Any) -> Row:
+    """Transaction 1 sends a position of group g."""
+    own = {"f": F.SEND_OFFSETS.value, "group": "g", "txn": 1, "offset": offset}
+    return PLACE | own | more
+
+
 def LOG(*values: int | None, replica: int | None = None, **more: Any) -> list[Row]:
     """Operation 1000 of the final phase reads a replica, the leader's or another's, to its end.
     None: there is nothing at that offset."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from linearizability.checkers import CHECKERS, Scope
 from linearizability.checkers.tests.oracle_facts import Found, Row, resolve
 from linearizability.checkers.tests.oracles import ORACLES
+from linearizability.checkers.tests.oracles_of_ends import ORACLES_OF_ENDS
 from linearizability.checkers.tests.oracles_of_kept_logs import ORACLES_OF_KEPT_LOGS
 from linearizability.checkers.tests.oracles_of_logs import ORACLES_OF_LOGS
 from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS
@@ -21,7 +22,7 @@ from linearizability.ingest import resolved
 
 ALL = {
     **ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS, **ORACLES_OF_TRANSACTIONS,
-    **ORACLES_OF_LOGS, **ORACLES_OF_KEPT_LOGS,
+    **ORACLES_OF_LOGS, **ORACLES_OF_KEPT_LOGS, **ORACLES_OF_ENDS,
 }  # fmt: skip
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
 OFFSET = st.integers(0, 5)
@@ -179,8 +180,12 @@ def others() -> st.SearchStrategy[Row]:
     )  # fmt: skip
     offsets = st.fixed_dictionaries(
         place() | {
-            "f": st.sampled_from(["commit_offsets", "fetch_offsets"]), "type": OUTCOME,
-            "offset": st.one_of(st.integers(0, 2), st.none()),
+            "f": st.sampled_from(
+                ["commit_offsets", "fetch_offsets", "send_offsets", "send_offsets", "position"]
+            ),
+            "type": OUTCOME, "offset": st.one_of(st.integers(0, 2), st.none()),
+            "asked": st.sampled_from(["committed", "earliest"]),
+            "asked_offset": st.one_of(st.integers(0, 2), st.none()),
             "group": st.sampled_from(["g", "g", None]), "txn": st.sampled_from([None, None, 1]),
             "t_complete_ns": st.sampled_from([None, 120, 10**13]), "final": st.booleans(),
             "generation": st.sampled_from([None, -1, 1, 1, 2]),

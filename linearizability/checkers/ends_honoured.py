@@ -1,0 +1,109 @@
+"""A transaction ends as its producer was told."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.ends_evidence import JOINED, UNMARKED
+from linearizability.ingest import TOLD_ABORT, TOLD_COMMIT, UNASKED, UNKNOWN
+from linearizability.offset_evidence import IN_FORCE, NOT_IN_FORCE
+from linearizability.transaction_evidence import ABORT, COMMIT, DELIVERED, PASSED
+
+COMMIT_BROKEN, ABORT_BROKEN = "committed-but-not", "aborted-but-committed"
+NEVER_ASKED, TORN_OFFSETS = "committed-unasked", "torn-offsets"
+NO_MARKER, CAME_LATE = "no-marker", "joined-after-its-end"
+
+TOLD = pl.col("told").fill_null(UNASKED)
+EVIDENCE = pl.col("kind")
+RULES: tuple[tuple[str, pl.Expr], ...] = (
+    (COMMIT_BROKEN, (TOLD == TOLD_COMMIT) & EVIDENCE.is_in([ABORT, NOT_IN_FORCE])),
+    (ABORT_BROKEN, (TOLD == TOLD_ABORT) & EVIDENCE.is_in([COMMIT, IN_FORCE])),
+    (NEVER_ASKED, (TOLD == UNASKED) & EVIDENCE.is_in([COMMIT, DELIVERED, IN_FORCE])),
+    (NO_MARKER, EVIDENCE == UNMARKED),
+    (CAME_LATE, EVIDENCE == JOINED),
+)
+"""Kind of anomaly -> the evidence that shows it."""
+SEEN = {
+    COMMIT: "a COMMIT marker stands behind {}",
+    ABORT: "an ABORT marker stands behind {}",
+    DELIVERED: "a read_committed reader was given {}",
+    IN_FORCE: "the group was told {}, which nothing else explains",
+    NOT_IN_FORCE: "the group was told something else than {}",
+    UNMARKED: "no marker of it stands behind {}, which should be there",
+    JOINED: "{} was appended later",
+}
+ENDED = {
+    TOLD_COMMIT: "its commit was acknowledged",
+    TOLD_ABORT: "its abort was acknowledged and no commit was asked for",
+    UNASKED: "no commit was ever asked for",
+    UNKNOWN: "its end is not known",
+}
+
+
+class EndsHonoured(Checker):
+    """The acknowledged end of a transaction, and what its partitions and its group show.
+
+    A commit was acknowledged, but a record of the transaction has an ABORT marker behind it, or the
+    offsets that it sent are not in force. An abort was acknowledged and no commit was ever asked
+    for, or neither was ever asked for, but a record has a COMMIT marker, was given to a
+    read_committed reader (of the second kind; of the first that is `aborted_reads`' affair), or the
+    offsets are in force. Whatever its end: a record has no marker behind it in a whole raw read,
+    though the last stable offset had passed it before, or a record of the producer's next
+    transaction follows; or a record came into the log after the end had been acknowledged. Of an
+    end that nobody knows: offsets are in force and records aborted, or the other way round.
+
+    An acknowledged end is final: EndTxn is answered when the coordinator has written its decision
+    (TransactionCoordinator.endTransaction, PrepareCommit), before the markers are written. What
+    nobody asked to commit may be aborted by time or by the next InitProducerId, never committed.
+    Source: KIP-98, "Transactional Guarantees"; KIP-447; KIP-890, "Motivation".
+    Counted: transactions whose markers, readers or offsets tell something.
+    """
+
+    name: ClassVar[str] = "ends_honoured"
+    title: ClassVar[str] = "a transaction ends as its producer was told"
+    scope: ClassVar[Scope] = Scope.TRANSACTION
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        found = [events.filter(shows).with_columns(anomaly=pl.lit(name)) for name, shows in RULES]
+        order = ["topic", "topic_id", "partition", "offset", "kind", "value"]
+        first = (
+            pl.concat([*found, torn_offsets(events)])
+            .sort(*order, pl.col("op_ids").list.min(), pl.col("op_ids").list.max(), "send_op")
+            .unique(["txn", "anomaly"], keep="first", maintain_order=True)
+        )
+        position = pl.format("offset {} for {}-{}", "offset", "topic", "partition")
+        record = pl.format("{} at {}-{}@{}", "value", "topic", "partition", "offset")
+        what = pl.when(pl.col("value").is_null()).then(position).otherwise(record)
+        seen = pl.lit("")
+        for kind, words in SEEN.items():
+            seen = pl.when(kind == EVIDENCE).then(pl.format(words, what)).otherwise(seen)
+        message = pl.format("transaction {}: {}, but {}", "txn", TOLD.replace_strict(ENDED), seen)
+        where = ["topic", "topic_id", "partition", "txn"]
+        operations = ["op_ids", "send_op", "end_op"]
+        return describe(first, where, pl.col("anomaly"), operations, message, "broker")
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return events.select(checked=pl.col("txn").n_unique().cast(pl.Int64))
+
+
+def torn_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the evidence of offsets that a record of the same transaction contradicts, where its
+    end is not known."""
+    undecided = events.filter(TOLD == UNKNOWN)
+    known = undecided.group_by("txn").agg(
+        committed=EVIDENCE.is_in([COMMIT, DELIVERED]).any(),
+        aborted=EVIDENCE.is_in([ABORT, PASSED]).any(),
+    )
+    contradicted = ((EVIDENCE == IN_FORCE) & pl.col("aborted")) | (
+        (EVIDENCE == NOT_IN_FORCE) & pl.col("committed")
+    )
+    return (
+        undecided.join(known, on="txn")
+        .filter(contradicted)
+        .drop("committed", "aborted")
+        .with_columns(anomaly=pl.lit(TORN_OFFSETS))
+    )

@@ -1,0 +1,162 @@
+"""What a log shows against the acknowledged end of a transaction, beside its markers.
+
+Part of `transaction_evidence`, which names the kinds: records without a marker although readers of
+committed records went on behind them, and records that came after the end.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.history import PARTITION, F, Type
+from linearizability.inferred_log import (
+    ACKNOWLEDGED,
+    BELOW_HIGH_WATERMARK,
+    PROVEN_POLL,
+    READ_COMMITTED,
+)
+from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY
+from linearizability.raw_reads import IS_RAW, OF_PRODUCER
+from linearizability.removals import compactable
+
+UNMARKED, JOINED = "unmarked", "joined"
+NAMES_LAST_STABLE_OFFSET = (
+    pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
+    & pl.col("offset").is_null()
+    & pl.col("replica").is_null()
+    & pl.col("last_stable_offset").is_not_null()
+)
+IS_WHOLE_RAW_READ = (
+    (pl.col("f") == F.READ_ALL.value)
+    & IS_OK
+    & (pl.col("client") == "raw")
+    & pl.col("replica").is_null()
+)
+OF_ITS_TRANSACTION = ("txn", "txn_outcome", "told", "end_op")
+RECORD = (*OF_ITS_TRANSACTION, *PARTITION, "offset", "value", "send_op")
+
+
+def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records behind which a whole raw read shows no marker of their producer, though
+    the last stable offset had passed them before that read began: then the marker stood below the
+    high watermark. Where a topic may be compacted, markers go."""
+    raw = events.filter(IS_RAW & pl.col("replica").is_null())
+    last = raw.filter(pl.col("control").is_not_null()).group_by(*KEY, "op_id", "producer_id").agg(
+        marker_offset=pl.col("offset").max()
+    )  # fmt: skip
+    whole = events.filter(IS_WHOLE_RAW_READ).select(*KEY, "op_id", "t_invoke_ns")
+    shown = (
+        raw.filter(pl.col("control").is_null() & (pl.col("producer_id") >= 0))
+        .select(*KEY, "op_id", "offset", "value", "producer_id")
+        .join(last, on=[*KEY, "op_id", "producer_id"], how="left")
+        .filter((pl.col("marker_offset") < pl.col("offset")).fill_null(True))
+        .join(whole, on=[*KEY, "op_id"])
+        .join(compactable(events), on=KEY, how="anti")
+    )
+    bare = sent.join(shown, on=[*KEY, "offset", "value"])
+    return (
+        bare.with_columns(behind=pl.col("offset") + 1)
+        .sort("behind")
+        .join_asof(
+            stable_beyond(events), left_on="behind", right_on="bound", by=KEY, strategy="forward",
+            check_sortedness=False,
+        )
+        .filter(pl.col("passed_ns") < pl.col("t_invoke_ns"))
+        .select(*RECORD, kind=pl.lit(UNMARKED), op_ids=pl.concat_list("op_id", "passed_op"))
+    )  # fmt: skip
+
+
+def followed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records behind which, in a raw read, a record of another transaction of the same
+    producer stands before any marker: it could not begin before theirs was written."""
+    in_transactions = events.filter(IS_SEND & pl.col("txn").is_not_null())
+    writers = in_transactions.select(*KEY, "value", "txn").unique([*KEY, "value"], keep="none")
+    logs = (
+        events.filter(IS_RAW & (pl.col("producer_id") >= 0))
+        .select(*OF_PRODUCER, "offset", "value", is_marker=pl.col("control").is_not_null())
+        .join(writers, on=[*KEY, "value"], how="left")
+        .sort(*OF_PRODUCER, "offset")
+        .with_columns(
+            next_txn=pl.col("txn").shift(-1).over(OF_PRODUCER),
+            next_marks=pl.col("is_marker").shift(-1).over(OF_PRODUCER),
+        )
+        .filter(
+            ~pl.col("is_marker") & ~pl.col("next_marks") & (pl.col("next_txn") != pl.col("txn"))
+        )
+        .join(compactable(events), on=KEY, how="anti")
+        .select(*KEY, "op_id", "offset", "value")
+    )
+    return sent.join(logs, on=[*KEY, "offset", "value"]).select(
+        *RECORD, kind=pl.lit(UNMARKED), op_ids=pl.concat_list("op_id")
+    )
+
+
+def stable_beyond(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return place, bound, passed_ns, passed_op: when, and by which operation, the last stable
+    offset was first known to be `bound` at least; by an answer that names it, or by a record that
+    a read_committed reader was given."""
+    is_given = IS_DATA & (pl.col("isolation") == READ_COMMITTED) & BELOW_HIGH_WATERMARK
+    known = (
+        events.filter((is_given | NAMES_LAST_STABLE_OFFSET) & pl.col("t_complete_ns").is_not_null())
+        .select(
+            *KEY, bound=pl.coalesce("offset", "last_stable_offset"), passed_ns="t_complete_ns",
+            passed_op="op_id",
+        )
+        .sort("passed_ns", "passed_op")
+        .with_row_index("order")
+    )  # fmt: skip
+    first = (
+        known.group_by(*KEY, "bound")
+        .agg(pl.col("order").min())
+        .sort("bound", descending=True)
+        .with_columns(pl.col("order").cum_min().over(KEY))
+    )
+    told = known.select("order", "passed_ns", "passed_op")
+    return first.join(told, on="order").drop("order").sort("bound")
+
+
+def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records that came after the end of their transaction had been acknowledged: their
+    send was asked for later, or they stand behind another record whose send was."""
+    sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
+    sends = sends.filter((pl.len().over(*KEY, "value") == 1) & pl.col("value").is_not_null())
+    acked = sends.filter(ACKNOWLEDGED).sort("offset", "op_id")
+    is_latest = (pl.col("t_invoke_ns") > pl.col("asked_ns").shift(1).over(KEY)).fill_null(True)
+    latest = (
+        acked.with_columns(asked_ns=pl.col("t_invoke_ns").cum_max().over(KEY))
+        .with_columns(asked_op=pl.when(is_latest).then("op_id"))
+        .select(*KEY, "asked_ns", pl.col("asked_op").forward_fill().over(KEY), stands="offset")
+    )
+    # What was acknowledged before the end stands where it stood (`append_order` judges that).
+    answered_later = ~IS_OK | (pl.col("t_complete_ns") > pl.col("end_ns")).fill_null(True)
+    late = sends.filter(pl.col("end_ns").is_not_null() & answered_later)
+    seen = (
+        events.filter(PROVEN_POLL & IS_DATA)
+        .join(late, on=[*KEY, "value"], how="semi")
+        .group_by(*KEY, "value")
+        .agg(seen=pl.col("offset").min(), places=pl.col("offset").n_unique())
+        .filter(pl.col("places") == 1)
+    )
+    placed = (
+        late.join(seen, on=[*KEY, "value"], how="left")
+        .with_columns(offset=pl.coalesce(pl.when(ACKNOWLEDGED).then("offset"), "seen"))
+        .filter(pl.col("offset").is_not_null())
+    )
+    return (
+        placed.sort("offset")
+        .join_asof(
+            latest, left_on="offset", right_on="stands", by=KEY, strategy="backward",
+            check_sortedness=False,
+        )
+        .with_columns(
+            asked_ns=pl.max_horizontal("asked_ns", "t_invoke_ns"),
+            asked_op=pl.when(pl.col("t_invoke_ns") > pl.col("end_ns"))
+            .then("op_id")
+            .otherwise("asked_op"),
+        )
+        .filter(pl.col("asked_ns") > pl.col("end_ns"))
+        .select(
+            *OF_ITS_TRANSACTION, *PARTITION, "offset", "value", send_op="op_id",
+            kind=pl.lit(JOINED), op_ids=pl.concat_list("asked_op"),
+        )
+    )  # fmt: skip

@@ -1,0 +1,175 @@
+"""What a group was told of the offsets that its transactions sent: in force, or not.
+
+A transaction's offsets take effect with its commit, and rank by the append of TxnOffsetCommit, not
+by the end (GroupMetadata.completePendingTxnOffsetCommit; OffsetMetadataManager): a commit that came
+to the coordinator after them stands. While their transaction is open nobody is told a stable offset
+(KIP-447, UNSTABLE_OFFSET_COMMIT). So an answer that only one transaction explains shows its offsets
+in force; and one that was asked for after they had been acknowledged, and that nothing explains
+which may have come after them, shows that they are not.
+
+The history must name every commit of such a group. A transaction that was given records of the
+partition, and may have committed, without a row of what it sent, may have sent any offset.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.ends_evidence import OF_ITS_TRANSACTION
+from linearizability.history import PARTITION, F, Type
+from linearizability.ingest import (
+    IS_OK,
+    IS_POLL,
+    KEY,
+    TOLD_ABORT,
+    TOLD_COMMIT,
+    UNASKED,
+    UNKNOWN,
+)
+
+IN_FORCE, NOT_IN_FORCE = "in_force", "not_in_force"
+OF_GROUP = [*KEY, "group"]
+NEVER = 2**62
+MAY_BE_OLD_NS = 60 * 1_000_000_000
+"""Until the final phase an answer may be so old: a coordinator that is one no longer, and has not
+heard of it, answers with what it knew (`committed_offsets`)."""
+HAS_GROUP = pl.col("group").is_not_null() & pl.col("topic").is_not_null()
+IS_SENT = (pl.col("f") == F.SEND_OFFSETS.value) & HAS_GROUP & pl.col("offset").is_not_null()
+IS_COMMIT = (
+    ((pl.col("f") == F.COMMIT_OFFSETS.value) & HAS_GROUP & pl.col("offset").is_not_null()) | IS_SENT
+) & (pl.col("type") != Type.FAIL.value)
+IS_FETCHED = (pl.col("f") == F.FETCH_OFFSETS.value) & IS_OK & HAS_GROUP
+IS_BEGUN = (pl.col("f") == F.POSITION.value) & IS_OK & HAS_GROUP & (pl.col("asked") == "committed")
+IS_CERTAIN = pl.col("txn").is_null() | (pl.col("told") == TOLD_COMMIT).fill_null(False)
+IS_ABORTED = (pl.col("told") == TOLD_ABORT).fill_null(False)
+MAY_BE_LATER = (pl.col("begun_ns") <= pl.col("answered_ns")) & (
+    pl.col("over_ns") >= pl.col("last_ns").fill_null(0)
+)
+"""Begun before the answer, and not over before the last commit was asked for."""
+MAY_COMMIT = pl.col("told").fill_null(UNASKED).is_in([TOLD_COMMIT, UNKNOWN])
+
+
+def offsets_told(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return evidence of the kinds IN_FORCE and NOT_IN_FORCE (`transaction_evidence.COLUMNS`)."""
+    commits = commits_of_groups(events)
+    answers = answers_of_groups(events)
+    certain = with_last(answers, last_of(commits.filter(IS_CERTAIN)))
+    # Of other transactions only a stable answer tells that they have ended.
+    stable = answers.filter("is_stable")
+    ended = with_last(stable, last_of(commits.filter(~IS_ABORTED))).filter(~IS_CERTAIN)
+    found = [
+        only_explanations(certain, commits, events).with_columns(kind=pl.lit(IN_FORCE)),
+        *(
+            unexplained(last, commits, events).with_columns(kind=pl.lit(NOT_IN_FORCE))
+            for last in (certain, ended)
+        ),
+    ]
+    names = events.filter(HAS_GROUP).select(*KEY, *PARTITION).unique()
+    return pl.concat(
+        rows.join(names, on=KEY)
+        .with_columns(offset=pl.col("sent"), value=pl.lit(None), op_ids=pl.concat_list("op_id"))
+        .select(*OF_ITS_TRANSACTION, "kind", *PARTITION, "offset", "value", "send_op", "op_ids")
+        for rows in found
+    )
+
+
+def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return what may have set a group's offset: OF_GROUP, sent, send_op; begun_ns and over_ns,
+    between which it came to the coordinator; since_ns, from when on it is in force for certain,
+    or its transaction has ended one way or the other (null: nobody knows)."""
+    over_ns = pl.when(IS_OK).then("t_complete_ns")
+    is_plain = pl.col("txn").is_null()
+    ended_ns = (
+        pl.when(is_plain | (pl.col("told") != TOLD_COMMIT))
+        .then(0)
+        .otherwise(pl.col("end_ns").fill_null(NEVER))
+    )
+    return events.filter(IS_COMMIT).select(
+        *OF_GROUP, *OF_ITS_TRANSACTION, sent="offset", send_op="op_id", begun_ns="t_invoke_ns",
+        over_ns=over_ns.fill_null(NEVER), since_ns=pl.max_horizontal(over_ns, ended_ns),
+    )  # fmt: skip
+
+
+def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return what groups were told: OF_GROUP, op_id, answer (null: there is none), as_of_ns and
+    answered_ns, between which it was so; is_stable: OffsetFetch with require_stable."""
+    age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
+    answer = pl.when(IS_BEGUN).then("asked_offset").otherwise("offset")
+    return events.filter((IS_FETCHED | IS_BEGUN) & pl.col("t_complete_ns").is_not_null()).select(
+        *OF_GROUP, "op_id", answer=answer, as_of_ns=pl.col("t_invoke_ns") - age_ns,
+        answered_ns="t_complete_ns", is_stable=IS_FETCHED,
+    )  # fmt: skip
+
+
+def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
+    """Add the columns of what is in force, or has ended, before each answer was asked for."""
+    return answers.sort("as_of_ns").join_asof(
+        last, left_on="as_of_ns", right_on="since_ns", by=OF_GROUP, strategy="backward",
+        allow_exact_matches=False, coalesce=False, check_sortedness=False,
+    )  # fmt: skip
+
+
+def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:
+    """Return, in the order of since_ns, the commit that came last to the coordinator so far, and
+    last_ns, when it was asked for."""
+    columns = ["sent", "send_op", *OF_ITS_TRANSACTION]
+    ordered = (
+        commits.filter(pl.col("since_ns").is_not_null() & (pl.col("over_ns") < NEVER))
+        .sort("since_ns", "send_op")
+        .with_row_index("row")
+        .with_columns(last_ns=pl.col("begun_ns").cum_max().over(OF_GROUP))
+    )
+    is_later = (pl.col("begun_ns") > pl.col("last_ns").shift(1).over(OF_GROUP)).fill_null(True)
+    latest = ordered.with_columns(latest=pl.when(is_later).then("row")).select(
+        *OF_GROUP, "since_ns", "last_ns", latest=pl.col("latest").forward_fill().over(OF_GROUP)
+    )
+    told = ordered.select(columns, latest="row")
+    return latest.join(told, on="latest", maintain_order="left").drop("latest")
+
+
+def unexplained(last: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the answers with the offsets of a transaction as their last commit, which no commit
+    explains that may have come to the coordinator after those."""
+    known = last.filter(pl.col("txn").is_not_null())
+    own = commits.filter(~IS_ABORTED).select(*OF_GROUP, "begun_ns", "over_ns", answer="sent")
+    asked = known.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
+    by_name = asked.join(own, on=[*OF_GROUP, "answer"]).filter(MAY_BE_LATER)
+    by_anything = asked.join(untold(events), on=OF_GROUP).filter(MAY_BE_LATER)
+    explained = pl.concat(rows.select(*OF_GROUP, "op_id") for rows in (by_name, by_anything))
+    return known.join(explained, on=[*OF_GROUP, "op_id"], how="anti")
+
+
+def only_explanations(
+    certain: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame
+) -> pl.LazyFrame:
+    """Return the answers that offsets of one transaction alone explain, with those offsets.
+
+    certain: answers with the last commit that is in force for certain."""
+    answers = certain.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
+    unsure = answers.join(untold(events), on=OF_GROUP).filter(MAY_BE_LATER)
+    found = (
+        answers.filter(pl.col("answer").is_not_null())
+        .join(unsure, on=[*OF_GROUP, "op_id"], how="anti")
+        .join(commits, left_on=[*OF_GROUP, "answer"], right_on=[*OF_GROUP, "sent"], coalesce=True)
+        .filter(MAY_BE_LATER)
+        .with_columns(sent="answer", writers=pl.col("txn").n_unique().over(*OF_GROUP, "op_id"))
+    )
+    return (
+        found.filter((pl.col("writers") == 1) & pl.col("txn").is_not_null())
+        .sort("send_op")
+        .unique([*OF_GROUP, "op_id"], keep="first", maintain_order=True)
+    )
+
+
+def untold(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return OF_GROUP, begun_ns, over_ns of transactions that may have sent any offset: the group
+    was given records of the partition in them, and they name none that they sent."""
+    of_txn = [*OF_GROUP, "txn"]
+    told = events.filter(IS_SENT).select(of_txn).unique()
+    return (
+        events.filter(IS_POLL & HAS_GROUP & pl.col("txn").is_not_null() & MAY_COMMIT)
+        .group_by(of_txn)
+        .agg(begun_ns=pl.col("t_invoke_ns").min(), over_ns=pl.col("end_ns").min().fill_null(NEVER))
+        .join(told, on=of_txn, how="anti")
+        .select(*OF_GROUP, "begun_ns", "over_ns")
+    )

@@ -1,0 +1,223 @@
+"""Ways to end transactions otherwise than their producers were told (see `mutators`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    changed_row,
+    is_acked,
+    is_compacted,
+    log_end_of,
+    log_starts,
+    sent_once,
+)
+from linearizability.self_test.truth import is_raw
+from linearizability.self_test.world import Row
+
+Place = tuple[int, int]
+"""Transaction, partition."""
+
+
+def abort_a_committed(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A commit was acknowledged, but a partition of the transaction has an ABORT marker."""
+    committed = _answered(rows, F.COMMIT)
+    return _with_other_marker(rows, rng, lambda txn: txn in committed, "abort")
+
+
+def commit_an_aborted(rows: list[Row], rng: Random) -> list[Row] | None:
+    """An abort was acknowledged, but a partition of the transaction has a COMMIT marker."""
+    aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
+    return _with_other_marker(rows, rng, lambda txn: txn in aborted, "commit")
+
+
+def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Nobody asked for a commit, but a partition of the transaction has a COMMIT marker."""
+    asked = _asked(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    return _with_other_marker(rows, rng, lambda txn: txn not in asked, "commit")
+
+
+def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A raw read shows no marker behind a record, though readers were beyond it before."""
+    if is_compacted(rows):
+        return None
+    whole = {
+        (row["op_id"], row["partition"]): row["t_invoke_ns"] for row in rows
+        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
+    }  # fmt: skip
+    victims = []
+    for send, read, markers in _marked(rows):
+        began_ns = whole.get((read["op_id"], read["partition"]))
+        later = [
+            row for row in rows
+            if (row["op_id"], row.get("partition")) == (read["op_id"], read["partition"])
+            and row.get("producer_id") == read["producer_id"] and row.get("replica") is None
+            and row["offset"] > read["offset"] and row not in markers
+        ]  # fmt: skip
+        own = [row for row in later if not row.get("control")]
+        is_next_another = bool(own) and own[0]["_txn"] not in (None, send["txn"])
+        is_last = not any(row.get("control") for row in later)
+        if is_next_another or (
+            is_last and began_ns is not None and _was_beyond(rows, send, began_ns)
+        ):
+            victims.append(markers)
+    if not victims:
+        return None
+    gone = rng.choice(victims)
+    return [row for row in rows if row not in gone]
+
+
+def join_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A record is sent in a transaction whose end was acknowledged long before, and accepted."""
+    ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    victims = [row for row in rows if is_acked(row) and row["txn"] in ended]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [*rows, _sent_at_last(rows, victim) | {"txn": victim["txn"]}]
+
+
+def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A send of unknown outcome arrives when the end was acknowledged and others went on."""
+    ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
+    once = sent_once(rows)
+    seen = {row.get("value") for row in rows if row["f"] == F.POLL.value}
+    victims = [
+        row for row in once.values()
+        if row["type"] == "info" and row["txn"] in ended and row["value"] not in seen
+    ]  # fmt: skip
+    acked = [row for row in once.values() if is_acked(row) and row["txn"] is None]
+    if not victims or not acked:
+        return None
+    victim = rng.choice(victims)
+    other = _sent_at_last(rows, rng.choice(acked) | {"partition": victim["partition"]})
+    given = other | {
+        "f": F.POLL.value, "op_id": NOT_OURS - 1, "process": NOT_OURS, "value": victim["value"],
+        "offset": other["offset"] + 1, "isolation": "read_uncommitted", "client": "confluent",
+    }  # fmt: skip
+    return [*rows, other, given]
+
+
+def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
+    """In the end a group is told another position than its last transaction committed."""
+    return _told_otherwise(rows, rng, _answered(rows, F.COMMIT))
+
+
+def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A transaction of unknown end committed its records, but not its offsets."""
+    unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
+    by_marker = {send["txn"] for send, _, _ in _marked(rows) if send["_end"] == "commit"}
+    return _told_otherwise(rows, rng, unknown & by_marker)
+
+
+def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
+    """In the end a group is told the position that an aborted transaction sent."""
+    aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    victims = []
+    for answer in _final_answers(rows):
+        here = [row for row in sent if _of_one_group(row, answer)]
+        for row in here[-1:]:
+            alone = all(row["offset"] != other["offset"] for other in here[:-1])
+            if row["txn"] in aborted and alone and row["t_invoke_ns"] < answer["t_invoke_ns"]:
+                victims.append((answer, row["offset"]))
+    if not victims:
+        return None
+    victim, offset = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": offset}) for row in rows]
+
+
+def _told_otherwise(rows: list[Row], rng: Random, txns: set[int]) -> list[Row] | None:
+    sent = {
+        (row["txn"], row["partition"]) for row in rows
+        if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
+    }  # fmt: skip
+    victims = [
+        row for row in _final_answers(rows)
+        if row["_txn"] in txns and (row["_txn"], row["partition"]) in sent
+    ]  # fmt: skip
+    if not victims:
+        return None
+    other = rng.choice([None, NOT_OURS])
+    victim = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": other}) for row in rows]
+
+
+def _final_answers(rows: list[Row]) -> list[Row]:
+    return [
+        row for row in rows
+        if row["f"] == F.FETCH_OFFSETS.value and row["type"] == "ok" and row["final"]
+        and "_txn" in row
+    ]  # fmt: skip
+
+
+def _of_one_group(row: Row, other: Row) -> bool:
+    return bool((row["group"], row["partition"]) == (other["group"], other["partition"]))
+
+
+def _answered(rows: list[Row], end: F) -> set[int]:
+    """The transactions of which such an end was acknowledged."""
+    return {row["txn"] for row in rows if row["f"] == end.value and row["type"] == "ok"}
+
+
+def _asked(rows: list[Row], end: F) -> set[int]:
+    return {row["txn"] for row in rows if row["f"] == end.value}
+
+
+def _with_other_marker(
+    rows: list[Row], rng: Random, counts: Callable[[int], bool], end: str
+) -> list[Row] | None:
+    victims = [markers for send, _, markers in _marked(rows) if counts(send["txn"])]
+    if not victims:
+        return None
+    changed = rng.choice(victims)
+    return [row | {"control": end} if row in changed else row for row in rows]
+
+
+def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
+    """Each acknowledged record of a transaction, a raw read of it, and the markers that end the
+    transaction in its partition, in all raw reads; only where that read shows one."""
+    starts = log_starts(rows)
+    once = sent_once(rows)
+    shown: dict[Place, list[Row]] = {}
+    for row in rows:
+        if row["f"] == F.POLL.value and row.get("control") and is_raw(row):
+            shown.setdefault((row["_txn"], row["partition"]), []).append(row)
+    for row in rows:
+        if row["f"] != F.POLL.value or not is_raw(row) or row.get("replica") is not None:
+            continue
+        send = once.get(row["value"] or 0)
+        if send is None or send["txn"] is None or not is_acked(send):
+            continue
+        markers = shown.get((send["txn"], row["partition"]), [])
+        is_known = send["offset"] == row["offset"] >= starts[row["partition"]]
+        if is_known and any(
+            marker["op_id"] == row["op_id"] and marker.get("replica") is None for marker in markers
+        ):
+            yield send, row, markers
+
+
+def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
+    """Whether the last stable offset was known to lie behind the record before a time."""
+    for row in rows:
+        done_ns = row.get("t_complete_ns")
+        if row.get("partition") != send["partition"] or done_ns is None or done_ns >= began_ns:
+            continue
+        stable = row.get("last_stable_offset") or 0
+        if row["f"] == F.POLL.value and row.get("isolation") == "read_committed":
+            stable = max(stable, row.get("offset") or 0)
+        if stable > send["offset"]:
+            return True
+    return False
+
+
+def _sent_at_last(rows: list[Row], like: Row) -> Row:
+    """A record sent and acknowledged when all else is over, at the end of the partition."""
+    later = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
+    return like | {
+        "op_id": NOT_OURS, "value": NOT_OURS, "offset": log_end_of(rows, like["partition"]),
+        "t_invoke_ns": later, "t_complete_ns": later + 1, "record_index": 0, "type": "ok",
+    }  # fmt: skip
