@@ -30,7 +30,6 @@ COLUMNS_READ = (
     "timestamp_ms", "timestamp_type", "asked", "asked_offset",
     "producer_id", "producer_epoch", "sequence", "leader_epoch", "t_invoke_ns", "t_complete_ns",
     "high_watermark", "last_stable_offset", "log_start", "generation", "settings", "detail",
-    "asked", "asked_offset",
 )  # fmt: skip
 """The columns that kernels may read: what is shipped to them."""
 

@@ -177,5 +177,6 @@ def _before(rows: list[Row], row: Row) -> list[Row]:
     return [
         r for r in rows
         if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"
-        and r["partition"] == row["partition"] and r["t_complete_ns"] < row["t_invoke_ns"]
+        and (r["group"], r["partition"]) == (row["group"], row["partition"])
+        and r["t_complete_ns"] < row["t_invoke_ns"]
     ]  # fmt: skip

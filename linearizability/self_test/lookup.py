@@ -152,7 +152,7 @@ def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
     ]  # fmt: skip
     if not any(map(is_acked, earlier)) or any(row["type"] != "ok" for row in earlier):
         return False
-    raw = [row for row in here if (row.get("producer_id") or -1) >= 0]
+    raw = [row for row in here if row["f"] == F.POLL.value and (row.get("producer_id") or -1) >= 0]
     ids = {row["producer_id"] for row in raw if row["value"] in values}
     lowest = min(first["offset"], second["offset"])
     return not ids or any(row["offset"] < lowest and row["producer_id"] in ids for row in raw)

@@ -270,7 +270,10 @@ def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     """A record was written in an older leader epoch than the one before it."""
-    raw = [r for r in rows if r.get("producer_id") is not None and r.get("replica") is None]
+    raw = [
+        r for r in rows
+        if r["f"] == F.POLL.value and r.get("producer_id") is not None and r.get("replica") is None
+    ]  # fmt: skip
     pairs = [
         (a, b) for a, b in pairwise(raw)
         if a["partition"] == b["partition"] and a["leader_epoch"] > 0
