@@ -138,7 +138,7 @@ def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
     """A group is told a position that nobody committed, or at the end none although one was
     acknowledged."""
-    asked = [row for row in rows if row["f"] == F.FETCH_OFFSETS.value]
+    asked = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
     victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]
     victims += [(row, None) for row in asked if row["final"] and _before(rows, row)]
     if not victims:
