@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from chaos import run_directory
+from chaos import run_directory, shown
 from chaos.clients import payload
 from chaos.clients.admin import Admin
 from chaos.clients.confluent import ConfluentFactory
@@ -45,7 +45,7 @@ from chaos.protocols import (
     TopicSpec,
     Workload,
 )
-from chaos.recorder import HistoryRecorder, RecorderError
+from chaos.recorder import HISTORY, HistoryRecorder, RecorderError
 from chaos.run_directory import RATE, RunDirectoryError, Scenario
 from chaos.scenarios.fitting import family_of
 from chaos.targets import parse_target
@@ -371,6 +371,7 @@ class _Run:
             self.shared.problem("no record was acknowledged: the run shows nothing")
         if self.nemesis.faults and self.storm and not self.storm.struck and not self.interrupted:
             self.shared.problem("no fault struck anything: the run shows nothing of the nemesis")
+        self._note_what_is_shown()
         self.facts |= {
             "counts": counts,
             "problems": list(self.shared.problems),
@@ -382,6 +383,19 @@ class _Run:
         }
         self.facts = scrubbed(self.facts, secrets_of(self.scenario.config))
         run_directory.write(self.directory, self.facts)
+
+    def _note_what_is_shown(self) -> None:
+        if not (self.directory / HISTORY).exists():  # the disk was full: that is told already
+            return
+        seen = shown.shown_by(self.directory)
+        missing = seen.missing(self.workload.name, bool(self.nemesis.faults))
+        self.facts |= {
+            "shown": seen.as_dict(),
+            "not_shown": [sight.value for sight in missing],
+        }
+        if not self.interrupted:
+            for sight in missing:
+                self.shared.problem(shown.problem(sight))
 
     def _attempt(self, what: str, action: Callable[[], object]) -> None:
         try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chaos import run_directory
+from chaos import run_directory, shown
 from chaos.costs import sentence
 from chaos.recorder import PARTS, recover
 from chaos.run_directory import Scenario
@@ -221,6 +221,8 @@ def print_verdict(judged: Judged) -> None:
     print(f" ({verdict.reason})" if verdict.reason else "")
     if (judged.path / "report.html").exists():
         print(f"report:    {judged.path / 'report.html'}")
+    if "shown" in judged.run:
+        print(f"shown:     {shown.line(judged.run['shown'])}")
     if costs := judged.run.get("costs"):
         print(f"cost:      {sentence(costs)}")
     if command := judged.run.get("reproduce"):

@@ -22,6 +22,7 @@ from chaos.nemeses.disk import (
     PowerLossMajority,
     PowerLossMinority,
     PowerLossOne,
+    PowerLossWhenShut,
     StallDisk,
 )
 from chaos.nemeses.kill import KillLeader, KillNode
@@ -102,6 +103,7 @@ NEMESES: dict[str, Nemesis] = {
         PowerLossMinority(),
         PowerLossMajority(),
         PowerLossAll(),
+        PowerLossWhenShut(),
         ReadOnlyDisk(),
         DeadDisk(),
         SlowDisks(),

@@ -15,6 +15,7 @@ from chaos.faults import (
     DelayAnswers,
     Heal,
     Kill,
+    Shutdown,
 )
 from chaos.nemeses import NEMESES
 from chaos.run_directory import Scenario
@@ -117,5 +118,7 @@ def promises(workload: str, nemesis: str, family: str) -> bool:
 
 
 def promised_config(nemesis: str) -> Mapping[str, str]:
-    """A loss of power may take what was not flushed; what was flushed, it may not."""
-    return FLUSH_EACH if POWER_FAULTS & NEMESES[nemesis].faults else {}
+    """A loss of power may take what was not flushed; what was flushed, it may not. A clean shutdown
+    before it has flushed everything."""
+    faults = NEMESES[nemesis].faults
+    return FLUSH_EACH if POWER_FAULTS & faults and Shutdown not in faults else {}

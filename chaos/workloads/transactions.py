@@ -13,7 +13,7 @@ from chaos.workloads.values import values_of
 
 TIMEOUT_MS, SWEEP_MS = 3_000, 500
 PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
-FIRST_LATE_MAX, BETWEEN_LATE = 12, (60, 200)
+FIRST_LATE_MAX, BETWEEN_LATE = 4, (60, 200)
 """Of a process, the number of its first transaction that ends too late, and how many lie between
 two such: a run of some seconds has one at least."""
 OUTLIVED_SHARE = 0.2

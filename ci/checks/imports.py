@@ -82,6 +82,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chaos.hiding": (),
     "chaos.run_directory": ("chaos.hiding", "chaos.protocols", "linearizability.history"),
     "chaos.variety": ("chaos.protocols",),
+    "chaos.shown": ("linearizability.history",),
     "chaos.workers": ("chaos.faults", "chaos.operations", "chaos.protocols", "chaos.variety"),
     "chaos.threads": ("chaos.workers",),
     "chaos.first_phase": ("chaos.operations", "chaos.protocols", "chaos.recorder"),

@@ -31,6 +31,8 @@ from linearizability.history import HistoryError
 from linearizability.verdict import Validity, Verdict
 
 LOOK_EVERY_S = 0.5
+LONGEST_S = 90.0
+"""Of an attack that is made again, longer, because it has not shown what it is for."""
 END_TIMEOUT_S = 180.0
 """For attacks to end in good order and the judges' last word, after Ctrl-C."""
 Say = Callable[[str], None]
@@ -158,6 +160,11 @@ class Nightly:
         began = time.monotonic()
         try:
             judged = self._attack(one.scenario, own_ports, say)
+            if judged.run.get("not_shown") and one.scenario.seconds < LONGEST_S:
+                say(f"   it has shown no {', no '.join(judged.run['not_shown'])}; longer")
+                longer_s = min(LONGEST_S, 2 * one.scenario.seconds)
+                one = replace(one, scenario=replace(one.scenario, seconds=longer_s))
+                judged = self._attack(one.scenario, own_ports, say)
         except (TargetError, HistoryError) as error:
             if self._interrupted.is_set():
                 return None

@@ -1,0 +1,233 @@
+"""What a run has shown, counted in its history, and what it had to show to mean anything.
+
+A workload is about something (transactions that are fenced, groups that rebalance), and so is a
+nemesis; a run in which nothing of the kind happened has nothing to be judged, and is unknown with
+that reason. One table says what each must show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import polars as pl
+
+from linearizability import history
+from linearizability.history import F, Type
+
+FENCED = ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "_FENCED", "FENCED_INSTANCE_ID")
+WRAPPED_BELOW = 1 << 30
+FOR_EVER_NS = (1 << 63) - 1
+FINAL_LEADER = pl.col("final") & (pl.col("client") == "raw") & pl.col("replica").is_null()
+
+
+class Sight(StrEnum):
+    """What may be shown; the value is what a person reads."""
+
+    READS = "records polled during the attack"
+    UNDER_FAULT = "sends acknowledged that a fault met"
+    REBALANCES = "changes of a group's generation"
+    TAKEN_OVER = "positions taken over from the group"
+    ABORTS = "transactions aborted"
+    FENCED = "producers fenced by their successors"
+    TIMED_OUT = "transactions that outlived their time-out"
+    REFUSED = "requests refused as fenced"
+    SEEKS = "seeks to offsets"
+    LOOK_UPS = "look-ups by time"
+    DELETED = "logs that begin behind offset 0"
+    CLEANED = "offsets cleaned away"
+    WRAPPED = "sequences that wrapped"
+    RECREATED = "topics made anew"
+    POSITIONS = "committed positions fetched"
+    LATEST = "last records read"
+
+
+MUST_SHOW: Mapping[str, tuple[Sight, ...]] = {
+    "appends": (Sight.READS,),
+    "appends-mixed": (Sight.READS,),
+    "appends-acks1": (Sight.READS,),
+    "appends-acks0": (Sight.READS,),
+    "appends-not-idempotent": (Sight.READS,),
+    "fan-out": (Sight.READS,),
+    "read-from-follower": (Sight.READS,),
+    "transactions": (Sight.ABORTS, Sight.FENCED, Sight.TIMED_OUT),
+    "zombies": (Sight.ABORTS, Sight.FENCED, Sight.REFUSED),
+    "sequences": (Sight.WRAPPED,),
+    "seeks": (Sight.SEEKS, Sight.LOOK_UPS),
+    "groups": (Sight.REBALANCES,),
+    "groups-cooperative": (Sight.REBALANCES,),
+    "groups-consumer": (Sight.REBALANCES,),
+    "groups-static": (Sight.TAKEN_OVER,),
+    "groups-consumer-static": (Sight.TAKEN_OVER,),
+    "groups-positions": (Sight.REBALANCES, Sight.POSITIONS),
+    "groups-static-positions": (Sight.TAKEN_OVER, Sight.POSITIONS),
+    "groups-consumer-positions": (Sight.REBALANCES, Sight.POSITIONS),
+    "transform": (Sight.REBALANCES, Sight.ABORTS),
+    "compaction": (Sight.CLEANED,),
+    "compaction-transactions": (Sight.CLEANED, Sight.ABORTS),
+    "register": (Sight.LATEST,),
+    "retention": (Sight.DELETED,),
+    "delete-records": (Sight.DELETED,),
+    "recreate": (Sight.RECREATED,),
+    "offsets": (Sight.POSITIONS,),
+}
+"""Workload -> what each of its runs must show. Under faults UNDER_FAULT comes to all of them."""
+ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
+"""Workloads whose sends are acknowledged by nobody, or too seldom to meet a fault."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How often each was seen."""
+
+    counts: Mapping[Sight, int]
+
+    def as_dict(self) -> dict[str, int]:
+        """For run.json: what was seen at all."""
+        return {sight.value: count for sight, count in self.counts.items() if count}
+
+    def missing(self, workload: str, under_faults: bool) -> tuple[Sight, ...]:
+        """Return what such a run had to show, and did not."""
+        wanted = MUST_SHOW.get(workload, ())
+        if under_faults and workload in MUST_SHOW and workload not in ANSWERS_NOBODY:
+            wanted = (*wanted, Sight.UNDER_FAULT)
+        return tuple(sight for sight in wanted if not self.counts[sight])
+
+
+def problem(sight: Sight) -> str:
+    """Return why a run without this cannot be valid."""
+    return f"no {sight.value}: the run shows nothing of it; let it last longer (--seconds)"
+
+
+def line(shown: Mapping[str, int]) -> str:
+    """Return what a run has shown, in one line."""
+    return ", ".join(f"{count:,} {what}" for what, count in shown.items()) or "nothing"
+
+
+def shown_by(run: Path) -> Shown:
+    """Count what the history of a run shows."""
+    rows = pl.scan_parquet(history.history_file(run))
+    found = rows.select(
+        shows.cast(pl.Int64).sum().alias(sight.name) for sight, shows in _COUNTS.items()
+    ).collect()
+    counts = {sight: int(found[sight.name].item() or 0) for sight in _COUNTS}
+    return Shown(counts | dict(_joined(rows)))
+
+
+def _is(f: F) -> pl.Expr:
+    return pl.col("f") == f.value
+
+
+_OK = pl.col("type") == Type.OK.value
+_ASKED = pl.col("asked")
+_COUNTS: Mapping[Sight, pl.Expr] = {
+    Sight.READS: _is(F.POLL) & pl.col("offset").is_not_null() & ~pl.col("final"),
+    Sight.TAKEN_OVER: (
+        _is(F.POSITION) & (_ASKED == "committed") & pl.col("asked_offset").is_not_null()
+    ),
+    Sight.ABORTS: _is(F.ABORT) & _OK,
+    Sight.REFUSED: pl.col("error").is_in(FENCED),
+    Sight.SEEKS: (
+        _is(F.POSITION) & _OK & (_ASKED == "offset") & (pl.col("asked_offset") > 0)
+        & pl.col("group").is_null()
+    ),
+    Sight.LOOK_UPS: (
+        _is(F.POSITION) & _OK & (_ASKED == "timestamp") & pl.col("offset").is_not_null()
+    ),
+    Sight.DELETED: _is(F.READ_ALL) & FINAL_LEADER & (pl.col("log_start") > 0),
+    Sight.RECREATED: _is(F.TOPIC) & _OK & (pl.col("process") >= 0),
+    Sight.POSITIONS: _is(F.FETCH_OFFSETS) & _OK & pl.col("offset").is_not_null(),
+    Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
+}  # fmt: skip
+"""What one row shows."""
+
+
+def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
+    """What only several rows show together."""
+    yield Sight.REBALANCES, _more_than_one(
+        rows.filter(pl.col("generation").is_not_null() & pl.col("group").is_not_null()),
+        "group", "generation",
+    )  # fmt: skip
+    yield Sight.FENCED, _more_than_one(
+        rows.filter(_is(F.INIT_PRODUCER) & pl.col("transactional_id").is_not_null()),
+        "transactional_id", "t_complete_ns",
+    )  # fmt: skip
+    yield Sight.TIMED_OUT, _timed_out(rows)
+    yield Sight.CLEANED, _cleaned(rows)
+    yield Sight.WRAPPED, _wrapped(rows)
+    yield Sight.UNDER_FAULT, _under_fault(rows)
+
+
+def _count(rows: pl.LazyFrame) -> int:
+    return int(rows.select(pl.len()).collect().item())
+
+
+def _more_than_one(rows: pl.LazyFrame, whose: str, what: str) -> int:
+    """How many values of a column come after the first, per value of another."""
+    found = rows.group_by(whose).agg(more=pl.col(what).n_unique() - 1)
+    return int(found.select(pl.col("more").sum()).collect().item() or 0)
+
+
+def _timed_out(rows: pl.LazyFrame) -> int:
+    """Transactions whose commit was asked for when their time was over, and that was refused; or
+    that nobody had ended by then."""
+    timeout_ms = pl.col("settings").str.json_path_match("$['transaction.timeout.ms']")
+    timeouts = (
+        rows.filter(_is(F.INIT_PRODUCER) & pl.col("settings").is_not_null())
+        .group_by("transactional_id")
+        .agg(timeout_ns=timeout_ms.cast(pl.Int64).min() * 1_000_000)
+    )
+    begun = rows.filter(_is(F.BEGIN) & _OK).select(
+        "txn", "transactional_id", begun_ns="t_complete_ns"
+    )
+    late = pl.col("t_invoke_ns") > pl.col("begun_ns") + pl.col("timeout_ns")
+    ends = rows.filter(_is(F.COMMIT) & ~_OK).select("txn", "t_invoke_ns")
+    joined = begun.join(timeouts, on="transactional_id").join(ends, on="txn")
+    return _count(joined.filter(late).unique("txn"))
+
+
+def _cleaned(rows: pl.LazyFrame) -> int:
+    """Offsets of the final logs without a record."""
+    final = rows.filter(FINAL_LEADER)
+    last = final.filter(_is(F.READ_ALL)).group_by("topic", "partition").last()
+    span = last.select((pl.col("high_watermark") - pl.col("log_start")).sum()).collect().item()
+    records = final.filter(_is(F.POLL) & pl.col("offset").is_not_null())
+    found = _count(records.select("topic", "partition", "offset").unique())
+    return max(0, int(span or 0) - found)
+
+
+def _wrapped(rows: pl.LazyFrame) -> int:
+    """Partitions where a producer's sequences go on from 0."""
+    numbered = rows.filter(FINAL_LEADER & (pl.col("sequence") >= 0))
+    ends = numbered.group_by("topic", "partition", "producer_id", "producer_epoch").agg(
+        low=pl.col("sequence").min(), high=pl.col("sequence").max()
+    )
+    return _count(ends.filter((pl.col("low") < WRAPPED_BELOW) & (pl.col("high") >= WRAPPED_BELOW)))
+
+
+def _under_fault(rows: pl.LazyFrame) -> int:
+    """Acknowledged sends under way at some moment between a fault and the next heal."""
+    is_heal = pl.col("detail").str.contains('"fault": "Heal"', literal=True)
+    events = (
+        rows.filter(_is(F.NEMESIS))
+        .select("t_invoke_ns", "t_complete_ns", heal=is_heal, struck=_OK)
+        .sort("t_invoke_ns")
+        .collect()
+    )
+    spans, since = [], None
+    for invoked, completed, heal, struck in events.iter_rows():
+        if heal and since is not None:
+            spans.append((since, completed or invoked))
+            since = None
+        elif not heal and struck and since is None:
+            since = invoked
+    if since is not None:
+        spans.append((since, FOR_EVER_NS))
+    if not spans:
+        return 0
+    met = pl.any_horizontal(
+        (pl.col("t_invoke_ns") < end) & (pl.col("t_complete_ns") > start) for start, end in spans
+    )
+    return _count(rows.filter(_is(F.SEND) & _OK & met).select("op_id").unique())
