@@ -35,7 +35,7 @@ nightly: setup ## canaries, regressions, the matrix of scenarios; NIGHTLY_ARGS="
 docker: setup ## nodes in containers, by a private daemon and stand-in images (as root; ci/airgap)
 	@$(BIN)/python -m ci.airgap prove
 
-lock: setup ## pin requirements*.in anew, with hashes (developers)
+lock: setup ## pin requirements*.in and the jars anew, with hashes (developers)
 	@$(BIN)/python -m ci.tools.lock
 
 clean: ## remove .venv and everything generated except runs/

@@ -15,7 +15,7 @@ import re
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,19 @@ __all__ = ["Bridge", "Container", "ContainerError", "DaemonLost", "Engine", "ask
 LABEL = "touchstone.owner"
 STAND_IN = "touchstone.stand-in"
 """The label of images that are not the published ones, but made here (ci/airgap)."""
+DIGESTS: Mapping[str, str] = {
+    "apache/kafka:4.3.1": "sha256:77e3df9054047a88b520d0cc46e16696d3b22022e1d580aeccd2632df6532837",
+    "apache/kafka:3.9.1": "sha256:4ceccc577f03f51f6af8dbfda55194d0d892f4fa7913ffbded567ce3895622ed",
+    "ghcr.io/shopify/toxiproxy:2.12.0": (
+        "sha256:9378ed52a28bc50edc1350f936f518f31fa95f0d15917d6eb40b8e376d1a214e"
+    ),
+    "nicolaka/netshoot:v0.13": (
+        "sha256:a20c2531bf35436ed3766cd6cfe89d352b050ccc4d7005ce6400adf97503da1b"
+    ),
+    "python:3.11-slim": "sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7",
+}
+"""Published image -> what of it is meant, since a tag can be moved. Another one under its name is
+not used, but for a stand-in."""
 SOCKET = "unix:///var/run/docker.sock"
 
 _NOTE = re.compile(r"touchstone-docker-(\d+-\d+-\d+)")
@@ -107,22 +120,32 @@ class Engine:
         with asking("say whether it is there"):
             self._client.ping()
 
-    def image(self, name: str) -> None:
-        """See that an image is there; otherwise pull it."""
-        import docker.errors
-
-        with asking(f"look for the image {name}"), suppress(docker.errors.ImageNotFound):
-            self._client.images.get(name)
-            return
+    def image(self, name: str) -> str:
+        """Return by what words Docker finds that very image; it is pulled unless it is there."""
+        repository, _, tag = name.rpartition(":")
+        digest = DIGESTS.get(name)
+        meant = f"{repository}@{digest}" if digest else name
+        if self._labels(meant) is not None:
+            return meant
+        if STAND_IN in (self._labels(name) or {}):
+            return name
         try:
             with asking(f"pull {name}"):
-                repository, _, tag = name.rpartition(":")
-                self._client.images.pull(repository, tag=tag)
+                self._client.images.pull(repository, tag=digest or tag)
+            return meant
         except ContainerError as error:
             raise ContainerError(
                 f"{error}; where no registry is reachable, `python -m ci.airgap up` makes a"
                 " stand-in"
             ) from error
+
+    def _labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of an image that is there, or None."""
+        import docker.errors
+
+        with asking(f"look for the image {name}"), suppress(docker.errors.ImageNotFound):
+            return dict(self._client.images.get(name).labels)
+        return None
 
     def network(self) -> Bridge:
         """A new bridge network."""
@@ -151,7 +174,7 @@ class Engine:
     ) -> Container:  # fmt: skip
         """A container that is not started yet: `command` instead of the image's entrypoint; ports
         published on loopback; more options are docker.containers.create's."""
-        self.image(image)
+        image = self.image(image)
         with asking(f"make {name}"):
             handle = self._client.containers.create(
                 image, entrypoint=command[0], command=list(command[1:]), detach=True,

@@ -10,6 +10,8 @@ from typing import Any
 
 import docker.errors
 
+from chaos.containers import STAND_IN
+
 
 class FakeHandle:
     """A container or network."""
@@ -112,18 +114,30 @@ class FakeCollection:
         return [one for one in self.handles if filters["label"] in one.labels]
 
 
+class FakeImage:
+    """One of client.images."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.labels = labels
+
+
 class FakeImages:
-    """client.images: some are there, none can be pulled."""
+    """client.images: some are there, stand-ins; others only where there is a registry."""
 
     def __init__(self, *names: str) -> None:
-        self.names = names
+        self.there = {name: FakeImage({STAND_IN: "1"}) for name in names}
+        self.registry: set[str] = set()
 
-    def get(self, name: str) -> object:
-        if name not in self.names:
+    def get(self, name: str) -> FakeImage:
+        if name not in self.there:
             raise docker.errors.ImageNotFound(name)
-        return name
+        return self.there[name]
 
     def pull(self, repository: str, tag: str) -> None:
+        name = f"{repository}{'@' if tag.startswith('sha256:') else ':'}{tag}"
+        if name in self.registry:
+            self.there[name] = FakeImage({})
+            return
         raise docker.errors.APIError("no such host", explanation="the registry is not reachable")
 
 

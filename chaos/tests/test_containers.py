@@ -20,7 +20,7 @@ from chaos.pidfd import HeldProcess
 from chaos.recorder import HistoryRecorder
 from chaos.targets.cluster import LocalNode
 from chaos.targets.dockerized.cluster import ContainerCluster
-from chaos.tests.fake_docker import FakeDocker
+from chaos.tests.fake_docker import FakeDocker, FakeImage
 from chaos.workers import Shared, Storm, Throttle
 
 NAMESPACE = guard.owner_name(os.getpid()).split(":", 2)[2]
@@ -236,6 +236,22 @@ def test_an_image_that_cannot_be_had_is_named_with_a_way_out(engine: Engine) -> 
         engine.create("apache/kafka:4.3.1", "node 1", ["x"])
     assert "pull apache/kafka:4.3.1: the registry is not reachable" in str(caught.value)
     assert "python -m ci.airgap up" in str(caught.value)
+
+
+def test_an_image_is_the_published_one_or_a_stand_in(engine: Engine, client: FakeDocker) -> None:
+    """Whatever else has its name: a tag can be moved."""
+    name = "apache/kafka:4.3.1"
+    meant = f"apache/kafka@{containers.DIGESTS[name]}"
+    client.images.there[name] = FakeImage({})
+    with pytest.raises(ContainerError, match=r"pull apache/kafka:4\.3\.1"):
+        engine.image(name)
+    client.images.there[name] = FakeImage({containers.STAND_IN: "1"})
+    assert engine.image(name) == name
+    client.images.registry.add(meant)
+    del client.images.there[name]
+    assert engine.image(name) == meant
+    client.images.registry.clear()
+    assert engine.image(name) == meant
 
 
 @pytest.mark.needs("root")

@@ -12,10 +12,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from chaos.containers import asking, daemon_url
+from chaos.containers import STAND_IN, asking, daemon_url
 from chaos.protocols import TargetError
 from chaos.targets import compose, probe
 from ci import places
@@ -24,6 +25,12 @@ from ci.errors import UsageError, explain
 FILE = places.ROOT / "docker-compose.yml"
 CLUSTER = Path(__file__).with_name("cluster.toml")
 DESCRIBED = places.CACHE / "compose" / "cluster.toml"
+IMAGES = {
+    "TOUCHSTONE_KAFKA_DIGEST": "apache/kafka:4.3.1",
+    "TOUCHSTONE_TOXIPROXY_DIGEST": "ghcr.io/shopify/toxiproxy:2.12.0",
+    "TOUCHSTONE_PYTHON_DIGEST": "python:3.11-slim",
+}
+"""The variable of docker-compose.yml that takes the place of its digest -> image."""
 PROJECT = "touchstone-compose"
 UP_TIMEOUT_S = 900
 HEALTHY_TIMEOUT_S = 240.0
@@ -49,6 +56,17 @@ def perform(command: Sequence[str], *verb: str) -> None:
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[-300:]
         raise UsageError(f"compose: {' '.join(verb)} ended with {done.returncode}: {said}")
+
+
+def stand_ins(client: Any) -> dict[str, str]:
+    """Return what the composition is told of images that are stand-ins: no digest."""
+    import docker.errors
+
+    found: dict[str, str] = {}
+    for variable, image in IMAGES.items():
+        with asking(f"look for the image {image}"), suppress(docker.errors.ImageNotFound):
+            found |= {variable: ""} if STAND_IN in client.images.get(image).labels else {}
+    return found
 
 
 def healths(client: Any) -> Mapping[str, str]:
@@ -113,6 +131,7 @@ def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
         client = docker.DockerClient(base_url=daemon_url(), timeout=60)
         client.ping()
     os.environ["DOCKER_HOST"] = daemon_url()
+    os.environ |= stand_ins(client)
     try:
         began = time.monotonic()
         perform(command, "up", "--detach")

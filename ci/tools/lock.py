@@ -1,5 +1,7 @@
 """Pins requirements*.in in requirements*.lock, with hashes for every platform: `make lock`.
 
+And lists the SHA-256 of every jar that Maven brings for Apache Kafka and Spark's connector.
+
 Pins that still fit are kept; `python -m ci.tools.lock --upgrade` takes the newest of everything.
 """
 
@@ -7,6 +9,7 @@ import sys
 import venv
 
 from ci import places
+from ci.tools import jvm
 from ci.tools.step import StepFailed, run_logged
 
 LOCKS = ("requirements", "requirements-go", "requirements-java")
@@ -27,6 +30,8 @@ def main() -> int:
             command = [str(UV_HOME / "bin" / "uv"), *COMPILE, *sys.argv[1:]]
             run_logged(f"lock {name}", [*command, f"{name}.in", "-o", f"{name}.lock"])
             print(f"lock: {name}.lock")
+        for lock in jvm.write_locks():
+            print(f"lock: {places.shown(lock)}")
     except StepFailed as failure:
         print(f"lock: {failure}", file=sys.stderr)
         return 2

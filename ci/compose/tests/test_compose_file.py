@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from chaos import containers
 from chaos.faults import Kill, Pause, Shutdown
 from chaos.targets import apache, parse_target
 from chaos.targets.dockerized import reference
@@ -35,7 +36,9 @@ def published(service: str) -> dict[str, str]:
 def test_the_images_are_those_of_the_targets_and_nothing_is_built() -> None:
     wanted = {name: DockerizedApache(apache.DEFAULT_VERSION).image for name in BROKERS}
     wanted |= {"toxiproxy": TOXIPROXY_IMAGE, "reference": reference.IMAGE}
-    assert {name: service["image"] for name, service in SERVICES.items()} == wanted
+    variables = {image: variable for variable, image in compose.IMAGES.items()}
+    pinned = {n: f"{i}${{{variables[i]}-@{containers.DIGESTS[i]}}}" for n, i in wanted.items()}
+    assert {name: service["image"] for name, service in SERVICES.items()} == pinned
     assert not any("build" in service for service in SERVICES.values())
 
 
