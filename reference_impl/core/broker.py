@@ -13,13 +13,15 @@ from uuid import UUID
 from reference_impl.core import stray_directories
 from reference_impl.core.api import Api
 from reference_impl.core.broker_configs import BrokerConfig
+from reference_impl.core.controller.config_changes import MIN_INSYNC_REPLICAS
 from reference_impl.core.controller.metadata_image import (
+    BROKER_RESOURCE,
     TOPIC_RESOURCE,
     MetadataImage,
     TopicImage,
 )
 from reference_impl.core.controller.metadata_log import MetadataLog
-from reference_impl.core.controller.records import new_leadership
+from reference_impl.core.controller.records import config_record, new_leadership
 from reference_impl.core.data_directory import DataDirectory
 from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, Report
@@ -69,6 +71,8 @@ class Broker:
         self.sends_from_files = storage.sends_from_files
         self.cleaner = Cleaner(storage, self.logs, rules.care())
         self.metadata = MetadataLog(self.logs, self.now_ms)
+        if self.metadata.end_offset == 0:
+            self._begin_history()
         self.config = self._config_in_force()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
         self.replicas = Replicas(self.logs, self.config.topic_defaults, rules.beliefs())
@@ -150,6 +154,15 @@ class Broker:
         # What was set for the broker is the default of every topic.
         for topic in [self.image.topics[name] for name in names] or self.image.topics.values():
             self.replicas.reconfigure(topic)
+
+    def _begin_history(self) -> None:
+        """Write the first record of a new cluster: min.insync.replicas for all brokers.
+
+        With eligible leader replicas it is the cluster's, not a broker's (KIP-966).
+        """
+        value = self.started_with.text(MIN_INSYNC_REPLICAS)
+        record = config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value)
+        self.metadata.append([record], self.now_ms)
 
     def _config_in_force(self) -> BrokerConfig:
         """What was set for this broker, over what was set for all, over what it started with."""

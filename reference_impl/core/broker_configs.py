@@ -20,6 +20,7 @@ from reference_impl.core.config_keys import (
     check_all,
     table,
 )
+from reference_impl.core.idle_broker_configs import WITHOUT_EFFECT
 from reference_impl.core.security.listeners import (
     OF_LISTENERS,
     PREFIX,
@@ -167,6 +168,8 @@ IGNORED = (
 )
 
 BROKER_CONFIGS = table(*IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED, *OF_LISTENERS.values())
+KNOWN_CONFIGS = table(*BROKER_CONFIGS.values(), *WITHOUT_EFFECT.values())
+"""What DescribeConfigs shows, and AlterConfigs knows: also what nothing here obeys."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,11 @@ class BrokerConfig:
     def of(cls, given: Mapping[str, str]) -> BrokerConfig:
         """Check every key; raises BadConfig with one sentence."""
         for_all = {name: text for name, text in given.items() if not name.startswith(PREFIX)}
+        idle = sorted(for_all.keys() & WITHOUT_EFFECT.keys())
+        if idle:
+            raise BadConfig(
+                f"{', '.join(idle)}: known to Apache Kafka, without effect here; remove"
+            )
         check_all(BROKER_CONFIGS, for_all, "broker")
         config = cls(dict(given))
         config.listeners()

@@ -51,6 +51,12 @@ _GROUPS = {
     "consumer.session.timeout.ms": "After which silence this group drops a member.",
 }
 
+_CLIENT_METRICS = {
+    "interval.ms": "How often a client sends its metrics.",
+    "match": "Which clients are asked, as name=pattern; empty: all.",
+    "metrics": "Which metrics are asked for, by the beginning of their names; *: all.",
+}
+
 _BROKERS = {
     "advertised.listeners": "Where clients are told to connect to, if not to listeners.",
     "allow.everyone.if.no.acl.found": "Whether a resource without any ACL is open to all.",
@@ -162,5 +168,6 @@ DOCUMENTATION = {
     **_BROKERS,
     **_TOPICS,
     **_GROUPS,
+    **_CLIENT_METRICS,
 }
 """By key. A broker's key that has the same name as a topic's has the same sentence."""

@@ -8,11 +8,13 @@ from enum import IntEnum
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
-from reference_impl.core.broker_configs import BROKER_CONFIGS
+from reference_impl.core.broker_configs import KNOWN_CONFIGS
+from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_keys import ConfigKey, ConfigType
 from reference_impl.core.dynamic_configs import ALL_BROKERS, DYNAMIC
 from reference_impl.core.group_configs import GROUP_CONFIGS
+from reference_impl.core.idle_broker_configs import NOTE, WITHOUT_EFFECT
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class ConfigSource(IntEnum):
     ALL_BROKERS = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    CLIENT_METRICS = 7
     GROUP = 8
 
 
@@ -61,7 +64,7 @@ class ConfigEntry:
     @property
     def documentation(self) -> str | None:
         """What the key is for, in a sentence (KIP-569)."""
-        return DOCUMENTATION.get(self.key.name)
+        return NOTE if self.key.name in WITHOUT_EFFECT else DOCUMENTATION.get(self.key.name)
 
 
 def topic_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
@@ -86,9 +89,17 @@ def group_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[Conf
         yield ConfigEntry(key, synonyms[0].value, tuple(synonyms))
 
 
+def client_metrics_entries(overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Every key of a subscription to clients' metrics, by name (KIP-714)."""
+    for key in CLIENT_METRICS_CONFIGS.values():
+        own = overrides.get(key.name)
+        found = Synonym(key.name, own, ConfigSource.CLIENT_METRICS)
+        yield ConfigEntry(key, key.default if own is None else own, (found,) if own else ())
+
+
 def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
     """Every key of the broker, by name."""
-    for key in BROKER_CONFIGS.values():
+    for key in KNOWN_CONFIGS.values():
         value = broker.config.given.get(key.name, key.default)
         synonyms = tuple(broker_synonyms(broker, key.name))
         yield ConfigEntry(key, value, synonyms, key.name not in DYNAMIC)
@@ -97,10 +108,10 @@ def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
 def entries_for_all_brokers(broker: Broker) -> Iterator[ConfigEntry]:
     """What was set for all brokers while they ran, and nothing else."""
     for name, value in sorted(broker.image.configs_of_broker(ALL_BROKERS).items()):
-        if name not in BROKER_CONFIGS:
+        if name not in KNOWN_CONFIGS:
             continue  # set by another Kafka, of which this is the data directory
         synonym = Synonym(name, value, ConfigSource.ALL_BROKERS)
-        yield ConfigEntry(BROKER_CONFIGS[name], value, (synonym,), name not in DYNAMIC)
+        yield ConfigEntry(KNOWN_CONFIGS[name], value, (synonym,), name not in DYNAMIC)
 
 
 _FAMILIES = (
@@ -134,4 +145,4 @@ def broker_synonyms(broker: Broker, name: str) -> list[Synonym]:
     return list(dropwhile(lambda synonym: synonym.name != name, found))
 
 
-_DEFAULTS = {key.name: key.default for key in BROKER_CONFIGS.values() if key.default is not None}
+_DEFAULTS = {key.name: key.default for key in KNOWN_CONFIGS.values() if key.default is not None}

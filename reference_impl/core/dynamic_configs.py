@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reference_impl.core.broker_configs import BROKER_CONFIGS
+from reference_impl.core.broker_configs import KNOWN_CONFIGS
 from reference_impl.core.config_keys import BadConfig, check_all
+from reference_impl.core.idle_broker_configs import ALTERABLE
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 
 ALL_BROKERS = ""
@@ -39,12 +40,12 @@ _OF_THE_BROKER = frozenset(
         "transaction.partition.verification.enable",
     }
 )
-DYNAMIC = (_DEFAULTS_OF_TOPICS | _OF_THE_BROKER) & BROKER_CONFIGS.keys()
+DYNAMIC = (_DEFAULTS_OF_TOPICS | _OF_THE_BROKER | ALTERABLE) & KNOWN_CONFIGS.keys()
 
 
 def check_dynamic(overrides: Mapping[str, str]) -> None:
     """Raise BadConfig unless a running broker may have these."""
-    fixed = sorted(name for name in overrides if name in BROKER_CONFIGS and name not in DYNAMIC)
+    fixed = sorted(name for name in overrides if name in KNOWN_CONFIGS and name not in DYNAMIC)
     if fixed:
         raise BadConfig(f"Cannot update these configs dynamically: {fixed}; restart the broker")
-    check_all(BROKER_CONFIGS, overrides, "broker")
+    check_all(KNOWN_CONFIGS, overrides, "broker")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.case import case, each, expect, expect_that
 from conformance.wire import Connection, Wire, batch, eventually, part
-from reference_impl.wire import Struct
+from reference_impl.wire import ErrorCode, Struct
 
 
 def directories(
@@ -22,6 +22,35 @@ def sizes(results: list[Struct], topic: str) -> dict[int, int]:
     """Partition -> size of a topic."""
     entries = [entry for found in results for entry in found.topics if entry.name == topic]
     return {row.partition_index: row.partition_size for e in entries for row in e.partitions}
+
+
+def moved(broker: Connection, version: int, path: str, topic: str, *indexes: int) -> dict[int, int]:
+    """AlterReplicaLogDirs of partitions of one topic: partition -> error code."""
+    entry = part("AlterReplicaLogDirs", "AlterReplicaLogDirTopic", name=topic,
+                 partitions=list(indexes))  # fmt: skip
+    wanted = part("AlterReplicaLogDirs", "AlterReplicaLogDir", path=path, topics=[entry])
+    answer = broker.call("AlterReplicaLogDirs", version, dirs=[wanted])
+    return {p.partition_index: p.error_code for t in answer.results for p in t.partitions}
+
+
+@case("ADMIN-34", "AlterReplicaLogDirs", spec="KIP-113; class ReplicaManager, alterReplicaLogDirs",
+      priority="P2")  # fmt: skip
+def test_a_replica_stays_where_it_is_asked_to_lie(wire: Wire, version: int) -> None:
+    """Asked into the directory in which it lies a replica gets NONE, one that does not exist
+    UNKNOWN_TOPIC_OR_PARTITION (3); into a directory that the broker has not,
+    LOG_DIR_NOT_FOUND (57). The records stay."""
+    topic = wire.create_topic()
+    wire.produce(topic, batch(b"a").encode())
+    leader, missing = wire.leader(topic), wire.new_name("missing")
+    here = [d.log_dir for d in directories(leader, wire.version("DescribeLogDirs"), None)
+            if any(entry.name == topic.name for entry in d.topics)]  # fmt: skip
+    expect(len(here), 1, "directories of the partition")
+    unknown, nowhere = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LOG_DIR_NOT_FOUND
+    expect(moved(leader, version, here[0], topic.name, 0, 7), {0: 0, 7: unknown}, "errors")
+    expect(moved(leader, version, here[0], missing, 0), {0: unknown}, "errors of no topic")
+    expect(moved(leader, version, "/no/such/directory", topic.name, 0), {0: nowhere},
+           "errors elsewhere")  # fmt: skip
+    expect(wire.values(topic), [b"a"], "records")
 
 
 @case("ADMIN-33", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2")

@@ -13,11 +13,13 @@ PREFERRED, UNCLEAN = 0, 1
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def elect(wire: Wire, version: int, kind: int, wanted: dict[str, list[int]]) -> Struct:
+def elect(
+    wire: Wire, version: int, kind: int, wanted: dict[str, list[int]], timeout_ms: int = 20_000
+) -> Struct:
     topics = [part("ElectLeaders", "TopicPartitions", topic=topic, partitions=indexes)
               for topic, indexes in wanted.items()]  # fmt: skip
     return wire.call("ElectLeaders", version, election_type=kind, topic_partitions=topics,
-                     timeout_ms=20_000)  # fmt: skip
+                     timeout_ms=timeout_ms)  # fmt: skip
 
 
 def errors_of(answer: Struct) -> dict[str, list[tuple[int, int]]]:
@@ -41,6 +43,22 @@ def test_no_leader_is_elected_where_the_right_one_leads(
     expect(errors_of(answer), {topic.name: [(0, int(ErrorCode.ELECTION_NOT_NEEDED)),
                                             (7, int(UNKNOWN))],
                                missing: [(0, int(UNKNOWN))]}, "errors")  # fmt: skip
+    expect(wire.topic_metadata(topic.name).partitions, before, "partitions afterwards")
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1], ids="timeout={}".format)
+@case("REPL-03", "ElectLeaders", spec="ElectLeadersRequest.json, field TimeoutMs; class "
+      "KafkaEventQueue", priority="P1")  # fmt: skip
+def test_an_election_without_time_times_out(wire: Wire, version: int, timeout_ms: int) -> None:
+    """A request that leaves no time gets REQUEST_TIMED_OUT (7) for each partition and, from v1 on,
+    as a whole; its leader epoch stays."""
+    topic = wire.create_topic()
+    before = wire.topic_metadata(topic.name).partitions
+    answer = elect(wire, version, PREFERRED, {topic.name: [0, 7]}, timeout_ms)
+    code = int(ErrorCode.REQUEST_TIMED_OUT)
+    expect(errors_of(answer), {topic.name: [(0, code), (7, code)]}, "errors")
+    if version >= 1:
+        expect(answer.error_code, code, "error of the whole answer")
     expect(wire.topic_metadata(topic.name).partitions, before, "partitions afterwards")
 
 

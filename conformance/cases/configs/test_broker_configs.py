@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from conformance.case import Unsupported, case, each, expect, expect_that
+from conformance.cases.api_versions.test_api_versions import api_versions
+from conformance.cases.api_versions.test_features import finalized
 from conformance.cases.configs.configs import (
     BROKER,
     Operation,
@@ -141,3 +143,39 @@ def described(wire: Wire, broker: str) -> list[tuple[str, str | None, int]]:
     found: Struct = describe(wire, broker, None, resource_type=BROKER)
     expect_that(len(found.configs) > 0, "configurations", "some", found)
     return sorted((c.name, c.value, c.config_source) for c in found.configs)
+
+
+@case("CONF-22", "IncrementalAlterConfigs", spec="KIP-966; class ConfigurationControlManager",
+      priority="P1")  # fmt: skip
+def test_min_insync_replicas_belongs_to_the_whole_cluster(wire: Wire, version: int) -> None:
+    """With eligible leader replicas min.insync.replicas is set for all brokers from the beginning
+    (source 3), and can neither be removed there nor be set for one: INVALID_CONFIG (40)."""
+    level = finalized(api_versions(wire.bootstrap, wire.version("ApiVersions", 3)))
+    if level.get("eligible.leader.replicas.version", (0, 0))[1] < 1:
+        raise Unsupported("eligible leader replicas are not in force")
+    broker, key = a_broker(wire), "min.insync.replicas"
+    value, source = setting(wire, broker, key, BROKER)
+    expect(source, Source.DYNAMIC_DEFAULT_BROKER, f"source of {key}")
+    for name, wrong in (
+        (ALL_BROKERS, change(key, None, Operation.DELETE)), (broker, change(key, "2")),
+    ):  # fmt: skip
+        errors = alter(wire, version, {name: [wrong]}, resource_type=BROKER)
+        expect(errors, {name: ErrorCode.INVALID_CONFIG}, "errors")
+    expect(setting(wire, broker, key, BROKER), (value, source), "(value, source) afterwards")
+    topic = wire.create_topic().name
+    expect(setting(wire, topic, key), (value, source), "(value, source) of a topic that sets none")
+
+
+@case("CONF-23", "DescribeConfigs", versions=(3, 4), spec="KIP-569; docs, Broker Configs",
+      priority="P2")  # fmt: skip
+def test_every_key_of_a_broker_has_type_and_documentation(wire: Wire, version: int) -> None:
+    """Where documentation is asked for, each configuration of a broker has a sentence and a type,
+    unless Kafka does not know the key."""
+    found = describe(wire, a_broker(wire), None, version, resource_type=BROKER,
+                     include_documentation=True)  # fmt: skip
+    expect(found.error_code, ErrorCode.NONE, "error")
+    silent = [c.name for c in each(found.configs, "configurations")
+              if c.config_type != Type.UNKNOWN and not c.documentation]  # fmt: skip
+    expect(silent, [], "keys without documentation")
+    typed = [c.name for c in found.configs if c.config_type != Type.UNKNOWN]
+    expect_that(len(typed) > 0, "keys with a type", "some", typed)

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reference_impl.core.broker_configs import BROKER_CONFIGS
+from reference_impl.core.broker_configs import KNOWN_CONFIGS
+from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS, check_client_metrics
 from reference_impl.core.config_keys import BadConfig, ConfigKey
 from reference_impl.core.controller.metadata_image import (
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from reference_impl.core.broker import Broker
 
 
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
 ID_DIGITS_MAX = 10
 """Of a 32-bit number."""
 
@@ -66,6 +69,8 @@ def change_to(
         raise Refused(resource.code_of_bad_value, str(error)) from None
     # DEDUPLICATE: what has that value already needs no record.
     before = resource.overrides
+    if resource.resource_type == BROKER_RESOURCE:
+        _keep_min_insync_replicas(resource.name, before, after)
     records = [
         config_record(resource.resource_type, resource.name, key, after.get(key))
         for key in sorted({*before, *after})
@@ -74,6 +79,27 @@ def change_to(
     # APPLY
     if records and not validate_only:
         broker.publish_configs(records)
+
+
+def _keep_min_insync_replicas(
+    name: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> None:
+    """Raise Refused where all brokers would no longer have one value of min.insync.replicas.
+
+    With eligible leader replicas it belongs to the cluster: its controller decides by it who may
+    lead (KIP-966).
+    """
+    changed = before.get(MIN_INSYNC_REPLICAS) != after.get(MIN_INSYNC_REPLICAS)
+    if name != ALL_BROKERS and changed:
+        raise Refused(
+            ErrorCode.INVALID_CONFIG,
+            f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled.",
+        )
+    if changed and MIN_INSYNC_REPLICAS not in after:
+        raise Refused(
+            ErrorCode.INVALID_CONFIG,
+            f"Cluster-level {MIN_INSYNC_REPLICAS} cannot be removed while ELR is enabled.",
+        )
 
 
 def _topic(broker: Broker, name: str) -> Configured:
@@ -100,7 +126,7 @@ def _broker(broker: Broker, name: str) -> Configured:
         BROKER_RESOURCE,
         name,
         broker.image.configs_of_broker(name),
-        BROKER_CONFIGS,
+        KNOWN_CONFIGS,
         check_dynamic,
         ErrorCode.INVALID_REQUEST,  # not INVALID_CONFIG, for compatibility (KAFKA-13609)
     )
@@ -119,6 +145,19 @@ def _group(broker: Broker, name: str) -> Configured:
     )
 
 
+def _client_metrics(broker: Broker, name: str) -> Configured:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    return Configured(
+        CLIENT_METRICS_RESOURCE,
+        name,
+        broker.image.client_metrics.get(name, {}),
+        CLIENT_METRICS_CONFIGS,
+        check_client_metrics,
+        ErrorCode.INVALID_CONFIG,
+    )
+
+
 def check_own_id(broker: Broker, name: str) -> None:
     """Raise Refused unless this names the broker that is asked."""
     if not name.isdecimal() or len(name) > ID_DIGITS_MAX:
@@ -133,5 +172,6 @@ def check_own_id(broker: Broker, name: str) -> None:
 _FINDERS: dict[int, Callable[[Broker, str], Configured]] = {
     TOPIC_RESOURCE: _topic,
     BROKER_RESOURCE: _broker,
+    CLIENT_METRICS_RESOURCE: _client_metrics,
     GROUP_RESOURCE: _group,
 }

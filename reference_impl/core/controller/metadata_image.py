@@ -17,7 +17,7 @@ from reference_impl.core.controller.scram_users import ScramUsers
 from reference_impl.core.security.acls import Acl, Acls
 from reference_impl.wire import Struct
 
-TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
+TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
 """ConfigResource.Type, as ConfigRecord has it."""
 NO_LEADER_CHANGE = -2
 
@@ -54,6 +54,8 @@ class MetadataImage:
         self._broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
         """What was set for single groups, which need not exist."""
+        self.client_metrics: dict[str, dict[str, str]] = {}
+        """Subscriptions to clients' metrics, by name (KIP-714)."""
         self.acls = Acls()
         self.scram_users = ScramUsers()
         self.client_quotas = ClientQuotas()
@@ -106,6 +108,8 @@ class MetadataImage:
             configs = self._broker_configs.setdefault(record.resource_name, {})
         elif record.resource_type == GROUP_RESOURCE:
             configs = self.group_configs.setdefault(record.resource_name, {})
+        elif record.resource_type == CLIENT_METRICS_RESOURCE:
+            configs = self.client_metrics.setdefault(record.resource_name, {})
         else:
             return
         if record.value is None:

@@ -13,6 +13,7 @@ from reference_impl.core.handlers.alter_configs import handle_alter_configs
 from reference_impl.core.handlers.alter_partition_reassignments import (
     handle_alter_partition_reassignments,
 )
+from reference_impl.core.handlers.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from reference_impl.core.handlers.alter_user_scram_credentials import (
     handle_alter_user_scram_credentials,
 )
@@ -99,6 +100,7 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DELETE_ACLS: Api(handle_delete_acls, 1, 3),
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
     ApiKey.ALTER_CONFIGS: Api(handle_alter_configs, 0, 2),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Api(handle_alter_replica_log_dirs, 1, 2),
     ApiKey.DESCRIBE_LOG_DIRS: Api(handle_describe_log_dirs, 1, 5),
     ApiKey.SASL_AUTHENTICATE: Api(handle_sasl_authenticate, 0, 2),
     ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),

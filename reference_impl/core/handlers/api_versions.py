@@ -19,7 +19,10 @@ TRANSACTION_VERSION = 2
 """An epoch for each transaction, and partitions that are added by writing to them (KIP-890)."""
 GROUP_VERSION = 1
 """Consumer groups (KIP-848)."""
+ELR_VERSION = 1
+"""Eligible leader replicas (KIP-966): with one replica nobody else is ever eligible."""
 FEATURES = {
+    "eligible.leader.replicas.version": (0, ELR_VERSION),
     "group.version": (0, GROUP_VERSION),
     "metadata.version": (METADATA_VERSION, METADATA_VERSION),
     "transaction.version": (0, TRANSACTION_VERSION),

@@ -1,7 +1,7 @@
 """DescribeConfigs (API key 32). Spec: KIP-133; KIP-226 (sources, synonyms), KIP-569 (types and
 documentation, v3).
 
-Not modelled: client metrics, loggers, groups.
+Not modelled: loggers.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.config_entries import (
     ConfigEntry,
     broker_entries,
+    client_metrics_entries,
     entries_for_all_brokers,
     group_entries,
     topic_entries,
 )
 from reference_impl.core.controller.config_changes import find_configured
-from reference_impl.core.controller.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.controller.metadata_image import (
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
@@ -75,6 +80,8 @@ def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[Config
         return topic_entries(broker, resource.overrides)
     if resource_type == GROUP_RESOURCE:
         return group_entries(broker, resource.overrides)
+    if resource_type == CLIENT_METRICS_RESOURCE:
+        return client_metrics_entries(resource.overrides)
     if name == ALL_BROKERS:
         return entries_for_all_brokers(broker)
     return broker_entries(broker)

@@ -17,6 +17,7 @@ from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("ElectLeadersResponse")
 PREFERRED, UNCLEAN = 0, 1
+TIMED_OUT = Refused(ErrorCode.REQUEST_TIMED_OUT, None)
 
 
 def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -29,6 +30,11 @@ def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
         check_type(body.election_type)
     except Refused as refused:
         answer.error_code = refused.code
+    denied = answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    if body.timeout_ms <= 0 and not denied:
+        # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
+        yield Respond(request, timed_out(body))
+        return
     if body.topic_partitions is None:
         # All topics are asked for: named, and only partitions with an election are told.
         topics = sorted(broker.image.topics) if answer.error_code == ErrorCode.NONE else []
@@ -43,6 +49,28 @@ def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, answer)
 
 
+def timed_out(body: Struct) -> Struct:
+    """The answer to a request that leaves no time: REQUEST_TIMED_OUT for each partition."""
+    topics = [
+        of_topic(wanted.topic, [refused_result(i, TIMED_OUT) for i in wanted.partitions])
+        for wanted in body.topic_partitions or []
+    ]
+    # A request for no partitions at all is done before any time has passed.
+    nothing = body.topic_partitions is not None and not topics
+    code = ErrorCode.NONE if nothing else TIMED_OUT.code
+    return RESPONSE.new(error_code=code, replica_election_results=topics)
+
+
+def refused_result(index: int, refused: Refused) -> Struct:
+    """One partition, and why nobody was elected."""
+    return RESPONSE.struct(
+        "PartitionResult",
+        partition_id=index,
+        error_code=refused.code,
+        error_message=refused.message,
+    )
+
+
 def result(broker: Broker, request: Request, topic: str, index: int) -> Struct:
     """One partition: why there was no election."""
     try:
@@ -54,12 +82,7 @@ def result(broker: Broker, request: Request, topic: str, index: int) -> Struct:
         )
     except Refused as error:
         refused = error
-    return RESPONSE.struct(
-        "PartitionResult",
-        partition_id=index,
-        error_code=refused.code,
-        error_message=refused.message,
-    )
+    return refused_result(index, refused)
 
 
 def check_type(election_type: int) -> None:

@@ -1,5 +1,5 @@
 """ListConfigResources (API key 74). Spec: KIP-1142 (all types, v1); KIP-1000 (version 0, which was
-called ListClientMetricsResources: there are none here).
+called ListClientMetricsResources).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import (
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
@@ -18,8 +19,8 @@ from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("ListConfigResourcesResponse")
-BROKER_LOGGER, CLIENT_METRICS = 8, 16
-KNOWN = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER, CLIENT_METRICS, GROUP_RESOURCE)
+BROKER_LOGGER = 8
+KNOWN = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 
 
 def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -31,7 +32,7 @@ def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[E
     # [New in v1: KIP-1142]
     wanted = set(request.body.resource_types or KNOWN)
     if request.api_version == 0:
-        wanted = {CLIENT_METRICS}
+        wanted = {CLIENT_METRICS_RESOURCE}
     if not wanted <= set(KNOWN):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return
@@ -42,6 +43,9 @@ def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[E
     if GROUP_RESOURCE in wanted:
         groups = broker.image.group_configs
         found += [(GROUP_RESOURCE, name) for name in sorted(groups) if groups[name]]
+    if CLIENT_METRICS_RESOURCE in wanted:
+        named = broker.image.client_metrics
+        found += [(CLIENT_METRICS_RESOURCE, name) for name in sorted(named) if named[name]]
     # RESPOND
     resources = [
         RESPONSE.struct("ConfigResource", resource_name=name, resource_type=resource_type)

@@ -112,6 +112,7 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     ApiKey.ELECT_LEADERS: (ALTER_CLUSTER,),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: (ALTER_CLUSTER,),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: (DESCRIBE_CLUSTER,),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: (ALTER_CLUSTER,),
     ApiKey.DESCRIBE_LOG_DIRS: (DESCRIBE_CLUSTER,),
     ApiKey.DESCRIBE_QUORUM: (DESCRIBE_CLUSTER,),
     # Configurations: those of brokers belong to the cluster.

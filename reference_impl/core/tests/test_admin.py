@@ -12,13 +12,19 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 NOT_NEEDED, UNKNOWN = ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def elect(world: World, version: int, wanted: dict[str, list[int]] | None, kind: int = 0) -> Struct:
+def elect(
+    world: World, version: int, wanted: dict[str, list[int]] | None, kind: int = 0,
+    timeout_ms: int = 20_000,
+) -> Struct:  # fmt: skip
     of = request_definition(ApiKey.ELECT_LEADERS)
     topics = wanted and [
         of.struct("TopicPartitions", topic=topic, partitions=indexes)
         for topic, indexes in wanted.items()
     ]
-    return world.call(ApiKey.ELECT_LEADERS, version, topic_partitions=topics, election_type=kind)
+    return world.call(
+        ApiKey.ELECT_LEADERS, version, topic_partitions=topics, election_type=kind,
+        timeout_ms=timeout_ms,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -41,6 +47,40 @@ def test_all_partitions_may_be_asked_for() -> None:
     answer = elect(world, 2, None)
     topics = [(t.topic, t.partition_result) for t in answer.replica_election_results]
     assert topics == [("a", []), ("b", [])]
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_an_election_without_time_times_out(timeout_ms: int) -> None:
+    world = World()
+    world.create_topic("t")
+    code = ErrorCode.REQUEST_TIMED_OUT
+    answer = elect(world, 2, {"t": [0, 7]}, 5, timeout_ms)
+    (topic,) = answer.replica_election_results
+    rows = [(row.partition_id, row.error_code) for row in topic.partition_result]
+    assert (answer.error_code, rows) == (code, [(0, code), (7, code)])
+    assert elect(world, 2, None, 0, timeout_ms).error_code == code
+    assert elect(world, 2, {}, 0, timeout_ms).error_code == 0, "nothing needs no time"
+
+
+@pytest.mark.parametrize(
+    ("path", "topic", "index", "code"),
+    [
+        ("data", "t", 0, 0),
+        ("data", "t", 7, UNKNOWN),
+        ("data", "missing", 0, UNKNOWN),
+        ("elsewhere", "t", 0, ErrorCode.LOG_DIR_NOT_FOUND),
+        ("elsewhere", "missing", 0, ErrorCode.LOG_DIR_NOT_FOUND),
+    ],
+)
+def test_a_replica_can_only_lie_where_it_lies(path: str, topic: str, index: int, code: int) -> None:
+    world = World()
+    world.create_topic("t")
+    of = request_definition(ApiKey.ALTER_REPLICA_LOG_DIRS)
+    entry = of.struct("AlterReplicaLogDirTopic", name=topic, partitions=[index])
+    wanted = of.struct("AlterReplicaLogDir", path=path, topics=[entry])
+    (found,) = world.call(ApiKey.ALTER_REPLICA_LOG_DIRS, 2, dirs=[wanted]).results
+    rows = [(row.partition_index, row.error_code) for row in found.partitions]
+    assert (found.topic_name, rows) == (topic, [(index, code)])
 
 
 def test_an_unknown_kind_of_election_is_refused_everywhere() -> None:

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
-from reference_impl.core.broker_configs import BROKER_CONFIGS
+from reference_impl.core.broker_configs import BROKER_CONFIGS, KNOWN_CONFIGS, BrokerConfig
+from reference_impl.core.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.config_documentation import DOCUMENTATION
 from reference_impl.core.config_entries import ConfigSource
+from reference_impl.core.config_keys import BadConfig
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.group_configs import GROUP_CONFIGS
+from reference_impl.core.idle_broker_configs import WITHOUT_EFFECT
 from reference_impl.core.tests.world import World
 from reference_impl.core.topic_configs import TOPIC_CONFIGS
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, METRICS = 2, 4, 16
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 KEY, TOPIC_KEY = "message.max.bytes", "max.message.bytes"
 OF_BROKER, OF_ALL, STATIC, DEFAULT = (
@@ -183,8 +186,66 @@ def test_a_password_is_never_told() -> None:
 
 
 def test_every_key_says_what_it_is_for() -> None:
-    keys = {*BROKER_CONFIGS, *GROUP_CONFIGS, *TOPIC_CONFIGS}
+    keys = {*BROKER_CONFIGS, *GROUP_CONFIGS, *TOPIC_CONFIGS, *CLIENT_METRICS_CONFIGS}
     silent = sorted(keys - DOCUMENTATION.keys())
     assert silent == [], "say in config_documentation.py what these are for"
     assert sorted(DOCUMENTATION.keys() - keys) == []
     assert [name for name, text in DOCUMENTATION.items() if not text.endswith(".")] == []
+
+
+def test_min_insync_replicas_is_the_clusters_from_its_first_record_on() -> None:
+    """Seen on Apache Kafka 4.3.1, where eligible leader replicas are in force (KIP-966)."""
+    world = World({"min.insync.replicas": "2"})
+    name = "min.insync.replicas"
+    found = describe(world, BROKER, "1", name)
+    assert found is not None
+    assert [(s.value, s.source) for s in found.synonyms] == [
+        ("2", OF_ALL), ("2", STATIC), ("1", DEFAULT)
+    ]  # fmt: skip
+    assert alter(world, BROKER, "", (name, None, DELETE)) is ErrorCode.INVALID_CONFIG
+    assert alter(world, BROKER, "1", (name, "3", SET)) is ErrorCode.INVALID_CONFIG
+    assert alter(world, BROKER, "", (name, "3", SET)) is ErrorCode.NONE
+    history = world.node.broker.metadata.end_offset
+    world.restart()
+    found = describe(world, BROKER, "1", name)
+    assert found is not None
+    assert (found.value, found.config_source) == ("3", OF_ALL)
+    assert world.node.broker.metadata.end_offset == history, "the history begins once"
+
+
+def test_a_key_without_effect_is_told_and_altered_and_refused_at_the_start() -> None:
+    world = World()
+    found = describe(world, BROKER, "1", "max.connections")
+    assert found is not None
+    assert (found.value, found.config_source, found.read_only) == ("2147483647", DEFAULT, False)
+    assert alter(world, BROKER, "1", ("max.connections", "5", SET)) is ErrorCode.NONE
+    assert alter(world, BROKER, "1", ("max.connections", "many", SET)) is ErrorCode.INVALID_REQUEST
+    found = describe(world, BROKER, "1", "max.connections")
+    assert found is not None
+    assert (found.value, found.config_source) == ("5", OF_BROKER)
+    with pytest.raises(BadConfig, match="without effect here"):
+        BrokerConfig.of({"max.connections": "5"})
+
+
+def test_security_without_effect_cannot_be_set_while_the_broker_runs() -> None:
+    world = World()
+    refused = alter(world, BROKER, "1", ("ssl.truststore.location", "/x", SET))
+    assert refused is ErrorCode.INVALID_REQUEST
+
+
+def test_every_key_of_apache_kafka_is_known() -> None:
+    assert len(KNOWN_CONFIGS) >= 341
+    assert {"remote.log.storage.system.enable", "max.connections.per.ip"} <= KNOWN_CONFIGS.keys()
+    assert not WITHOUT_EFFECT.keys() & BROKER_CONFIGS.keys()
+
+
+def test_a_subscription_to_metrics_outlives_a_restart() -> None:
+    world = World()
+    rows = (("metrics", "org.", SET), ("interval.ms", "500", SET))
+    assert alter(world, METRICS, "s", *rows) is ErrorCode.NONE
+    world.restart()
+    found = describe(world, METRICS, "s", "interval.ms")
+    assert found is not None
+    assert (found.value, found.config_source) == ("500", ConfigSource.CLIENT_METRICS)
+    assert alter(world, METRICS, "s", ("match", "client_id=[", SET)) is ErrorCode.INVALID_CONFIG
+    assert alter(world, METRICS, "", rows[0]) is ErrorCode.INVALID_REQUEST

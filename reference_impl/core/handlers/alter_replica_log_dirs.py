@@ -1,0 +1,54 @@
+"""AlterReplicaLogDirs (API key 34). Spec: KIP-113.
+
+This broker has one directory: a replica that is asked to be there already is, and there is no other
+to which it could go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import ALTER_CLUSTER
+from reference_impl.wire import ErrorCode, Struct, definition
+
+RESPONSE = definition("AlterReplicaLogDirsResponse")
+
+
+def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let replicas lie in the directory that is asked for, if that is where they can lie."""
+    # VALIDATE. DEDUPLICATE, APPLY: what can be moved lies there already.
+    codes = {
+        (topic.name, index): code_of(broker, request, directory.path, topic.name, index)
+        for directory in request.body.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+    # RESPOND
+    by_topic: dict[str, list[Struct]] = {}
+    for (name, index), code in codes.items():
+        row = RESPONSE.struct(
+            "AlterReplicaLogDirPartitionResult", partition_index=index, error_code=code
+        )
+        by_topic.setdefault(name, []).append(row)
+    results = [
+        RESPONSE.struct("AlterReplicaLogDirTopicResult", topic_name=name, partitions=rows)
+        for name, rows in by_topic.items()
+    ]
+    yield Respond(request, RESPONSE.new(results=results))
+
+
+def code_of(broker: Broker, request: Request, path: str, name: str, index: int) -> ErrorCode:
+    """The error of one replica."""
+    try:
+        broker.access.require(request, ALTER_CLUSTER)
+    except Refused as refused:
+        return ErrorCode(refused.code)
+    if path != broker.data_directory.path:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if broker.replicas.get(name, index) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE
