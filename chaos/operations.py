@@ -135,6 +135,25 @@ class CommitPosition(Operation):
 
 
 @dataclass(frozen=True)
+class AddOffsets(Operation):
+    """Put the positions behind what the member polled into its open transaction, and no more yet; a
+    commit does so by itself."""
+
+
+@dataclass(frozen=True)
+class CommitInTransaction(Operation):
+    """Commit an offset for a group in a transaction of its own, as a member that may be none any
+    more; where the group refuses, the transaction is aborted."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    member: Membership
+    transactional_id: str
+
+
+@dataclass(frozen=True)
 class FetchPositions(Operation):
     """Ask which offsets the group has committed (OffsetFetch, require_stable)."""
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chaos.operations import (
+    AddOffsets,
     CommitAsFormer,
+    CommitInTransaction,
     CommitPosition,
     CreateTopic,
     DeleteRecords,
@@ -194,6 +196,16 @@ def _send_offsets(operation: SendOffsets, completion: Completion | None) -> tupl
     return count, columns | _membership(operation.member)
 
 
+def _commit_in_transaction(
+    operation: CommitInTransaction, completion: Completion | None
+) -> tuple[int, Columns]:
+    """Its end: a commit, or an abort where the group refused; what else was done is told beside."""
+    told = completion.told if completion is not None else ()
+    offsets = [row for row in told if row["f"] == F.SEND_OFFSETS.value]
+    f = F.ABORT if any(row["type"] != Outcome.OK.value for row in offsets) else F.COMMIT
+    return 1, {"f": f.value} | _how_it_ended(completion)
+
+
 def _membership(member: Membership | None) -> Columns:
     if member is None:
         return {}
@@ -270,6 +282,8 @@ MAKERS: dict[type[Operation], Maker] = {
     Supersede: lambda _, __: (0, {}),  # its row is what it tells
     CommitAsFormer: _one_row(F.COMMIT),
     SendOffsets: _send_offsets,
+    AddOffsets: lambda _, __: (0, {}),  # its rows are what it tells
+    CommitInTransaction: _commit_in_transaction,
     Poll: _poll,
     ReadAll: _read_all,
     Assign: _assign,

@@ -12,7 +12,9 @@ from typing import Any
 
 from chaos.faults import Fault, Heal
 from chaos.operations import (
+    AddOffsets,
     CommitAsFormer,
+    CommitInTransaction,
     Idle,
     RawSend,
     Recreate,
@@ -54,7 +56,8 @@ PAUSE_AFTER_BROKEN_S = 0.3
 SETTLE_TIMEOUT_S = 40.0
 BACK_TIMEOUT_S = 30.0
 BACK_POLL_S = 0.2
-_IN_TRANSACTIONS = (Send, Poll, Begin, Commit, Abort, Crash, CommitAsFormer, SendOffsets)
+_ENDS = (Commit, Abort, Crash, CommitAsFormer)
+_IN_TRANSACTIONS = (Send, Poll, Begin, SendOffsets, AddOffsets, *_ENDS)
 _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
@@ -215,6 +218,9 @@ class Actor:
             )
             context["txn"] = self._former_txn if is_former else self.txn
             context["transactional_id"] = self.settings.transactional_id
+        if isinstance(operation, CommitInTransaction):
+            context["txn"] = next(self.shared.txns)
+            context["transactional_id"] = operation.transactional_id
         if isinstance(operation, _OF_MEMBERS) and self.settings.group is not None:
             context["group"] = self.settings.group.name
         return context

@@ -37,7 +37,7 @@ from chaos.clients.confluent_member import ConfluentMember
 from chaos.clients.confluent_reader import read_all, record_of
 from chaos.clients.transaction_rows import answered, init_producer_row
 from chaos.clients.whole_partitions import together
-from chaos.operations import Seek, SeekToTime
+from chaos.operations import AddOffsets, Seek, SeekToTime
 from chaos.outcomes import begin_outcome, end_outcome, read_outcome, send_outcome
 from chaos.protocols import (
     Abort,
@@ -107,6 +107,7 @@ class ConfluentClient:
                 CommitOffsets: member.commit,
                 Leave: member.leave,
                 Crash: member.crash,
+                AddOffsets: self._add_offsets,
             }
 
     def perform(self, operation: Operation) -> Completion:
@@ -213,8 +214,16 @@ class ConfluentClient:
         return Completion(Outcome.OK, told=told)
 
     def _commit(self, _: Commit) -> Completion:
+        added = self._add_offsets(AddOffsets())
+        if added.outcome is not Outcome.OK:
+            return added
+        ended = self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
+        return replace(ended, told=added.told)
+
+    def _add_offsets(self, _: AddOffsets) -> Completion:
+        """The member's positions join the transaction, if there is a member."""
         if self._member is None:
-            return self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
+            return Completion(Outcome.OK)
         member, producer = self._member, self._open_producer()
         offsets = member.offset_rows()
         try:
@@ -233,9 +242,7 @@ class ConfluentClient:
             return Completion(end_outcome(name), (), name, error.str(), broken, told=told)
         if refused is not None:
             return Completion(Outcome.FAIL, (), "_STATE", refused)
-        told = answered(offsets, Outcome.OK)
-        ended = self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
-        return replace(ended, told=told)
+        return Completion(Outcome.OK, told=answered(offsets, Outcome.OK))
 
     def _abort(self, _: Abort) -> Completion:
         completion = self._end(lambda producer, timeout_s: producer.abort_transaction(timeout_s))

@@ -17,9 +17,29 @@ from chaos.clients import group_offsets
 from chaos.clients.admin import Admin
 from chaos.clients.raw import RawClient
 from chaos.clients.raw_producer import RawProducer
+from chaos.clients.transaction_rows import answered
 from chaos.clients.wire_link import WireCluster, WireError, insist, kafka_name
-from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
-from chaos.protocols import Client, ClientFactory, ClientSettings, Completion, Operation, Outcome
+from chaos.operations import (
+    CommitInTransaction,
+    CommitPosition,
+    DeleteRecords,
+    FetchPositions,
+    ReadLatest,
+    Recreate,
+    SendOffsets,
+)
+from chaos.protocols import (
+    Abort,
+    Begin,
+    Client,
+    ClientFactory,
+    ClientSettings,
+    Commit,
+    Completion,
+    Operation,
+    Outcome,
+)
+from linearizability.history import F
 from reference_impl.wire import ApiKey, request_definition
 
 RECREATE_TIMEOUT_S = 45.0
@@ -31,7 +51,9 @@ REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
 """Before anything was deleted; other errors may come while the leader waits for the followers."""
 
 
-PERFORMED = (Recreate, DeleteRecords, ReadLatest, CommitPosition, FetchPositions)
+PERFORMED = (
+    Recreate, DeleteRecords, ReadLatest, CommitPosition, CommitInTransaction, FetchPositions,
+)  # fmt: skip
 
 
 class Operator:
@@ -39,6 +61,7 @@ class Operator:
 
     def __init__(self, bootstrap: str, nonce: bytes) -> None:
         self._bootstrap = bootstrap
+        self._nonce = nonce
         self._raw = RawClient(bootstrap, nonce)
         self._cluster = WireCluster(bootstrap)
 
@@ -52,6 +75,8 @@ class Operator:
                 return self._raw.read_latest(operation.topic, operation.partition)
             case CommitPosition():
                 return group_offsets.commit(self._cluster, operation)
+            case CommitInTransaction():
+                return self._commit_in_transaction(operation)
             case FetchPositions():
                 return group_offsets.fetch(self._cluster, operation)
         raise TypeError(f"the operator does not perform {operation}")
@@ -103,6 +128,32 @@ class Operator:
         code = answer.responses[0].error_code
         if code not in (0, UNKNOWN_TOPIC_ID):
             raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
+
+    # --- positions ------------------------------------------------------------------------------
+
+    def _commit_in_transaction(self, commit: CommitInTransaction) -> Completion:
+        """InitProducerId, TxnOffsetCommit, and the end that follows from its answer."""
+        settings = ClientSettings(transactional=True, transactional_id=commit.transactional_id)
+        producer = RawProducer(self._bootstrap, settings, self._nonce)
+        try:
+            begun = producer.perform(Begin())
+            if begun.outcome is not Outcome.OK:
+                return Completion(Outcome.FAIL, (), begun.error, begun.detail)
+            offsets = ((commit.partition, commit.offset),)
+            send = SendOffsets(commit.group, commit.topic, offsets, commit.member)
+            sent = producer.perform(send)
+            was_refused = sent.outcome is not Outcome.OK
+            ended = producer.perform(Abort() if was_refused else Commit())
+        finally:
+            producer.close()
+        row: dict[str, Any] = {
+            "f": F.SEND_OFFSETS.value, "group": commit.group, "topic": commit.topic,
+            "partition": commit.partition, "offset": commit.offset,
+            "member_id": commit.member.member_id, "generation": commit.member.generation,
+            **sent.columns,
+        }  # fmt: skip
+        told = (*begun.told, *answered([row], sent.outcome, sent.error))
+        return Completion(ended.outcome, (), ended.error, ended.detail, told=told)
 
     # --- records --------------------------------------------------------------------------------
 

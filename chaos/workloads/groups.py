@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
-from chaos.operations import CommitPosition, FetchPositions, Membership
+from chaos.operations import CommitPosition, FetchPositions, Idle, Membership
 from chaos.protocols import (
     ClientSettings,
     CommitOffsets,
@@ -23,6 +23,9 @@ from chaos.protocols import (
 from chaos.workloads.reading import final_reads
 from chaos.workloads.sending import send_for_ever
 
+MAX_POLL_INTERVAL_MS = 8_000
+ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
+"""So long a member that works too long does not poll: the group goes on without it."""
 POLLS_PER_LIFE = 100
 """Some ten seconds where records flow: in half a minute every member comes and goes."""
 
@@ -51,6 +54,8 @@ class _Groups:
     nodes_min = 1
     commit_share = 0.5
     crash_share = 0.4
+    absent_share = 0.15
+    """Of lives, in which a member once does not poll for longer than max.poll.interval.ms."""
     polls_per_life = POLLS_PER_LIFE
     records_per_poll_max = 500
     sends_between_lives = 0
@@ -65,8 +70,9 @@ class _Groups:
         auto_commit = not self._commits_itself(process)
         instance_id = f"member-{process}" if self.static else None
         group = GroupSettings(
-            f"group-of-{self.name}", self.protocol, self.assignor, auto_commit, instance_id
-        )
+            f"group-of-{self.name}", self.protocol, self.assignor, auto_commit, instance_id,
+            max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
+        )  # fmt: skip
         return ClientSettings(group=group)
 
     def _commits_itself(self, process: int) -> bool:
@@ -87,7 +93,13 @@ class _Groups:
             crashes = rng.random() < self.crash_share
             yield from self._ask(rng)
             completion = yield Subscribe((self.name,))
+            absent_after = rng.randrange(polls) if rng.random() < self.absent_share else -1
             while polls > 0 and not completion.broken:
+                if polls == absent_after:
+                    absent_after = -1
+                    yield Idle(ABSENT_S)
+                    if commits_itself and completion.records:  # as if nothing had happened
+                        yield CommitOffsets()
                 completion = yield Poll(max_records=self.records_per_poll_max)
                 # One that is full took no time: where there is a backlog, lives would be short.
                 polls -= len(completion.records) < self.records_per_poll_max
@@ -164,13 +176,15 @@ class GroupPositions(ClassicGroups):
 
     Now and then a process commits once more as the member that it was before it left or crashed:
     a zombie, which must be refused once its group has gone on without it (OffsetCommit: generation;
-    KIP-345: a replaced process; KIP-848: member epoch).
+    KIP-345: a replaced process; KIP-848: member epoch). And a living member repeats an old commit:
+    the group is to go back there, in its generation.
     """
 
     name = "groups-positions"
     judged_by = (*ClassicGroups.judged_by, "committed_offsets")
     ask_share = 0.2
     zombie_share = 0.1
+    repeat_share = 0.02
 
     def _commits_itself(self, process: int) -> bool:
         return True
@@ -185,14 +199,20 @@ class GroupPositions(ClassicGroups):
     ) -> Generator[Operation, Completion, None]:
         """What a member does, and now and then the last commit of the one before it."""
         current: CommitPosition | None = None
+        old: CommitPosition | None = None
+        """The first of this life."""
         zombie: CommitPosition | None = None
         operation = next(living)
         while True:
             completion = yield operation
             if isinstance(operation, CommitOffsets):
                 current = self._again(process, completion) or current
+                old = old or current
             elif isinstance(operation, Crash | Leave):
-                zombie, current = current or zombie, None
+                zombie, current, old = current or zombie, None, None
+            elif isinstance(operation, Poll) and rng.random() < self.repeat_share and old:
+                yield old
+                yield self._positions()
             elif isinstance(operation, Poll) and rng.random() < self.zombie_share and zombie:
                 yield zombie
             operation = living.send(completion)

@@ -12,7 +12,7 @@ from chaos.workloads.appends import Appends
 from chaos.workloads.values import values_of
 
 SEQUENCES = 1 << 31
-RECORDS_BEFORE_WRAP_MAX = 60
+RECORDS_BEFORE_WRAP_MAX = 10
 AGAIN_SHARE, REPEATED_SHARE = 0.4, 0.2
 BACK_MAX = 4
 

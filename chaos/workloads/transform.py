@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
+from typing import cast
 
+from chaos.operations import AddOffsets, CommitInTransaction, Membership
 from chaos.protocols import (
     Abort,
     Begin,
@@ -29,6 +31,49 @@ from chaos.workloads.sending import send_for_ever
 from chaos.workloads.values import values_of
 
 TRANSACTIONS_PER_LIFE = 60
+ADDED_SHARE = 0.7
+"""Of transactions that are aborted: the offsets are in them."""
+
+
+class _Memory:
+    """What a worker has committed last, in this life and in the one before."""
+
+    def __init__(self, transactional_id: str) -> None:
+        self._transactional_id = transactional_id
+        self._last: CommitInTransaction | None = None
+        self.zombie: CommitInTransaction | None = None
+        """The last commit of an earlier life: the same offset, so that a coordinator which rightly
+        knows no better loses nothing by it."""
+
+    def noting(
+        self, steps: Generator[Operation, Completion, Completion]
+    ) -> Generator[Operation, Completion, Completion]:
+        """Perform the steps, and remember the offsets of a commit that was acknowledged."""
+        operation = next(steps)
+        while True:
+            completion = yield operation
+            if isinstance(operation, Commit):
+                self._note(completion)
+            try:
+                operation = steps.send(completion)
+            except StopIteration as ended:
+                return cast("Completion", ended.value)
+
+    def _note(self, completion: Completion) -> None:
+        """Of unknown outcome, it may have gone further than what is known: to repeat that would go
+        back, lawfully."""
+        self._last = None
+        for row in completion.told if completion.outcome is Outcome.OK else ():
+            if row.get("member_id") and row.get("generation") is not None:
+                member = Membership(row["member_id"], row["generation"])
+                self._last = CommitInTransaction(
+                    row["group"], row["topic"], row["partition"], row["offset"], member,
+                    self._transactional_id,
+                )  # fmt: skip
+
+    def die(self) -> None:
+        """The life ends: what was committed last in it is a zombie's."""
+        self.zombie, self._last = self._last or self.zombie, None
 
 
 class Transform:
@@ -36,6 +81,9 @@ class Transform:
 
     One transaction in ten is aborted and its inputs are read again. Workers leave, or crash in the
     middle of a transaction, and come back under their transactional id, which fences the zombie.
+    Offsets are in aborted transactions, too; and now and then a worker commits once more, in a
+    transaction of another id, as the member that it was in its last life: the coordinator must
+    refuse the old generation (TxnOffsetCommit, KIP-447), or inputs are processed twice.
     """
 
     name = "transform"
@@ -52,6 +100,7 @@ class Transform:
     nodes_min = 1
     abort_share = 0.1
     crash_share = 0.4
+    zombie_share = 0.05
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.inputs, self.partitions), TopicSpec(self.outputs, self.partitions))
@@ -70,13 +119,18 @@ class Transform:
 
     def _work_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         values = values_of(process)
+        memory = _Memory(f"{self.name}-zombie-{process}")
         while True:
             left = rng.randint(TRANSACTIONS_PER_LIFE // 2, TRANSACTIONS_PER_LIFE * 3 // 2)
             crashes = rng.random() < self.crash_share
             completion = yield Subscribe((self.inputs,))
             while left > 0 and not completion.broken:
                 left -= 1
-                completion = yield from self._transform(values, rng, crashes and left == 0)
+                transform = self._transform(values, rng, crashes and left == 0)
+                completion = yield from memory.noting(transform)
+                if rng.random() < self.zombie_share and memory.zombie is not None:
+                    yield memory.zombie
+            memory.die()
             if not completion.broken and not crashes:
                 yield Leave()
 
@@ -86,6 +140,7 @@ class Transform:
         """One transaction; returns how it ended, or what broke the client."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
+        adds_offsets = rng.random() < ADDED_SHARE
         completion = yield Begin()
         if completion.outcome is not Outcome.OK:
             return completion
@@ -100,6 +155,8 @@ class Transform:
             completion = yield Commit()
             if completion.outcome is Outcome.OK:
                 return completion
+        if has_read and completion.outcome is Outcome.OK and aborts and adds_offsets:
+            completion = yield AddOffsets()
         if completion.broken:
             return completion
         return (yield Abort())

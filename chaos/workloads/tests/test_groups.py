@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from chaos.clients.factories import check_groups
-from chaos.operations import CommitPosition, FetchPositions, Membership
+from chaos.operations import CommitPosition, FetchPositions, Idle, Membership
 from chaos.protocols import (
     CommitOffsets,
     Completion,
@@ -25,6 +25,7 @@ from chaos.protocols import (
     TargetError,
 )
 from chaos.workloads import WORKLOADS
+from chaos.workloads.groups import GroupPositions
 
 GROUPS = ("groups", "groups-cooperative", "groups-consumer")
 OK = Completion(Outcome.OK)
@@ -40,7 +41,7 @@ def drive(process: int, completion: Completion, count: int = 4_000) -> list[Oper
 
 @pytest.mark.parametrize("process", [AUTO, MANUAL])
 def test_a_member_subscribes_polls_and_then_leaves_or_crashes(process: int) -> None:
-    operations = [o for o in drive(process, READ) if not isinstance(o, CommitOffsets)]
+    operations = [o for o in drive(process, READ) if not isinstance(o, CommitOffsets | Idle)]
     assert isinstance(operations[0], Subscribe)
     for before, after in pairwise(operations):
         allowed = (Poll, Leave, Crash) if isinstance(before, Subscribe | Poll) else (Subscribe,)
@@ -81,8 +82,11 @@ def test_where_positions_are_asked_for_every_commit_is_known(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["groups-positions", "groups-static-positions", "groups-consumer-positions"]
 )
-def test_who_is_no_member_any_more_commits_again_as_the_member_that_it_was(name: str) -> None:
+def test_who_is_no_member_any_more_commits_again_as_the_member_that_it_was(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its commits are the last of lives that are over; the instance is the same, if it has one."""
+    monkeypatch.setattr(GroupPositions, "repeat_share", 0.0)
     columns = {"member_id": "m-1", "generation": 3}
     committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
     workload = WORKLOADS[name]
@@ -97,6 +101,33 @@ def test_who_is_no_member_any_more_commits_again_as_the_member_that_it_was(name:
     assert set(zombies) == {CommitPosition(group.name, "t", 2, 7, member)}
     ends = [n for n, each in enumerate(done) if isinstance(each, Leave | Crash)]
     assert done.index(zombies[0]) > ends[0]
+
+
+def test_a_living_member_goes_back_to_its_first_commit_and_asks_where_the_group_is() -> None:
+    workload = WORKLOADS["groups-positions"]
+    operations = workload.operations(MANUAL, Random(1))
+    done, commits, first = [next(operations)], 0, 0
+    for _ in range(3_000):
+        completion = READ
+        if isinstance(done[-1], Subscribe):
+            first = commits + 1
+        elif isinstance(done[-1], CommitOffsets):
+            commits += 1
+            columns = {"member_id": "m-1", "generation": 3}
+            completion = Completion(Outcome.OK, (Record("t", 2, None, commits),), columns=columns)
+        done.append(operations.send(completion))
+        if isinstance(done[-1], CommitPosition) and done[-1].offset >= first:
+            assert done[-1].offset == first
+            assert isinstance(operations.send(OK), FetchPositions)
+            return
+    pytest.fail("no living member repeated a commit")
+
+
+def test_some_lives_have_a_pause_longer_than_a_member_may_be_silent() -> None:
+    group = WORKLOADS["groups"].settings(AUTO).group
+    pauses = [o.seconds for o in drive(AUTO, READ) if isinstance(o, Idle)]
+    assert group is not None and pauses
+    assert min(pauses) * 1_000 > group.max_poll_interval_ms
 
 
 def test_a_commit_of_unknown_generation_makes_no_zombie() -> None:

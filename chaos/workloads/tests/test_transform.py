@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from chaos.operations import AddOffsets, CommitInTransaction, Membership
 from chaos.protocols import (
     Abort,
     Begin,
@@ -93,3 +94,37 @@ def test_workers_are_members_that_read_what_is_committed() -> None:
     assert settings.transactional and settings.isolation is Isolation.READ_COMMITTED
     assert settings.group is not None and not settings.group.auto_commit
     assert Transform().settings(0).group is None
+
+
+def test_an_aborted_transaction_has_its_offsets_in_it_now_and_then() -> None:
+    class Aborting(Transform):
+        abort_share = 1.0
+
+    operations = Aborting().operations(WORKER, Random(7))
+    operation, before_abort = next(operations), []
+    for _ in range(300):
+        last, operation = operation, operations.send(READ if isinstance(operation, Poll) else OK)
+        if isinstance(operation, Abort):
+            before_abort.append(type(last))
+    assert {AddOffsets, Send} <= set(before_abort)
+
+
+def test_a_worker_commits_once_more_as_it_was_in_its_last_life() -> None:
+    """Only what was committed last, and only where nothing of unknown outcome came after it."""
+    row = {
+        "f": "send_offsets", "group": "g", "topic": "i", "partition": 1, "offset": 5,
+        "member_id": "m-1", "generation": 3,
+    }  # fmt: skip
+    committed = Completion(Outcome.OK, told=(row,))
+    zombie = CommitInTransaction("g", "i", 1, 5, Membership("m-1", 3), "transform-zombie-2")
+    for end, expected in ((committed, {zombie}), (UNKNOWN, set())):
+        operations = Steady().operations(WORKER, Random(7))
+        operation, lives, found = next(operations), 0, set()
+        for _ in range(3_000):
+            lives += isinstance(operation, Subscribe)
+            if isinstance(operation, CommitInTransaction):
+                assert lives > 1
+                found.add(operation)
+            completion = READ if isinstance(operation, Poll) else OK
+            operation = operations.send(end if isinstance(operation, Commit) else completion)
+        assert found == expected
