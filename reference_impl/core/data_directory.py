@@ -14,6 +14,8 @@ from uuid import UUID
 from reference_impl.core.storage import Space, Storage, StorageError
 
 META_PROPERTIES = "meta.properties"
+METADATA_DIRECTORY = "__cluster_metadata-0"
+"""Made by the first start, after the file."""
 
 
 class WrongDirectory(Exception):
@@ -58,6 +60,11 @@ class DataDirectory:
                     f" or node.id={owner}"
                 )
         else:
+            if storage.exists(f"{path}/{METADATA_DIRECTORY}"):
+                raise WrongDirectory(
+                    f"{path} holds partitions, but no {META_PROPERTIES} that says whose they are:"
+                    " bring it back from a copy, or give another directory"
+                )
             properties = {
                 "version": "1",
                 "cluster.id": uuid_text(random_uuid()),

@@ -5,10 +5,12 @@ Source: LogLoader.java, LogSegment.recover; design#log (recovery).
 
 After a clean shutdown the files are trusted; only an index that is missing or cannot be right
 is rebuilt. Otherwise every segment that may hold unsynced bytes (those that end after the
-recovery point) is read through, batch by batch with CRC, and its indexes are written anew. What
-follows the last whole batch of the last segment was never acknowledged, or never synced: it is
-cut off. A bad batch anywhere else is damage, not a torn tail: Kafka cuts there as well and
-drops all later segments; here the partition is not opened, so that nothing is lost by starting.
+recovery point) is read through, batch by batch with CRC and offsets, and its indexes are written
+anew. What follows the last whole batch of the last segment was never acknowledged, or never synced:
+it is cut off. A bad batch anywhere else is damage, not a torn tail, and so is one of which a single
+bit is wrong or that stands at the wrong offset (`damage.py`): Kafka cuts there as well and drops
+all that follows; here the partition is not opened, so that nothing is lost by starting. Offsets
+that are in no segment are said.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from dataclasses import dataclass, field
 from reference_impl.core.log import segment_swap
 from reference_impl.core.log.batch_scan import CorruptLog, scan_batches, scan_headers
 from reference_impl.core.log.checkpoints import BadCheckpoint
+from reference_impl.core.log.damage import Misplaced, is_damage
 from reference_impl.core.log.leader_epochs import LeaderEpochs
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.segment import (
     INDEX_SUFFIXES,
     LOG_SUFFIX,
+    RELATIVE_OFFSET_MAX,
     Appended,
     Segment,
 )
@@ -142,8 +146,7 @@ def _load_segment(
     elif problem is not None:
         next_offset = recover_segment(opening, loaded, segment, is_last=False)
     else:
-        problem = None
-        next_offset = following if following is not None else segment.read_next_offset()
+        next_offset = segment.read_next_offset()
     if problem is not None:
         loaded.notes.append(f"{segment.log.path}: {problem}; both indexes were written anew")
     if following is not None and next_offset > following:
@@ -151,6 +154,11 @@ def _load_segment(
             segment.log.path,
             f"it runs to offset {next_offset - 1}, but the next segment starts at {following}; "
             "move one of the two away",
+        )
+    if following is not None and next_offset < following and not opening.config.is_compacted:
+        loaded.notes.append(
+            f"{segment.log.path}: offsets {next_offset} to {following - 1} are in no segment: a"
+            " file is missing, or was cut"
         )
     loaded.log_end_offset = max(next_offset, segment.base_offset)
 
@@ -164,17 +172,16 @@ def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_la
     batches = scan_batches(segment.log, 0, size, check=opening.beliefs.checks_batches_after_crash)
     try:
         for header, position, _ in batches:
-            if header.base_offset < next_offset or header.last_offset_delta < 0:
-                raise CorruptRecord(f"offset {header.base_offset} follows {next_offset - 1}")
+            _check_place(opening, segment, header, next_offset, is_last=is_last)
             segment.reindex(_appended(header), position)
             _note_epoch(loaded.leader_epochs, header)
             next_offset, valid_bytes = header.last_offset + 1, position + header.size
     except CorruptRecord as error:
-        if not is_last or next_offset < opening.recovery_point:
+        if why := _why_no_torn_tail(opening, segment, next_offset, valid_bytes, error, is_last):
             raise CorruptLog(
                 segment.log.path,
-                f"corrupt at byte {valid_bytes}, offset {next_offset}, which was synced before the "
-                f"crash: {error}; restore the file, or move it and all later ones away",
+                f"corrupt at byte {valid_bytes}, offset {next_offset}, {why}: {error}; restore the"
+                " file, or move it and all later ones away",
             ) from error
         loaded.notes.append(
             f"{segment.log.path}: {size - valid_bytes} bytes from offset {next_offset} on were not "
@@ -183,6 +190,40 @@ def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_la
         segment.log.truncate(valid_bytes)
     segment.time_index.maybe_append(*segment.newest)
     return next_offset
+
+
+def _check_place(
+    opening: Opening, segment: Segment, header: BatchHeader, next_offset: int, *, is_last: bool
+) -> None:
+    """Raise Misplaced unless the batch may follow what comes before it.
+
+    Cleaning leaves gaps behind, but not in a segment that is appended to.
+    """
+    is_dense = is_last and not opening.config.is_compacted
+    is_behind = header.base_offset < next_offset or header.last_offset_delta < 0
+    is_too_far = header.last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+    if is_behind or is_too_far or (is_dense and header.base_offset > next_offset):
+        raise Misplaced(f"offset {header.base_offset} follows {next_offset - 1}")
+
+
+def _why_no_torn_tail(
+    opening: Opening,
+    segment: Segment,
+    next_offset: int,
+    valid_bytes: int,
+    error: CorruptRecord,
+    is_last: bool,
+) -> str | None:
+    """Return what shows that no crash has left this behind, or None."""
+    if not is_last or next_offset < opening.recovery_point:
+        return "which was synced before the crash"
+    if not opening.beliefs.checks_batches_after_crash:
+        return None
+    if isinstance(error, Misplaced):
+        return "where a whole batch stands that belongs elsewhere"
+    if is_damage(segment.log, valid_bytes, next_offset):
+        return "where one bit is wrong and whole batches follow"
+    return None
 
 
 def _appended(header: BatchHeader) -> Appended:

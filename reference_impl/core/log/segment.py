@@ -19,7 +19,14 @@ from reference_impl.core.log.offset_index import OffsetIndex
 from reference_impl.core.log.time_index import TimeIndex
 from reference_impl.core.log.transaction_index import TRANSACTION_INDEX_SUFFIX, TransactionIndex
 from reference_impl.core.storage import Buffer, File, Storage, StorageError
-from reference_impl.wire.records import NO_TIMESTAMP, BatchHeader, CorruptRecord, RecordBatch
+from reference_impl.wire.batch_header import HEADER_BYTES
+from reference_impl.wire.records import (
+    NO_TIMESTAMP,
+    BatchHeader,
+    CorruptRecord,
+    RecordBatch,
+    read_header,
+)
 
 LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX = ".log", ".index", ".timeindex"
 INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
@@ -361,7 +368,24 @@ class Segment:
         """Why the indexes cannot be used as they are, or None."""
         if not self.has_both_indexes:
             return "an index is missing"
-        return self.offset_index.problem(self.log.size()) or self.time_index.problem()
+        return (
+            self.offset_index.problem(self.log.size())
+            or self.time_index.problem()
+            or self._problem_of_last_entry()
+        )
+
+    def _problem_of_last_entry(self) -> str | None:
+        """An index of another segment points between batches, or to other offsets."""
+        if not len(self.offset_index):
+            return None
+        offset, position = self.offset_index.last_offset, self.offset_index.last_position
+        try:
+            header = read_header(self.log.read(position, min(HEADER_BYTES, self.size - position)))
+        except CorruptRecord:
+            return f"its last entry points to byte {position}, where no batch begins"
+        if not self.base_offset <= header.base_offset <= offset:
+            return f"its last entry says {offset} of a batch from offset {header.base_offset} on"
+        return None
 
     def reset_indexes(self) -> None:
         """Empty both indexes, so that `reindex` may fill them again."""

@@ -235,3 +235,28 @@ def test_producers_can_be_left_unrestored(storage: MemoryStorage) -> None:
     assert (
         len(open_log(storage, beliefs=Beliefs(restores_producer_state=False)).producer_state) == 0
     )
+
+
+@pytest.mark.parametrize("lost", [range(ONE // 2, ONE), range(ONE // 2), range(ONE)], ids=str)
+def test_a_batch_whose_sector_never_came_is_cut_off_with_what_was_written_behind_it(
+    storage: MemoryStorage, lost: range
+) -> None:
+    """The medium took the writes in another order: that is no damage, and nothing was synced."""
+    filled(storage, 5)
+    storage.corrupt(LOG_0, 2 * ONE + lost.start, bytes(len(lost)))
+    again = open_log(storage)
+    assert values(again) == [b"0", b"1"]
+    assert "were cut off" in again.recovery_notes[0]
+
+
+@pytest.mark.parametrize("at", [0, 7, 9, 11, 16, 18, 23, 60, ONE - 2])
+def test_a_batch_with_one_wrong_bit_before_whole_ones_is_damage(
+    storage: MemoryStorage, at: int
+) -> None:
+    filled(storage, 5)
+    before = storage.read_file(LOG_0)
+    storage.corrupt(LOG_0, 2 * ONE + at, bytes((before[2 * ONE + at] ^ 0x10,)))
+    damaged = storage.read_file(LOG_0)
+    with pytest.raises(CorruptLog, match="offset 2, where"):
+        open_log(storage)
+    assert storage.read_file(LOG_0) == damaged, "nothing was changed"

@@ -1,0 +1,70 @@
+"""Tell damage from a torn tail: both leave a batch that is not what was written.
+
+A crash tears what was not synced: the end of a file is missing, or sectors of it never came. It
+does not turn a single bit of a batch behind which whole batches lie. Where that has happened
+nothing may be cut off: what follows was acknowledged, and may have been read.
+"""
+
+from __future__ import annotations
+
+from crc32c import crc32c
+
+from reference_impl.core.storage import File
+from reference_impl.wire.batch_header import HEADER_BYTES, LOG_OVERHEAD
+from reference_impl.wire.records import CorruptRecord, check_crc, read_header
+
+SEARCHED_BYTES = 4 << 20
+"""So far behind a bad batch the next whole one is looked for."""
+TRIED_BYTES = 64 << 20
+"""So much is read over and over in the search for the bit."""
+_MAGIC_AT, _CRC_AT, _CRC_FROM = 16, 17, 21
+_OFFSETS_MAX = 2**31
+
+
+class Misplaced(CorruptRecord):
+    """A batch that is whole, but stands where another belongs."""
+
+
+def is_damage(file: File, position: int, next_offset: int) -> bool:
+    """Return whether the bytes here are a batch of which one bit is wrong, with whole batches
+    behind it."""
+    window = file.read(position, min(SEARCHED_BYTES, file.size() - position))
+    following = _next_whole_batch(window, next_offset)
+    return following is not None and _is_off_by_one_bit(bytearray(window[:following]))
+
+
+def _next_whole_batch(window: bytes, next_offset: int) -> int | None:
+    """Where the first batch begins that is whole and has a later offset."""
+    magic_at = window.find(b"\x02", LOG_OVERHEAD + _MAGIC_AT)
+    while magic_at != -1:
+        start = magic_at - _MAGIC_AT
+        if start >= HEADER_BYTES and _is_whole_batch(window, start, next_offset):
+            return start
+        magic_at = window.find(b"\x02", magic_at + 1)
+    return None
+
+
+def _is_whole_batch(window: bytes, start: int, next_offset: int) -> bool:
+    try:
+        header = read_header(window, start)
+        end = start + header.size
+        if end > len(window) or not 0 < header.base_offset - next_offset < _OFFSETS_MAX:
+            return False
+        check_crc(window, start, end)
+    except CorruptRecord:
+        return False
+    return True
+
+
+def _is_off_by_one_bit(batch: bytearray) -> bool:
+    stated = int.from_bytes(batch[_CRC_AT:_CRC_FROM], "big")
+    covered = memoryview(batch)[_CRC_FROM:]
+    if (stated ^ crc32c(covered)).bit_count() <= 1:
+        return True  # in the CRC, or in what stands before it
+    for at in range(min(len(covered), max(HEADER_BYTES, TRIED_BYTES // (8 * len(covered))))):
+        for bit in range(8):
+            covered[at] ^= 1 << bit
+            if crc32c(covered) == stated:
+                return True
+            covered[at] ^= 1 << bit
+    return False
