@@ -16,15 +16,43 @@ from linearizability.history import F
 
 NEVER = 2**62
 HEAL = "Heal"
-LASTING = frozenset({
-    "Kill", "Pause", "Shutdown", "CutLink", "Isolate", "CutClients", "CutControllers", "Split",
-    "DelayAnswers", "SlowLinks", "NarrowLinks", "SlowClose", "LimitData", "StallConnections",
-    "DropPackets", "LosePackets", "DiskStall", "DiskFull", "DiskReadOnly", "DiskDead", "PowerLoss",
-    "SlowDisk", "TornWrites", "LostNames", "ClockJump", "ClockSkew",
-    # An administrator's requests and lost connections have effects that outlive their operation;
-    # the runner heals after each.
-    "ResetConnections", "Elect", "MoveReplicas", "AdminStorm", "BitFlip",
-})  # fmt: skip
+LASTING = frozenset(
+    {
+        "Kill",
+        "Pause",
+        "Shutdown",
+        "CutLink",
+        "Isolate",
+        "CutClients",
+        "CutControllers",
+        "Split",
+        "DelayAnswers",
+        "SlowLinks",
+        "NarrowLinks",
+        "SlowClose",
+        "LimitData",
+        "StallConnections",
+        "DropPackets",
+        "LosePackets",
+        "DiskStall",
+        "DiskFull",
+        "DiskReadOnly",
+        "DiskDead",
+        "PowerLoss",
+        "SlowDisk",
+        "TornWrites",
+        "LostNames",
+        "ClockJump",
+        "ClockSkew",
+        # What administrators ask for and lost connections have effects that outlive the operation;
+        # the runner heals after each.
+        "ResetConnections",
+        "Elect",
+        "MoveReplicas",
+        "AdminStorm",
+        "BitFlip",
+    }
+)
 """Our own faults (chaos/faults.py, FAULTS), which last until the next heal."""
 UNTIL = "until"
 """A key of a fault's JSON; the value HEAL says of any other fault that it lasts as long."""

@@ -37,17 +37,29 @@ IS_LOST_POLL = (
 )
 """A poll that may have delivered anything; or one of a reader of the group that is no member."""
 LOST = pl.Schema(
-    {"group": pl.String, "process": pl.Int32, "begun_ns": pl.Int64, "over_ns": pl.Int64,
-     "next_ns": pl.Int64}
-)  # fmt: skip
+    {
+        "group": pl.String,
+        "process": pl.Int32,
+        "begun_ns": pl.Int64,
+        "over_ns": pl.Int64,
+        "next_ns": pl.Int64,
+    }
+)
 """next_ns: when the process next asked for something, as far as these rows tell."""
 SESSIONS = pl.Schema(
     {"group": pl.String, "process": pl.Int32, "session": pl.Int32, "first_ns": pl.Int64}
 )
 COLUMNS_READ = (
-    "group", "process", "session", "member_id", "f", "type", "offset", "t_invoke_ns",
+    "group",
+    "process",
+    "session",
+    "member_id",
+    "f",
+    "type",
+    "offset",
+    "t_invoke_ns",
     "t_complete_ns",
-)  # fmt: skip
+)
 """What is looked at to find lost polls."""
 
 
@@ -68,10 +80,16 @@ def lost_in(history: pl.LazyFrame) -> pl.DataFrame:
         .agg(over_ns=pl.col("t_complete_ns").max())
         .sort("begun_ns")
         .join_asof(
-            asked, left_on="begun_ns", right_on="next_ns", by="process", strategy="forward",
-            allow_exact_matches=False, coalesce=False, check_sortedness=False,
+            asked,
+            left_on="begun_ns",
+            right_on="next_ns",
+            by="process",
+            strategy="forward",
+            allow_exact_matches=False,
+            coalesce=False,
+            check_sortedness=False,
         )
-    )  # fmt: skip
+    )
     return collect(lost.select(pl.col(name).cast(dtype) for name, dtype in LOST.items()))
 
 
@@ -88,12 +106,18 @@ def put_together(lost: pl.DataFrame, sessions: pl.DataFrame) -> LostPolls:
     spans = (
         lost.sort("begun_ns")
         .join_asof(
-            seen, left_on="begun_ns", right_on="seen_ns", by="process", strategy="forward",
-            allow_exact_matches=False, coalesce=False, check_sortedness=False,
+            seen,
+            left_on="begun_ns",
+            right_on="seen_ns",
+            by="process",
+            strategy="forward",
+            allow_exact_matches=False,
+            coalesce=False,
+            check_sortedness=False,
         )
         .with_columns(again_ns=pl.min_horizontal("next_ns", "seen_ns"))
         .select("group", "process", "begun_ns", ended_ns=pl.coalesce("again_ns", unseen_ns))
-    )  # fmt: skip
+    )
     known = sessions.join(spans.select("group").unique(), on="group", how="semi")
     merged = known.group_by("group", "process", "session").agg(pl.col("first_ns").min())
     return LostPolls(spans, merged)
@@ -144,17 +168,28 @@ def _number(number: int) -> pl.Expr:
 
 
 def _counted(
-    told: pl.DataFrame, spans: pl.DataFrame, name: str, by: list[str], at: str, until: str,
+    told: pl.DataFrame,
+    spans: pl.DataFrame,
+    name: str,
+    by: list[str],
+    at: str,
+    until: str,
     is_strict: bool,
-) -> pl.DataFrame:  # fmt: skip
+) -> pl.DataFrame:
     """Add how many spans of the same `by` have their `at` before `until` (or at that instant)."""
     so_far = spans.sort(at).select(*by, at, pl.int_range(1, pl.len() + 1).over(by).alias(name))
     return (
         told.sort(until)
         .join_asof(
-            so_far, left_on=until, right_on=at, by=by, strategy="backward",
-            allow_exact_matches=not is_strict, coalesce=False, check_sortedness=False,
+            so_far,
+            left_on=until,
+            right_on=at,
+            by=by,
+            strategy="backward",
+            allow_exact_matches=not is_strict,
+            coalesce=False,
+            check_sortedness=False,
         )
         .drop(at)
         .with_columns(pl.col(name).fill_null(0).cast(pl.Int32))
-    )  # fmt: skip
+    )

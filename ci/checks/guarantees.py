@@ -88,6 +88,7 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "compaction": ("the last value", ("CMP-1", "CMP-3")),
     "retention": ("too early", ("RET-1", "RET-2")),
     "stale_reads": ("nothing returned for an hour", ("FET-1", "REP-1")),
+    "group_liveness": ("nobody takes over from one that crashed", ("GRP-2",)),
     "delivery_semantics": ("exactly once, twice", ("SEM-1", "SEM-2", "SEM-3")),
 }
 """Checker -> the title of the hand-written history that its picture shows, its claims."""

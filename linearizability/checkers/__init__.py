@@ -16,6 +16,7 @@ from linearizability.checkers.ends_honoured import EndsHonoured
 from linearizability.checkers.exactly_once import ExactlyOnce
 from linearizability.checkers.fencing import Fencing
 from linearizability.checkers.group_delivery import GroupDelivery
+from linearizability.checkers.group_liveness import GroupLiveness
 from linearizability.checkers.hanging_transactions import HangingTransactions
 from linearizability.checkers.high_watermark import HighWatermark
 from linearizability.checkers.idempotence import Idempotence
@@ -70,6 +71,7 @@ CHECKERS: Mapping[str, Checker] = {
         Compaction(),
         Retention(),
         StaleReads(),
+        GroupLiveness(),
         DeliverySemantics(),
     )
 }

@@ -44,6 +44,8 @@ class Scope(Enum):
     (`transaction_evidence`)."""
     READER = ("topic", "topic_id", "partition", "process", "group")
     """Its rows are what partitions and polls together tell of readers who waited (`waiting`)."""
+    GROUP = ("group",)
+    """Its rows are what a whole history tells of what groups failed to do (`group_evidence`)."""
     RUN = ()
     """The whole run at once. Its rows are what the partitions tell of who read whom, and how
     transactions ended (`cycles.evidence`)."""
@@ -57,7 +59,7 @@ class Scope(Enum):
         """The rows of a history that belong to some scope of this kind, or decide about it."""
         if self is Scope.VALUE:
             return IS_SEND | HAS_RECORD
-        if self in (Scope.RUN, Scope.READER):
+        if self in (Scope.RUN, Scope.READER, Scope.GROUP):
             return pl.lit(True)
         return pl.col("topic").is_not_null()
 

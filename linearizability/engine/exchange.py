@@ -152,15 +152,19 @@ class Source:
                 runs.append((sum(runs[-1]) if runs else 0, rows))
         return Source(file, tuple(runs))
 
+    def lazy(self, columns: Sequence[str]) -> pl.LazyFrame:
+        """Return these columns of the whole file; the history was checked before."""
+        whole = pl.scan_parquet(self.file)
+        present = set(whole.collect_schema())
+        return whole.select(
+            (pl.col(c) if c in present else pl.lit(None)).cast(SCHEMA[c]).alias(c) for c in columns
+        )
+
     def rows(self, run: int, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """(first row, rows) of one run, piece by piece; a column that an older history lacks is
         null. (Read by polars: pyarrow takes four times as long.)"""
         first, count = self.runs[run]
-        whole = pl.scan_parquet(self.file)
-        present = set(whole.collect_schema())
-        wanted = whole.select(
-            (pl.col(c) if c in present else pl.lit(None)).cast(SCHEMA[c]).alias(c) for c in columns
-        )
+        wanted = self.lazy(columns)
         for position in range(first, first + count, PIECE_ROWS):
             rows = min(PIECE_ROWS, first + count - position)
             yield position, wanted.slice(position, rows).collect()

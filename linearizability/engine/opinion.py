@@ -16,6 +16,7 @@ import polars as pl
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
 from linearizability.cycles.evidence import run_evidence
+from linearizability.group_evidence import group_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
 from linearizability.plans import collect, collect_all, whole
 from linearizability.transaction_evidence import transaction_evidence
@@ -46,6 +47,9 @@ _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
 
 
+_EVIDENCE = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}
+
+
 def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:
     """What the kernels of this scope are given of a whole resolved history.
 
@@ -53,7 +57,9 @@ def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED
     rows = events.lazy().filter(scope.rows)
     if scope is Scope.READER:
         return waiting(rows, bounds.stale_after_ns).lazy()
-    tells = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}.get(scope)
+    if scope is Scope.GROUP:
+        return group_evidence(rows).rechunk().lazy()
+    tells = _EVIDENCE.get(scope)
     return rows if tells is None else whole(collect(tells(rows))).lazy()
 
 

@@ -44,7 +44,9 @@ from linearizability.engine.progress import progress_shown
 from linearizability.engine.session import LOCAL, spark_session
 from linearizability.engine.table import tuned
 from linearizability.faults import faults_of
+from linearizability.group_evidence import group_evidence
 from linearizability.history import history_file
+from linearizability.ingest import topic_ids, with_topic_ids
 from linearizability.verdict import CheckerVerdict
 
 if TYPE_CHECKING:
@@ -82,6 +84,12 @@ class History:
 
     def __init__(self, session: SparkSession, source: Source) -> None:
         self._session, self._source = session, source
+
+    def of_groups(self) -> pl.DataFrame:
+        """Return `group_evidence`: what matters of it is small, and polars streams the rest."""
+        rows = self._source.lazy(COLUMNS_READ)
+        known = topic_ids(rows)
+        return group_evidence(with_topic_ids(rows, known)).rechunk()
 
     def mapped(
         self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
@@ -136,6 +144,7 @@ def _pieces(
         by_partition[stages.OPINION],
         by_transaction[stages.OPINION],
         judge(kept_waiting.lazy(), Scope.READER, checkers),
+        judge(history.of_groups().lazy(), Scope.GROUP, checkers),
         judge(found, Scope.RUN, checkers),
     ]
 

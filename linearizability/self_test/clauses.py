@@ -12,6 +12,7 @@ from random import Random
 
 from linearizability.self_test import (
     end_mutators,
+    group_mutators,
     kept_mutators,
     log_mutators,
     mutators,
@@ -163,6 +164,16 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     },
     "stale_reads": {
         "a reader is not given what is there before the bound": (service_mutators.keep_waiting,)
+    },
+    "group_liveness": {
+        "no live member owns a partition for longer than a rebalance may take": (
+            group_mutators.orphan_a_partition,
+        ),
+        "a live member has no part for as long, though there are partitions enough": (
+            group_mutators.leave_a_member_idle,
+        ),
+        "a group is given nothing of what is there for as long": (group_mutators.starve_a_group,),
+        "two members own one partition in one generation": (group_mutators.assign_twice,),
     },
     "delivery_semantics": {
         "a whole reading lacks what its producer's semantics promise": (

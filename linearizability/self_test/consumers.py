@@ -5,6 +5,7 @@ Every change of positions begins a new session, as the history's format demands.
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 from linearizability.history import F
@@ -29,11 +30,15 @@ class Consumer:
         """The transaction in which it reads."""
         self.positions: dict[int, int] = {}
         self.committed: dict[int, int] = {}
+        self.owns_all = False
+        """It is the only member of its group, and tells what it owns."""
 
     def assign(self, rng: Random) -> None:
         """Positions anew: from the beginning, or from what the group has committed."""
         self.session += 1
-        number = rng.randint(1, len(self.world.partitions))
+        number = len(self.world.partitions) if self.owns_all else rng.randint(
+            1, len(self.world.partitions)
+        )  # fmt: skip
         chosen = rng.sample(self.world.partitions, number)
         known = self.committed if self.group else {}
         self.positions = {p.number: max(known.get(p.number, 0), p.start) for p in chosen}
@@ -86,6 +91,19 @@ def assign(world: World, reader: Consumer) -> None:
             for n in reader.positions
         ],
     )
+    if reader.owns_all:
+        owned = {"f": F.OWNED.value, "type": "ok", "topic": TOPIC, "generation": reader.session}
+        world.write(
+            reader.operation(), [owned | {"partition": n} for n in sorted(reader.positions)]
+        )
+
+
+def join(world: World, reader: Consumer) -> None:
+    """The process becomes the only member of its group."""
+    reader.owns_all = True
+    settings = {"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}
+    subscribed = {"f": F.SUBSCRIBE.value, "type": "ok", "settings": json.dumps(settings)}
+    world.write(reader.operation(), [subscribed])
 
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:

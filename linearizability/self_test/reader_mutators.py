@@ -22,15 +22,20 @@ def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader goes back to an acknowledged record, and is given a later one first."""
     starts = log_starts(rows)
     passed = [
-        row for row in rows
-        if is_acked(row) and outcome_of(row) in ("plain", "committed")
+        row
+        for row in rows
+        if is_acked(row)
+        and outcome_of(row) in ("plain", "committed")
         and row["offset"] >= starts[row["partition"]]
-    ]  # fmt: skip
+    ]
     pairs = [
-        (send, read) for send in passed for read in data_rows(rows)
-        if send["partition"] == read["partition"] and send["offset"] < read["offset"]
+        (send, read)
+        for send in passed
+        for read in data_rows(rows)
+        if send["partition"] == read["partition"]
+        and send["offset"] < read["offset"]
         and send.get("topic_id") == read.get("topic_id")
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     send, read = rng.choice(pairs)
@@ -41,10 +46,13 @@ def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     """A reader is given a record below the offset from which it reads."""
     reads = [row for row in data_rows(rows) if row["t_complete_ns"] is not None]
     pairs = [
-        (early, late) for early in reads for late in rng.sample(reads, min(20, len(reads)))
-        if early["partition"] == late["partition"] and early["offset"] < late["offset"]
+        (early, late)
+        for early in reads
+        for late in rng.sample(reads, min(20, len(reads)))
+        if early["partition"] == late["partition"]
+        and early["offset"] < late["offset"]
         and early.get("topic_id") == late.get("topic_id")
-    ]  # fmt: skip
+    ]
     if not pairs:
         return None
     early, late = rng.choice(pairs)
@@ -57,9 +65,16 @@ def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
     times = {"t_invoke_ns": last_ns + 1, "t_complete_ns": last_ns + 1, "type": "ok"}
     given = another_read(read, isolation="read_committed", member_id=None, group=None, **times)
     seek: Row = {
-        "f": F.POSITION.value, "asked": "offset", "asked_offset": start, "offset": start,
-        "op_id": NOT_OURS - 1, "record_index": 0, "process": NOT_OURS, "session": 0,
-        "final": False, **times,
+        "f": F.POSITION.value,
+        "asked": "offset",
+        "asked_offset": start,
+        "offset": start,
+        "op_id": NOT_OURS - 1,
+        "record_index": 0,
+        "process": NOT_OURS,
+        "session": 0,
+        "final": False,
+        **times,
         **{column: read.get(column) for column in ("topic", "topic_id", "partition")},
-    }  # fmt: skip
+    }
     return [*rows, seek, given]

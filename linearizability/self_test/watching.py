@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linearizability.self_test.consumers import FAILURES, Consumer, assign, poll
+from linearizability.self_test.consumers import FAILURES, Consumer, assign, join, poll
 from linearizability.self_test.producers import plain_producer
 from linearizability.self_test.world import Actor, World
 
@@ -31,6 +31,8 @@ def watch(world: World, players: Sequence[Actor]) -> None:
     world.actors.append(plain_producer(world))
     readers = [Consumer(world, world.rng.choice([None, f"watchers-{n}"])) for n in range(3)]
     for reader in readers:
+        if reader.group is not None:
+            join(world, reader)
         assign(world, reader)
     for _ in range(ROUNDS):
         world.run(TURNS_A_ROUND)

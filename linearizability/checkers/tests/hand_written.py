@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from linearizability.checkers.tests import (
     histories_of_ends,
+    histories_of_groups,
     histories_of_kept_logs,
     histories_of_logs,
     histories_of_readers,
@@ -21,6 +22,7 @@ _FILES = (
     histories_of_logs,
     histories_of_kept_logs,
     histories_of_services,
+    histories_of_groups,
 )
 VALID: dict[str, dict[str, list[Row]]] = {}
 INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {}

@@ -1,0 +1,63 @@
+"""A group gives every partition to a member, and every member its part."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import polars as pl
+
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.group_evidence import NO_OWNER, NO_PART, STARVED, TWO_OWNERS, WATCHED
+
+
+class GroupLiveness(Checker):
+    """For longer than rebalance time-out (max.poll.interval.ms), session (session.timeout.ms) and
+    15 s together, while members polled and no fault was under way: no live member owned a partition
+    (`partition-without-owner`); a live member owned nothing, though there are more partitions than
+    processes that were ever members (`member-without-part`); or the group was given nothing of a
+    partition although an acknowledged plain record was there for it, and no member was given
+    anything else in the end (`group-starved`). Or two members owned a partition at a time in one
+    generation (`assigned-twice`).
+
+    What members own is known where the history has `owned` rows; times are those of `subscribe`
+    rows, else Kafka's defaults. Source: docs, consumerconfigs (session.timeout.ms,
+    max.poll.interval.ms); KIP-62; KIP-848. Counted: partitions of groups that were watched for
+    longer than that.
+    """
+
+    name: ClassVar[str] = "group_liveness"
+    title: ClassVar[str] = "a group gives each partition to one live member, in time"
+    scope: ClassVar[Scope] = Scope.GROUP
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS})
+
+    def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        place = pl.format("{}-{}", "topic", "partition")
+        sentences = {
+            STARVED: pl.format(
+                "group {} was given nothing of {} for {} s, although records were there for it",
+                "group",
+                place,
+                "seconds",
+            ),
+            NO_OWNER: pl.format(
+                "no live member of group {} owned {} for {} s", "group", place, "seconds"
+            ),
+            NO_PART: pl.format(
+                "process {} was a member of group {} for {} s and owned no partition",
+                "process",
+                "group",
+                "seconds",
+            ),
+            TWO_OWNERS: pl.format(
+                "two members of group {} owned {} in one generation", "group", place
+            ),
+        }
+        message = pl.lit(None, dtype=pl.String)
+        for kind, sentence in sentences.items():
+            message = pl.when(pl.col("kind") == kind).then(sentence).otherwise(message)
+        found = events.filter(pl.col("kind") != WATCHED)
+        where = ["topic", "partition", "group", "process"]
+        return describe(found, where, pl.col("kind"), ["op_ids"], message, "broker")
+
+    def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
+        return count(events)

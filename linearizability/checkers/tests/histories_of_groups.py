@@ -1,0 +1,179 @@
+"""Histories written by hand for what groups owe their members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linearizability.checkers.tests.histories_of_services import FAULT, at
+from linearizability.checkers.tests.rows import PLACE, P, Row, S
+
+SETTINGS = '{"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}'
+"""With the bound of 15 s: 41 s."""
+
+
+def OF(process: int, f: str, second: int, **more: object) -> Row:
+    """Something that a member of group g does or says of itself."""
+    own = {"f": f, "process": process, "group": "g", "member_id": f"m{process}"}
+    return own | at(second) | more
+
+
+def JOINS(process: int, second: int) -> Row:
+    return OF(process, "subscribe", second, settings=SETTINGS)
+
+
+def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> list[Row]:
+    """It says what it owns, in one operation."""
+    own = {"generation": generation, "op_id": 1_000_000 + second * 100 + process}
+    nothing: Row = {"topic": None, "partition": None}
+    places = [{"topic": "t", "partition": n} for n in partitions] or [nothing]
+    return [
+        OF(process, "owned", second, record_index=n, **own, **place)
+        for n, place in enumerate(places)
+    ]
+
+
+def ASKS(process: int, seconds: Iterable[int]) -> list[Row]:
+    """It polls, and is given nothing."""
+    return [OF(process, "poll", second) for second in seconds]
+
+
+def numbered(*parts: Row | list[Row]) -> list[Row]:
+    """The rows in order of time; operations are numbered by their place in the list."""
+    rows = [row for part in parts for row in (part if isinstance(part, list) else [part])]
+    rows = [{"op_id": n, **row} for n, row in enumerate(rows)]
+    return sorted(rows, key=lambda row: (row["op_id"], row.get("record_index", 0)))
+
+
+SENT = S(1, 0, **at(1))
+GIVEN = P(1, 0, group="g", member_id="m1", **at(5))
+MINUTE = ASKS(1, range(2, 62, 2))
+TWO_MINUTES = ASKS(1, range(2, 122, 2))
+OTHER = PLACE | {"partition": 1}
+
+VALID: dict[str, dict[str, list[Row]]] = {
+    "group_liveness": {
+        "all is owned and given": numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), SENT, GIVEN, MINUTE),
+        "a rebalance takes its time": numbered(
+            JOINS(1, 0),
+            SENT,
+            ASKS(1, range(2, 42, 2)),
+            OWNS(1, 40, 0),
+            GIVEN | at(41),
+            ASKS(1, range(44, 62, 2)),
+        ),
+        "nobody asked for a while": numbered(
+            JOINS(1, 0),
+            SENT,
+            ASKS(1, [*range(2, 30, 2), *range(60, 90, 2)]),
+        ),
+        "a fault goes on": numbered(JOINS(1, 0), SENT, FAULT("Kill", **at(3)), MINUTE),
+        "healed a moment ago": numbered(
+            JOINS(1, 0),
+            SENT,
+            FAULT("Kill", **at(3)),
+            FAULT("Heal", **at(40)),
+            MINUTE,
+        ),
+        "a backlog of another partition": numbered(
+            JOINS(1, 0),
+            OWNS(1, 3, 0, 1),
+            S(1, 0, **at(1)),
+            [S(n, n, **OTHER, **at(1)) for n in range(40)],
+            [P(n, n, group="g", member_id="m1", **OTHER, **at(3 + 2 * n)) for n in range(40)],
+        ),
+        "more members than partitions": numbered(
+            JOINS(1, 0),
+            JOINS(2, 0),
+            OWNS(1, 3, 0),
+            OWNS(2, 3),
+            SENT,
+            GIVEN,
+            MINUTE,
+            ASKS(2, range(2, 62, 2)),
+        ),
+        "its settings are Kafka's": numbered(OF(1, "subscribe", 0), SENT, TWO_MINUTES),
+        "owned by one after the other": numbered(
+            JOINS(1, 0),
+            JOINS(2, 0),
+            OWNS(1, 3, 0, 1),
+            OWNS(1, 8, 0),
+            OWNS(2, 9, 1),
+            SENT,
+            GIVEN,
+            MINUTE,
+            ASKS(2, range(2, 62, 2)),
+        ),
+        "its successor has its place at once": numbered(
+            JOINS(1, 0),
+            OWNS(1, 3, 0),
+            OF(1, "crash", 8),
+            JOINS(2, 9),
+            OWNS(2, 10, 0),
+            SENT,
+            GIVEN,
+            ASKS(2, range(10, 62, 2)),
+        ),
+    },
+}
+
+INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]]] = {
+    "group_liveness": {
+        "no member owns a partition": (
+            numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), OWNS(1, 8, 0), SENT, GIVEN, MINUTE),
+            [("partition-without-owner", (35, 1000301))],
+        ),
+        "nobody takes over from one that crashed": (
+            numbered(
+                JOINS(1, 0),
+                JOINS(2, 0),
+                OWNS(1, 3, 0),
+                OWNS(2, 3, 1),
+                OF(2, "crash", 9),
+                SENT,
+                GIVEN,
+                MINUTE,
+            ),
+            [("partition-without-owner", (36, 1000302))],
+        ),
+        "a member has no part": (
+            numbered(
+                JOINS(1, 0),
+                JOINS(2, 0),
+                OWNS(1, 3, 0, 1, 2),
+                OWNS(2, 3),
+                SENT,
+                GIVEN,
+                MINUTE,
+                ASKS(2, range(2, 62, 2)),
+            ),
+            [("member-without-part", (1, 67))],
+        ),
+        "given nothing of what is there": (
+            numbered(JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, S(2, 1, **at(6)), MINUTE),
+            [("group-starved", (4, 34))],
+        ),
+        "given nothing by Kafka's settings": (
+            numbered(
+                OF(1, "subscribe", 0),
+                SENT,
+                GIVEN,
+                S(2, 1, **at(6)),
+                ASKS(1, range(2, 400, 2)),
+            ),
+            [("group-starved", (3, 202))],
+        ),
+        "two own it in one generation": (
+            numbered(
+                JOINS(1, 0),
+                JOINS(2, 0),
+                OWNS(1, 3, 0),
+                OWNS(2, 4, 0),
+                SENT,
+                GIVEN,
+                MINUTE,
+                ASKS(2, range(2, 62, 2)),
+            ),
+            [("assigned-twice", (1000301, 1000402))],
+        ),
+    },
+}

@@ -1,0 +1,300 @@
+"""The life of consumer groups: who was a member, what each owned, and what the group was given.
+
+The evidence of `Scope.GROUP`, gathered from a whole history at once, since members meet in no
+partition. Only a few columns are read, and of records only those of groups and of plain sends.
+
+A group is *watched* while its members poll (never WATCHED_GAP_NS apart) and no fault is under way.
+What takes longer than `limit_ns` then, is the group's fault: whoever joins, leaves or crashes, a
+rebalance ends when all others have joined again, or after the rebalance time-out
+(max.poll.interval.ms), and a member that is gone is so after its session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from linearizability.faults import NEVER, disturbed, faults_of
+from linearizability.history import F
+from linearizability.inferred_log import ACKNOWLEDGED
+from linearizability.ingest import HAS_RECORD, IS_OK, IS_POLL, IS_SEND
+from linearizability.plans import collect, collect_all
+
+NS_PER_MS = 1_000_000
+BOUND_NS = 15 * 1_000_000_000
+"""Added to what the settings allow: machines are slow, and clients try again."""
+SESSION_MS, MAX_POLL_MS = 45_000, 300_000
+"""Defaults of session.timeout.ms and max.poll.interval.ms (ConsumerConfig)."""
+WATCHED_GAP_NS = 12 * 1_000_000_000
+"""Nobody is put out of a group for want of polls sooner."""
+ENDS = (F.LEAVE.value, F.CRASH.value)
+Place = tuple[str, int]
+Span = tuple[int, int]
+OF_GROUP = pl.col("group").is_not_null()
+_AT = pl.coalesce("t_complete_ns", "t_invoke_ns")
+
+
+class Member(NamedTuple):
+    """One membership of a process, from its subscription until it left, crashed or began anew."""
+
+    process: int
+    op_id: int
+    since_ns: int
+    until_ns: int
+
+
+class Report(NamedTuple):
+    """What a member said that it owns, all of it."""
+
+    process: int
+    op_id: int
+    at_ns: int
+    generation: int | None
+    places: frozenset[Place]
+
+
+class Group(NamedTuple):
+    """All that is known of a group, in order of time."""
+
+    name: str
+    limit_ns: int
+    members: list[Member]
+    reports: list[Report]
+    polls: pl.DataFrame
+    """process, op_id, at_ns (when it was asked), nothing: it was answered and gave no record."""
+    watched: list[Span]
+    pauses: list[Pause]
+
+
+class Pause(NamedTuple):
+    """The group was given nothing of a partition for longer than its limit; highest: the highest
+    offset that it had been given. known_ns, op_id: since when a record behind that was there."""
+
+    place: Place
+    highest: int
+    since_ns: int
+    until_ns: int
+    known_ns: int
+    op_id: int
+
+
+class Life(NamedTuple):
+    """The groups, and how many partitions each topic has."""
+
+    groups: list[Group]
+    partitions: dict[str, int]
+
+
+def lives(rows: pl.LazyFrame) -> Life:
+    """Return the life of each group of a history."""
+    before_the_end = ~pl.col("final").fill_null(False)
+    is_member = pl.col("f").is_in([F.SUBSCRIBE.value, *ENDS]) & OF_GROUP & before_the_end
+    members = collect(
+        rows.filter(is_member)
+        .select("group", "process", "op_id", "f", "t_invoke_ns", "settings", at_ns=_AT)
+        .sort("t_invoke_ns", "op_id")
+    )
+    if members.is_empty():
+        return Life([], {})
+    asked = [
+        rows.filter((pl.col("f") == F.OWNED.value) & OF_GROUP)
+        .select(
+            "group",
+            "process",
+            "op_id",
+            "record_index",
+            "topic",
+            "partition",
+            "generation",
+            "t_invoke_ns",
+        )
+        .sort("process", "op_id", "t_invoke_ns", "record_index"),
+        rows.filter(IS_POLL & OF_GROUP)
+        .group_by("group", "process", "op_id")
+        .agg(
+            at_ns=pl.col("t_invoke_ns").min(),
+            nothing=(pl.col("offset").is_null() & IS_OK).all(),
+            lost_ns=_AT.filter(pl.col("offset").is_null() & ~IS_OK).max(),
+        )
+        .sort("at_ns", "op_id"),
+        faults_of(rows),
+        rows.filter(pl.col("topic").is_not_null() & pl.col("partition").is_not_null())
+        .group_by("topic")
+        .agg(count=pl.col("partition").max() + 1, ids=pl.col("topic_id").n_unique()),
+    ]
+    owned, polls, faults, topics = collect_all(asked)
+    loud = disturbed(faults)
+    groups = [
+        _group(
+            name,
+            members.filter(group=name),
+            owned.filter(group=name),
+            polls.filter(group=name),
+            loud,
+        )
+        for name in sorted(set(members["group"]))
+    ]
+    paused = _pauses(rows, groups, polls)
+    return Life(
+        [group._replace(pauses=paused.get(group.name, [])) for group in groups],
+        {topic: count for topic, count, ids in topics.iter_rows() if ids == 1},
+    )
+
+
+def _group(
+    name: str, members: pl.DataFrame, owned: pl.DataFrame, polls: pl.DataFrame, loud: list[Span]
+) -> Group:
+    return Group(
+        name,
+        _limit_ns(members["settings"]),
+        list(_members(members)),
+        list(_reports(owned)),
+        polls,
+        _watched(polls["at_ns"], loud),
+        [],
+    )
+
+
+def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dict[str, list[Pause]]:
+    """Return the pauses of each group during which a record was there for it."""
+    limits = {group.name: group.limit_ns for group in groups if _longest(group) > group.limit_ns}
+    if not limits:
+        return {}
+    paused = ["group", "topic", "partition"]
+    limit = pl.col("group").replace_strict(limits, default=NEVER, return_dtype=pl.Int64)
+    given = rows.filter(HAS_RECORD & OF_GROUP & pl.col("group").is_in(list(limits)))
+    lost = polls.lazy().filter(pl.col("lost_ns").is_not_null()).select("group", at_ns="lost_ns")
+    places = given.select(paused).unique()
+    begun = places.with_columns(offset=pl.lit(-1, dtype=pl.Int64), at_ns=pl.lit(-NEVER))
+    moments = pl.concat(
+        [
+            given.select(*paused, "offset", at_ns=_AT),
+            begun.select(*paused, "offset", pl.col("at_ns").cast(pl.Int64)),
+            lost.join(places, on="group").select(
+                *paused, pl.lit(-1, dtype=pl.Int64).alias("offset"), "at_ns"
+            ),
+        ]
+    )
+    until = pl.col("at_ns").shift(-1).over(paused).fill_null(NEVER)
+    pauses = (
+        moments.sort("at_ns")
+        .with_columns(highest=pl.col("offset").cum_max().over(paused), until_ns=until)
+        .filter(pl.col("until_ns") - pl.col("at_ns") > limit)
+    )
+    known = pauses.join(_acked(rows), on=["topic", "partition"]).filter(
+        (pl.col("acked") > pl.col("highest")) & (pl.col("known_ns") < pl.col("until_ns"))
+    )
+    first = (
+        known.sort("known_ns", "sent_op")
+        .group_by(*paused, "at_ns", maintain_order=True)
+        .agg(pl.col("highest", "until_ns", "known_ns", "sent_op").first())
+    )
+    found: dict[str, list[Pause]] = defaultdict(list)
+    for group, topic, partition, *told in collect(first.sort(*paused, "at_ns")).iter_rows():
+        since_ns, highest, until_ns, known_ns, op_id = told
+        pause = Pause((topic, partition), highest, since_ns, until_ns, known_ns, op_id)
+        found[group].append(pause)
+    return found
+
+
+def _longest(group: Group) -> int:
+    return max((end - start for start, end in group.watched), default=0)
+
+
+def _acked(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return topic, partition, acked (the offset), known_ns, sent_op of plain records, of which
+    every reader of the partition is given each: to which nobody writes in transactions, or with
+    keys that compaction may go by, and at or above the highest log start."""
+    place = ["topic", "partition"]
+    unsure = rows.filter((IS_SEND & pl.col("txn").is_not_null()) | pl.col("key").is_not_null())
+    starts = rows.group_by(place).agg(start=pl.col("log_start").max().fill_null(0))
+    return (
+        rows.filter(ACKNOWLEDGED & pl.col("t_complete_ns").is_not_null())
+        .select(*place, acked="offset", known_ns="t_complete_ns", sent_op="op_id")
+        .join(unsure.select(place).unique(), on=place, how="anti")
+        .join(starts, on=place)
+        .filter(pl.col("acked") >= pl.col("start"))
+    )
+
+
+def places_of(group: Group) -> set[Place]:
+    """Return the partitions that members of a group owned, or could have been given records of."""
+    owned = {place for report in group.reports for place in report.places}
+    return owned | {pause.place for pause in group.pauses}
+
+
+def _limit_ns(settings: pl.Series) -> int:
+    """Return the rebalance time-out and the session of the most patient member, and the bound."""
+    told = [json.loads(text) for text in settings.drop_nulls().unique()] or [{}]
+    session = max(_milliseconds(each, "session.timeout.ms", SESSION_MS) for each in told)
+    rebalance = max(_milliseconds(each, "max.poll.interval.ms", MAX_POLL_MS) for each in told)
+    return (session + rebalance) * NS_PER_MS + BOUND_NS
+
+
+def _milliseconds(told: Any, name: str, default: int) -> int:
+    value = str(told.get(name, "")) if isinstance(told, dict) else ""
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 12 else default
+
+
+def _members(rows: pl.DataFrame) -> Iterator[Member]:
+    under_way: dict[int, Member] = {}
+    for process, op_id, f, invoked_ns, at_ns in rows.select(
+        "process", "op_id", "f", "t_invoke_ns", "at_ns"
+    ).iter_rows():
+        if before := under_way.pop(process, None):
+            yield before._replace(until_ns=invoked_ns)
+        if f == F.SUBSCRIBE.value:
+            under_way[process] = Member(process, op_id, at_ns, NEVER)
+    yield from under_way.values()
+
+
+def _reports(rows: pl.DataFrame) -> Iterator[Report]:
+    """Each report names its partitions in order, or none in a row of its own."""
+    report: Report | None = None
+    last: Place | None = None
+    for process, op_id, topic, partition, generation, at_ns in rows.select(
+        "process", "op_id", "topic", "partition", "generation", "t_invoke_ns"
+    ).iter_rows():
+        place = None if topic is None else (topic, partition)
+        same = report is not None and (report.process, report.op_id) == (process, op_id)
+        if same and report is not None and last is not None and place is not None and place > last:
+            report = report._replace(places=report.places | {place})
+        else:
+            if report is not None:
+                yield report
+            names = frozenset() if place is None else frozenset({place})
+            report = Report(process, op_id, at_ns, generation, names)
+        last = place
+    if report is not None:
+        yield report
+
+
+def _watched(polls: pl.Series, loud: list[Span]) -> list[Span]:
+    """Return when somebody polled again and again, and no fault was under way."""
+    begins = (polls.diff() > WATCHED_GAP_NS).fill_null(True)
+    starts, ends = polls.filter(begins), polls.filter(begins.shift(-1, fill_value=True))
+    spans = list(zip(starts, ends, strict=True))
+    for begun_ns, ended_ns in loud:
+        spans = [
+            part
+            for start, end in spans
+            for part in ((start, min(end, begun_ns)), (max(start, ended_ns), end))
+            if part[0] < part[1]
+        ]
+    return spans
+
+
+def within(span: Span, spans: list[Span]) -> Iterator[Span]:
+    """Return the parts of a span that lie in some of the others."""
+    for start, end in spans:
+        if max(start, span[0]) < min(end, span[1]):
+            yield max(start, span[0]), min(end, span[1])
+
+
+def live_at(group: Group, at_ns: int) -> set[int]:
+    """Return the processes that were members of a group at some time."""
+    return {m.process for m in group.members if m.since_ns <= at_ns < m.until_ns}
