@@ -132,9 +132,9 @@ def kafka_jars(version: str) -> tuple[bool, str]:
     return found, f"{len(list(folder.glob('*.jar')))} jars in {where}" if found else f"no {where}"
 
 
-def spark_kafka() -> tuple[bool, str]:
-    where = places.shown(places.CONNECTOR_JARS)
-    found = (places.CONNECTOR_JARS / jvm.CONNECTOR).is_file()
+def jars(folder: Path, expected: str) -> tuple[bool, str]:
+    where = places.shown(folder)
+    found = (folder / expected).is_file()
     return found, where if found else f"no {where}"
 
 
@@ -259,7 +259,13 @@ CHECKS = (
         for version in places.kafka_versions()
     ),
     Check(
-        "spark-kafka", spark_kafka, "the broker's test with Spark's connector",
+        "spark-kafka", partial(jars, places.CONNECTOR_JARS, jvm.CONNECTOR),
+        "the broker's test with Spark's connector",
+        "install Maven (apt-get install maven), then make setup",
+    ),
+    Check(
+        "ecosystem", partial(jars, places.ECOSYSTEM_JARS, jvm.ECOSYSTEM),
+        "the broker's tests with Kafka Streams, Connect and MirrorMaker 2",
         "install Maven (apt-get install maven), then make setup",
     ),
     Check(

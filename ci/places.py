@@ -10,6 +10,7 @@ CACHE = cache_directory()
 PROGRAMS = CACHE / "bin"
 KAFKA_JARS = CACHE / "kafka"
 CONNECTOR_JARS = CACHE / "spark-kafka"
+ECOSYSTEM_JARS = CACHE / "ecosystem"
 JAVA_HOME = CACHE / "java"
 LOGS = CACHE / "logs"
 STAMPS = CACHE / "stamps"

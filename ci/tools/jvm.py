@@ -15,6 +15,8 @@ from linearizability.engine.java import OLDEST, find_java
 
 JAVA_LOCK = places.ROOT / "requirements-java.lock"
 CONNECTOR_POM = places.ROOT / "ci" / "tools" / "spark" / "pom.xml"
+ECOSYSTEM_POM = places.ROOT / "ci" / "tools" / "ecosystem" / "pom.xml"
+ECOSYSTEM = "kafka-streams-4.3.1.jar"
 CONNECTOR = "spark-sql-kafka-0-10_2.13-4.2.0.jar"
 WRAPPER = places.JAVA_HOME / "bin" / "java"
 
@@ -108,8 +110,8 @@ def jars_step(name: str, pom: Path, target: Path, expected: str) -> Step:
 
 def poms() -> list[Path]:
     """Return every pom.xml that asks for jars."""
-    versions = places.kafka_versions()
-    return [*(places.KAFKA_POMS / version / "pom.xml" for version in versions), CONNECTOR_POM]
+    kafka = [places.KAFKA_POMS / version / "pom.xml" for version in places.kafka_versions()]
+    return [*kafka, CONNECTOR_POM, ECOSYSTEM_POM]
 
 
 def write_locks() -> list[Path]:
@@ -136,4 +138,5 @@ def steps() -> list[Step]:
     java = Step(name="java", inputs=(JAVA_LOCK,), output=WRAPPER, make=make_java)
     brought = [kafka_step(version) for version in places.kafka_versions()]
     brought.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))
+    brought.append(jars_step("ecosystem", ECOSYSTEM_POM, places.ECOSYSTEM_JARS, ECOSYSTEM))
     return brought if machine_java() else [java, *brought]
