@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from chaos import containers, disks, leftovers, owed, processes
@@ -38,3 +44,30 @@ def test_what_was_left_is_said(
     assert "removed what an earlier command, which was killed, had left behind" in said
     assert said.count("3 ") == 1
     assert said.count("0 ") == 3
+
+
+def test_what_is_started_by_other_means_is_found_when_its_owner_has_died() -> None:
+    """As fuzz and kills start brokers; whichever command of this machine comes first ends it."""
+    program = (
+        "import os, subprocess; from chaos import leftovers\n"
+        "leftovers.remove_and_mark_children()\n"
+        "print(subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL).pid, flush=True)\n"
+        "os._exit(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    left = int(done.stdout)
+    found = [pid for pid, _ in processes.leftovers()]
+    assert left in found or not is_there(left)
+    processes.end_leftovers()
+    deadline = time.monotonic() + 60
+    while is_there(left):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
