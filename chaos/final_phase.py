@@ -21,6 +21,7 @@ from chaos.workers import Actor, Shared
 RECOVERY_TIMEOUT_S = 90.0
 SHOWN_TIMEOUT_S, READ_AGAIN_S = 12.0, 3.0
 """Brokers look once a second for what to remove; the youngest of it is five seconds old then."""
+STABLE_TIMEOUT_S = 15.0
 LOOK_EVERY_S = 0.2
 
 
@@ -65,7 +66,7 @@ def read_finally(
             if raw and isinstance(workload, MustShow):
                 completion = _read_what_is_shown(shared, workload, actor, operation)
             else:
-                completion = actor.perform(operation)
+                completion = _perform_in_time(shared, actor, operation)
         finally:
             actor.close()
         if completion.outcome is not Outcome.OK:
@@ -75,6 +76,18 @@ def read_finally(
             )
         elif completion.detail:
             shared.note(completion.detail)
+
+
+def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Completion:
+    """Perform it, again where it failed: an offset of a transaction is stable only when the marker
+    has been written, which comes after the answer to its end."""
+    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    while True:
+        completion = actor.perform(operation)
+        if completion.outcome is not Outcome.FAIL or time.monotonic() > deadline:
+            return completion
+        if shared.abandoned.wait(LOOK_EVERY_S):
+            return completion
 
 
 def _read_what_is_shown(

@@ -21,7 +21,7 @@ COORDINATED = {
     "kill-transaction-coordinator": "transactions",
 }
 """Nemeses that strike the coordinator of something, and of what."""
-COMMIT_WITHOUT_MEMBERS = frozenset({"offsets"})
+COMMIT_WITHOUT_MEMBERS = frozenset({"offsets", "offsets-transactions"})
 """Workloads whose groups have offsets and no members; they have a coordinator all the same."""
 
 

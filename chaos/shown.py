@@ -72,6 +72,7 @@ MUST_SHOW: Mapping[str, tuple[Sight, ...]] = {
     "delete-records": (Sight.DELETED,),
     "recreate": (Sight.RECREATED,),
     "offsets": (Sight.POSITIONS,),
+    "offsets-transactions": (Sight.POSITIONS, Sight.ABORTS, Sight.FENCED),
 }
 """Workload -> what each of its runs must show. Under faults UNDER_FAULT comes to all of them."""
 ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})

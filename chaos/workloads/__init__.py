@@ -20,6 +20,7 @@ from chaos.workloads.groups import (
     StaticGroups,
 )
 from chaos.workloads.offsets import Offsets
+from chaos.workloads.offsets_transactions import OffsetsInTransactions
 from chaos.workloads.recreate import Recreated
 from chaos.workloads.register import Register
 from chaos.workloads.retention import Retention
@@ -58,6 +59,7 @@ WORKLOADS: dict[str, Workload] = {
         Sequences(),
         Zombies(),
         Offsets(),
+        OffsetsInTransactions(),
         ReadFromFollower(),
     )
 }

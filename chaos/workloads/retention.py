@@ -9,7 +9,8 @@ from chaos.workloads.appends import Appends
 from chaos.workloads.removed import nothing_deleted
 
 RETENTION_MS = 5_000
-SEGMENT_MS = 1_000
+SEGMENT_MS = 2_500
+"""Longer than any slack that a judge leaves: who deletes a segment too early is seen."""
 
 
 class Retention(Appends):

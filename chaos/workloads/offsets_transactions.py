@@ -1,0 +1,95 @@
+"""Offsets in transactions: positions that are committed, aborted, fenced and left hanging."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from random import Random
+
+from chaos.operations import (
+    CommitAsFormer,
+    FetchPositions,
+    Idle,
+    RawSend,
+    SendOffsets,
+    Supersede,
+)
+from chaos.protocols import Abort, Begin, ClientSettings, Commit, Completion, Operation, Outcome
+from chaos.workloads.offsets import Offsets
+from chaos.workloads.sending import send_for_ever
+from chaos.workloads.values import values_of
+
+TIMEOUT_MS, SWEEP_MS = 2_000, 500
+PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
+ABORT_SHARE, FENCED_SHARE, LATE_SHARE = 0.25, 0.1, 0.03
+HELD_SHARE, HELD_MAX_S = 0.2, 0.4
+RECORD_SHARE = 0.6
+"""Of transactions with a record beside the offsets: both must end alike."""
+
+
+class OffsetsInTransactions(Offsets):
+    """Offsets, by transactions: what is committed holds, what is aborted or fenced never does.
+
+    Some are held open while others ask (OffsetFetch, require_stable): nobody may be told a position
+    that is not decided. Some outlive their time-out, some are fenced and asked to commit all the
+    same. Spec: KIP-98; KIP-447.
+    """
+
+    name = topic = "offsets-transactions"
+    config: Mapping[str, str] = {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(SWEEP_MS),
+    }
+    judged_by = (*Offsets.judged_by, "ends_honoured")
+    groups = ("offsets-transactions-a", "offsets-transactions-b")
+    rare_groups = ("offsets-transactions-rare",)
+
+    def settings(self, process: int) -> ClientSettings:
+        settings = super().settings(process)
+        if process < self.producers or process >= self.processes:
+            return settings
+        return replace(settings, raw=True, transactional=True, transaction_timeout_ms=TIMEOUT_MS)
+
+    def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
+        """The first process sends, the others commit in transactions and ask."""
+        if process < self.producers:
+            return send_for_ever(self.topic, self.partitions, process, rng)
+        return self._transact_for_ever(process, rng)
+
+    def _transact_for_ever(
+        self, process: int, rng: Random
+    ) -> Generator[Operation, Completion, None]:
+        """No two commits of a process have the same offset, so that an answer tells which it is."""
+        offset, partition, values = process, process % self.partitions, values_of(process)
+        while True:
+            groups = self.rare_groups if rng.random() < self.rare_share else self.groups
+            group, chance = rng.choice(groups), rng.random()
+            held_s = rng.uniform(0.0, HELD_MAX_S) if rng.random() < HELD_SHARE else 0.0
+            if rng.random() < self.fetch_share:
+                yield FetchPositions(group, self.topic, tuple(range(self.partitions)))
+                continue
+            offset += self.processes
+            has_record = rng.random() < RECORD_SHARE
+            completion = yield Begin()
+            if completion.outcome is Outcome.OK and has_record:
+                completion = yield RawSend(self.topic, partition, (next(values),))
+            if completion.outcome is Outcome.OK:
+                completion = yield SendOffsets(group, self.topic, ((partition, offset),))
+            if completion.outcome is Outcome.OK:
+                yield Idle(held_s)
+                yield from _ended(chance)
+            elif not completion.broken:
+                yield Abort()
+
+
+def _ended(chance: float) -> Generator[Operation, Completion, None]:
+    if chance < ABORT_SHARE:
+        yield Abort()
+    elif chance < ABORT_SHARE + FENCED_SHARE:
+        if (yield Supersede()).outcome is Outcome.OK:
+            yield CommitAsFormer()
+    else:
+        if chance > 1 - LATE_SHARE:
+            yield Idle(PAST_TIMEOUT_S)
+        completion = yield Commit()
+        if completion.outcome is not Outcome.OK and not completion.broken:
+            yield Abort()
