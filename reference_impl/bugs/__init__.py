@@ -58,12 +58,12 @@ from reference_impl.bugs.ignore_require_stable import IgnoreRequireStable
 from reference_impl.bugs.ignore_rewinds import IgnoreRewinds
 from reference_impl.bugs.keep_epochs import KeepEpochs
 from reference_impl.bugs.keep_highest_commit import KeepHighestCommit
+from reference_impl.bugs.keep_session_positions import KeepSessionPositions
 from reference_impl.bugs.keep_torn_tail import KeepTornTail
 from reference_impl.bugs.leave_partition_out import LeavePartitionOut
 from reference_impl.bugs.look_up_later_times import LookUpLaterTimes
 from reference_impl.bugs.look_up_newest_segment import LookUpNewestSegment
 from reference_impl.bugs.lose_commits import LoseCommits
-from reference_impl.bugs.lose_session_updates import LoseSessionUpdates
 from reference_impl.bugs.lose_transactional_offsets import LoseTransactionalOffsets
 from reference_impl.bugs.never_end_consumer_sessions import NeverEndConsumerSessions
 from reference_impl.bugs.never_end_sessions import NeverEndSessions
@@ -93,11 +93,8 @@ FLUSH_EACH = {"log.flush.interval.messages": "1"}
 BUGS: dict[str, Bug] = {
     # --- where a reader begins --------------------------------------------------------------------
     "ignore-rewinds": Bug(IgnoreRewinds, Kind.START, ("poll_skips",), workload="seeks"),
-    "lose-session-updates": Bug(
-        LoseSessionUpdates,
-        Kind.START,
-        ("stale_reads",),
-        client="reference",
+    "keep-session-positions": Bug(
+        KeepSessionPositions, Kind.START, ("poll_skips",), workload="seeks", client="reference"
     ),
     "reset-past-start": Bug(ResetPastStart, Kind.START, ("poll_skips",), workload="retention"),
     "look-up-later-times": Bug(LookUpLaterTimes, Kind.START, ("poll_skips",), workload="seeks"),
@@ -144,7 +141,12 @@ BUGS: dict[str, Bug] = {
     "answer-with-another-partition": Bug(
         AnswerWithAnotherPartition, Kind.RECORD, ("phantom_records", "inconsistent_offsets")
     ),
-    "stamp-append-times": Bug(StampAppendTimes, Kind.RECORD, ("phantom_records",)),
+    "stamp-append-times": Bug(
+        StampAppendTimes,
+        Kind.RECORD,
+        ("phantom_records",),
+        config={"log.message.timestamp.type": "CreateTime"},
+    ),
     "drop-headers-in-recompression": Bug(
         DropHeadersInRecompression,
         Kind.RECORD,
@@ -163,7 +165,10 @@ BUGS: dict[str, Bug] = {
         DropHeadersInCleaning, Kind.RECORD, ("phantom_records",), workload="compaction"
     ),
     "shift-cleaned-times": Bug(
-        ShiftCleanedTimes, Kind.RECORD, ("phantom_records",), workload="compaction"
+        ShiftCleanedTimes,
+        Kind.RECORD,
+        ("phantom_records", "inconsistent_offsets"),
+        workload="compaction",
     ),
     "keep-torn-tail": Bug(
         KeepTornTail,
@@ -212,13 +217,19 @@ BUGS: dict[str, Bug] = {
         AbortDecidedCommits, Kind.RARE, ("ends_honoured", "lost_writes"), workload="transactions"
     ),
     "commit-decided-aborts": Bug(
-        CommitDecidedAborts, Kind.RARE, ("ends_honoured", "aborted_reads"), workload="transactions"
+        CommitDecidedAborts,
+        Kind.RARE,
+        ("ends_honoured", "aborted_reads", "dirty_reads"),
+        workload="transactions",
     ),
     "tear-transactions": Bug(
         TearTransactions, Kind.RARE, ("torn_transactions", "ends_honoured"), workload="transactions"
     ),
     "forget-markers": Bug(
-        ForgetMarkers, Kind.RARE, ("hanging_transactions", "ends_honoured"), workload="transactions"
+        ForgetMarkers,
+        Kind.RARE,
+        ("torn_transactions", "hanging_transactions", "ends_honoured"),
+        workload="transactions",
     ),
     "never-time-out": Bug(
         NeverTimeOut, Kind.RARE, ("hanging_transactions",), workload="transactions"
@@ -276,10 +287,10 @@ BUGS: dict[str, Bug] = {
         AnswerRetriesWithNewest, Kind.RARE, ("inconsistent_offsets",), nemesis="reset"
     ),
     "remember-newest-batch": Bug(RememberNewestBatch, Kind.RARE, ("duplicates",), nemesis="reset"),
-    "break-at-sequence-wrap": Bug(BreakAtSequenceWrap, Kind.RARE, ("idempotence",)),
-    "skip-large-batches": Bug(
-        SkipLargeBatches, Kind.RARE, ("poll_skips", "unseen_writes"), workload="seeks"
+    "break-at-sequence-wrap": Bug(
+        BreakAtSequenceWrap, Kind.RARE, (), cases="test_the_sequence_wraps_to_zero"
     ),
+    "skip-large-batches": Bug(SkipLargeBatches, Kind.RARE, ("poll_skips",), workload="seeks"),
     "stop-without-sync": Bug(
         StopWithoutSync, Kind.RARE, ("lost_writes",), nemesis="rolling-restart"
     ),

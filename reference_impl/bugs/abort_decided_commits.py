@@ -25,7 +25,7 @@ class AbortDecidedCommits(Rules):
         """Say no for all partitions of every thirtieth."""
         if transaction.state is not State.PREPARE_COMMIT:
             return False
-        if transaction != self._chosen:
+        if transaction is not self._chosen:
             self._chosen = transaction
             self._commits += 1
         return self._commits % EVERY != 0

@@ -13,8 +13,8 @@ class BreakAtSequenceWrap(Rules):
     """Real-world kin: sequences that are counted on in 64 bits.
 
     Breaks:     sequences wrap around from 2^31 - 1 to 0 (DefaultRecordBatch.incrementSequence).
-    Caught by:  workload appends, any nemesis or none, checker idempotence.
-    Within:     one run of 20 seconds.
+    Caught by:  the conformance cases of Produce. No run is long enough to send so many records.
+    Within:     one examination.
     """
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:

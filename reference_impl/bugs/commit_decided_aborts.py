@@ -13,8 +13,8 @@ class CommitDecidedAborts(Rules):
     """Real-world kin: KIP-890: an abort whose answer was lost, and a late commit.
 
     Breaks:     a transaction whose abort was acknowledged is aborted (KIP-98).
-    Caught by:  workload transactions, any nemesis or none, checkers ends_honoured and
-                aborted_reads.
+    Caught by:  workload transactions, any nemesis or none, checkers ends_honoured,
+                aborted_reads and dirty_reads (delivered, and no commit was ever asked for).
     Within:     one run of 20 seconds.
     """
 
@@ -26,7 +26,7 @@ class CommitDecidedAborts(Rules):
         """Say yes for all partitions of every eighth."""
         if transaction.state is State.PREPARE_COMMIT:
             return True
-        if transaction != self._chosen:
+        if transaction is not self._chosen:
             self._chosen = transaction
             self._aborts += 1
         return self._aborts % EVERY == 0

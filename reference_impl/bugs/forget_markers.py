@@ -16,8 +16,8 @@ class ForgetMarkers(Rules):
 
     Breaks:     every partition of a decided transaction gets its marker (KIP-98); without it the
                 last stable offset stands still, and read_committed readers wait for ever.
-    Caught by:  workload transactions, any nemesis or none, checkers hanging_transactions and
-                ends_honoured.
+    Caught by:  workload transactions, any nemesis or none, checkers torn_transactions (the
+                next marker ends both), hanging_transactions and ends_honoured.
     Within:     one run of 20 seconds.
     """
 

@@ -11,7 +11,8 @@ class ShiftCleanedTimes(Rules):
     the delete horizon takes its place (KIP-534).
 
     Breaks:     a record has the same timestamp whenever it is read (KIP-32).
-    Caught by:  workload compaction, any nemesis or none, checker phantom_records: a reader from
+    Caught by:  workload compaction, any nemesis or none, checkers phantom_records and
+                inconsistent_offsets: a reader from
                 before the cleaning and one from after it were given other times.
     Within:     one run of 20 seconds.
     """

@@ -1,10 +1,11 @@
-"""A batch that is larger than the limit of a fetch is passed over."""
+"""A batch that is larger than the limit of a fetch is passed over, if the next one is smaller."""
 
 from __future__ import annotations
 
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.partition import Partition
 from reference_impl.core.rules import Rules
+from reference_impl.wire import read_header
 
 
 class SkipLargeBatches(Rules):
@@ -13,23 +14,17 @@ class SkipLargeBatches(Rules):
 
     Breaks:     a fetch answers the batches from its offset on, the first one whole however large
                 it is (KIP-74).
-    Caught by:  workload seeks, any nemesis or none, checkers poll_skips and unseen_writes.
+    Caught by:  workload seeks, any nemesis or none, checker poll_skips.
     Within:     one run of 20 seconds.
     """
 
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Go on behind a batch that does not fit."""
-        while True:
-            found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
-            if found is None or found.size <= max_bytes:
-                return found
-            behind = found.first_offset + 1
-            after = partition.log.locate(behind, 1, end, at_least_one=True)
-            while after is not None and after.position == found.position:
-                behind += 1
-                after = partition.log.locate(behind, 1, end, at_least_one=True)
-            if after is None:
-                return None
-            offset = after.first_offset
+        """Take the smaller one of two that do not fit."""
+        found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
+        if found is None or found.size <= max_bytes:
+            return found
+        behind = read_header(found.read()).last_offset + 1
+        after = super().located(partition, min(behind, end), max_bytes, end, at_least_one=True)
+        return after if after is not None and after.size < found.size else found

@@ -14,8 +14,9 @@ class StampAppendTimes(Rules):
     """Real-world kin: a topic setting that is read from the broker's defaults on one path.
 
     Breaks:     with message.timestamp.type=CreateTime a record keeps its producer's time (KIP-32).
-    Caught by:  workload appends, any nemesis or none, checker phantom_records (altered:
-                timestamp or its type).
+    Caught by:  workload appends, any nemesis or none, config
+                log.message.timestamp.type=CreateTime, checker phantom_records (altered: timestamp
+                or its type).
     Within:     one run of 10 seconds.
     """
 

@@ -1,0 +1,23 @@
+"""A fetch session goes on where it was, although its reader names an offset further back."""
+
+from __future__ import annotations
+
+from reference_impl.core.fetch_sessions import Wanted
+from reference_impl.core.rules import Rules
+from reference_impl.wire import Struct
+
+
+class KeepSessionPositions(Rules):
+    """Real-world kin: cached partitions of incremental fetch sessions that only move forward.
+
+    Breaks:     the next answer of a session begins at the offset that its reader named last
+                (KIP-227; FetchSession.update).
+    Caught by:  workload seeks, any nemesis or none, client reference (librdkafka has no sessions),
+                checker poll_skips: the first record after a seek is not the one that was sought.
+    Within:     one run of 20 seconds.
+    """
+
+    def renewed(self, known: Wanted, asked: Struct) -> Struct:
+        """Keep the row that lies further on."""
+        is_behind = asked.fetch_offset < known.params.fetch_offset
+        return known.params if is_behind else super().renewed(known, asked)
