@@ -135,7 +135,8 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "t_complete_ns": (pl.Int64, "monotonic; null if it never completed"),
     "high_watermark": (pl.Int64, "as the answer said (polls, read_all)"),
     "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
-    "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records, position)"),
+    "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records); on position "
+                  "rows: as an answer said that came after the start was asked for"),
     "asked": (pl.String, "where a reader asked to begin: earliest, latest, committed, offset, "
               "timestamp (position)"),
     "asked_offset": (pl.Int64, "the offset or timestamp that it asked for, or the committed offset "

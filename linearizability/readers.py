@@ -21,6 +21,8 @@ START = (
 )
 """Of rows `IS_START`: the first offset that the reader wants. Who asks for the earliest record and
 is told to begin above the log start was misled."""
+IS_MISLED = (pl.col("f") == F.POSITION.value) & IS_OK & _FROM_LOG_START
+"""Told, after it had asked for the earliest record, of a log start below what it was answered."""
 IS_START = (pl.col("f") == F.POSITION.value) & IS_OK & START.is_not_null()
 
 

@@ -59,7 +59,10 @@ class PartitionRead:
     """The follower to read from; None: the leader."""
     records: list[Record] = field(default_factory=list)
     leader_epoch: int | None = None
+    begun_at: int | None = None
+    """What ListOffsets answered for the earliest offset."""
     log_start: int | None = None
+    """The lowest one that any answer told: what lies between the two was hidden."""
     next_offset: int = 0
     high_watermark: int | None = None
     last_stable_offset: int | None = None
@@ -68,6 +71,16 @@ class PartitionRead:
     complete: bool = False
     error: str | None = None
     detail: str | None = None
+
+    def start(self) -> Record:
+        """Return where the reading began, a POSITION row."""
+        extra = {
+            "f": "position",
+            "asked": "earliest",
+            "replica": self.replica,
+            "log_start": self.log_start,
+        }
+        return Record(self.topic, self.partition, None, self.begun_at, extra=extra)
 
     def summary(self) -> Record:
         """The statement about the whole partition, a READ_ALL row."""
@@ -82,6 +95,14 @@ class PartitionRead:
         }
         outcome = Outcome.OK if self.complete else Outcome.INFO
         return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
+
+    def rows(self) -> Iterator[Record]:
+        """Yield what was read, and the summary; before both where it began, if that is not the
+        log start: ListOffsets hid what lies between."""
+        if self.replica is None and self.begun_at != self.log_start:
+            yield self.start()
+        yield from self.records
+        yield self.summary()
 
     @property
     def name(self) -> str:
@@ -115,7 +136,7 @@ class RawClient:
         followers = self._of_followers(reads)
         self._read_all(followers)
         reads += followers
-        records = [record for read in reads for record in (*read.records, read.summary())]
+        records = [record for read in reads for record in read.rows()]
         unread = [read for read in reads if not read.complete]
         if unread:
             detail = f"not read to the end: {', '.join(read.name for read in unread)}"
@@ -185,9 +206,8 @@ class RawClient:
         read.records.clear()
         read.late = None
         read.leader_epoch = leader.epoch
-        read.log_start = read.next_offset = self._cluster.offset(
-            leader, read.topic, read.partition, EARLIEST
-        )
+        begun_at = self._cluster.offset(leader, read.topic, read.partition, EARLIEST)
+        read.begun_at = read.log_start = read.next_offset = begun_at
         # A new leader's high watermark may lag, and a fetch would then seem to reach the end;
         # ListOffsets refuses to answer until it has caught up (KIP-207, "Proposed Changes").
         end = self._cluster.offset(leader, read.topic, read.partition, LATEST)
@@ -201,6 +221,8 @@ class RawClient:
             else:
                 read.high_watermark = answer.high_watermark
                 read.last_stable_offset = answer.last_stable_offset
+            if 0 <= answer.log_start_offset < begun_at:
+                read.log_start = answer.log_start_offset
             self._take(read, answer)
             read.complete = read.next_offset >= max(end, read.high_watermark)
             # A long log takes many answers; that alone makes nobody late.

@@ -14,11 +14,12 @@ from linearizability.inferred_log import (
     inferred_log,
 )
 from linearizability.ingest import IS_DATA, KEY
-from linearizability.readers import IS_START, first_steps, steps
+from linearizability.look_ups import IS_LOOK_UP, look_ups, wrong_look_ups
+from linearizability.readers import IS_MISLED, IS_START, first_steps, steps
 from linearizability.removals import still_there
 
 READ_UNCOMMITTED = "read_uncommitted"
-BEGINS_EARLY = "begins-early"
+BEGINS_EARLY, BEGINS_LATE, WRONG = "begins-early", "begins-late", "wrong-look-up"
 
 
 class PollSkips(Checker):
@@ -26,13 +27,16 @@ class PollSkips(Checker):
     Or, where the history says at which offset it began (`position` rows): it was first given a
     record above one that it should have been given, or a record below its start (`begins-early`),
     although the log was known to reach that far, so that the start cannot have been out of range.
+    Or a reader that asked for the earliest record was told an offset above a log start that an
+    answer told after that (`begins-late`): log starts only rise.
+    Or a look-up by time did not answer the first record that is not before it (`wrong-look-up`).
 
     Which records exist is known from the inferred log. For read_committed (and where the isolation
     is not recorded): plain and committed records, and what another read_committed reader was given.
     For read_uncommitted: every record that somebody was given, or that was acknowledged.
     Control records, aborted records and everything below the log start may be passed over.
     Source: KafkaConsumer, "Offsets and Consumer Position"; KIP-98. Jepsen: poll-skip and its
-    internal twin. Counted: records read after another, or after a recorded start.
+    internal twin. Counted: records read after another, or after a recorded start, and look-ups.
     """
 
     name: ClassVar[str] = "poll_skips"
@@ -71,16 +75,28 @@ class PollSkips(Checker):
             "process", pl.col("session").cast(pl.String).fill_null("-"), pl.col("before") + 1,
             "offset",
         )  # fmt: skip
+        wrong = pl.format(
+            "process {} asked for the first record at or after {} ms and was sent to offset {};"
+            " the record at offset {} has the time {} ms",
+            "process", "wanted", "offset", "proof_offset", "proof_ms",
+        )  # fmt: skip
+        late = pl.format(
+            "process {} asked for the earliest record and was told offset {}, but the log started"
+            " at {} then",
+            "process", "offset", "log_start",
+        )  # fmt: skip
         return pl.concat(
             [
+                describe(events.filter(IS_MISLED), KEY, BEGINS_LATE, ["op_id"], late),
+                describe(wrong_look_ups(events), KEY, WRONG, ["op_id", "proof_op"], wrong),
                 describe(found, KEY, "poll-skip", operations, message),
                 describe(early, KEY, BEGINS_EARLY, ["before_op", "op_id"], began),
             ]
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        data = events.filter(IS_DATA | IS_START)
-        judged = [steps(data), first_steps(data)]
+        data = events.filter(IS_DATA | IS_START | IS_LOOK_UP)
+        judged = [steps(data), first_steps(data), look_ups(data)]
         return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
 
 

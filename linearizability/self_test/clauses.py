@@ -70,6 +70,10 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         "a consumer's first record lies before the offset that it was set to": (
             reader_mutators.begin_too_early,
         ),
+        "the earliest offset lies above the log start": (reader_mutators.begin_above_the_start,),
+        "a look-up by time answers another record than the first one not before it": (
+            reader_mutators.look_up_too_late,
+        ),
     },
     "aborted_reads": {
         "a read_committed reader is given an aborted record": (mutators.deliver_an_aborted_record,)

@@ -59,6 +59,37 @@ def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     return _begun_at(rows, early, late["offset"])
 
 
+@where_nothing_is_compacted
+def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reader looks up the time of a record, and is sent to one behind it."""
+    starts = log_starts(rows)
+    timed = [
+        row for row in data_rows(rows)
+        if row.get("timestamp_ms") is not None and row["offset"] >= starts[row["partition"]]
+    ]  # fmt: skip
+    pairs = [
+        (early, late) for early in timed for late in rng.sample(timed, min(20, len(timed)))
+        if early["partition"] == late["partition"] and early["offset"] < late["offset"]
+        and early.get("topic_id") == late.get("topic_id")
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    early, late = rng.choice(pairs)
+    *before, seek, _ = _begun_at(rows, late, late["offset"])
+    return [*before, seek | {"asked": "timestamp", "asked_offset": early["timestamp_ms"]}]
+
+
+def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A reader asks for the earliest record, and is told an offset above the log start."""
+    reads = [row for row in data_rows(rows) if row["offset"] > 0]
+    if not reads:
+        return None
+    read = rng.choice(reads)
+    *before, seek, given = _begun_at(rows, read, read["offset"])
+    earliest = {"asked": "earliest", "asked_offset": None, "log_start": read["offset"] - 1}
+    return [*before, seek | earliest, given]
+
+
 def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
     """The history with another reader who is to begin at `start` and is given this record."""
     last_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows)

@@ -74,12 +74,12 @@ from reference_impl.bugs.readmit_foreign_producers import ReadmitForeignProducer
 from reference_impl.bugs.remember_newest_batch import RememberNewestBatch
 from reference_impl.bugs.reset_past_start import ResetPastStart
 from reference_impl.bugs.round_deletions_down import RoundDeletionsDown
+from reference_impl.bugs.round_times import RoundTimes
 from reference_impl.bugs.serve_undecided_records import ServeUndecidedRecords
 from reference_impl.bugs.shift_cleaned_times import ShiftCleanedTimes
 from reference_impl.bugs.skip_large_batches import SkipLargeBatches
 from reference_impl.bugs.skip_segment_tails import SkipSegmentTails
 from reference_impl.bugs.stale_snapshot import StaleSnapshot
-from reference_impl.bugs.stamp_append_times import StampAppendTimes
 from reference_impl.bugs.stop_without_sync import StopWithoutSync
 from reference_impl.bugs.tear_transactions import TearTransactions
 from reference_impl.bugs.trust_failed_syncs import TrustFailedSyncs
@@ -141,10 +141,11 @@ BUGS: dict[str, Bug] = {
     "answer-with-another-partition": Bug(
         AnswerWithAnotherPartition, Kind.RECORD, ("phantom_records", "inconsistent_offsets")
     ),
-    "stamp-append-times": Bug(
-        StampAppendTimes,
+    "round-times": Bug(
+        RoundTimes,
         Kind.RECORD,
         ("phantom_records",),
+        workload="seeks",
         config={"log.message.timestamp.type": "CreateTime"},
     ),
     "drop-headers-in-recompression": Bug(

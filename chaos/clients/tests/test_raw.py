@@ -39,6 +39,7 @@ class Replicas:
         self.in_sync = tuple(ADDRESSES)
         self.records_per_answer: int | None = None
         self.epochs_asked: set[int] = set()
+        self.earliest = 0
 
     def view(self, topics: Sequence[str]) -> View:
         state = PartitionState(1, 5, tuple(ADDRESSES), self.in_sync)
@@ -53,7 +54,7 @@ class Replicas:
         return Leader(ADDRESSES[node], leader.epoch)
 
     def offset(self, leader: Leader, topic: str, partition: int, timestamp: int) -> int:
-        return 0 if timestamp == EARLIEST else self.high_watermarks[1][-1]
+        return self.earliest if timestamp == EARLIEST else self.high_watermarks[1][-1]
 
     def ask(self, address: tuple[str, int], api: int, **fields: Any) -> SimpleNamespace:
         wanted = fields["topics"][0].partitions[0]
@@ -68,6 +69,7 @@ class Replicas:
             records=batch(wanted.fetch_offset, values) if values else None,
             high_watermark=high_watermark,
             last_stable_offset=high_watermark,
+            log_start_offset=0,
         )
         return SimpleNamespace(error_code=0, responses=[SimpleNamespace(partitions=[found])])
 
@@ -165,3 +167,15 @@ def test_a_follower_that_is_not_in_sync_is_read_no_further_than_it_says(
     assert completion.outcome is Outcome.INFO
     assert completion.detail == "not read to the end: t-0 on node 2"
     assert of(completion, 3)[-1].outcome is Outcome.OK
+
+
+def test_a_leader_that_hides_the_start_of_its_log_is_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    replicas = Replicas({n: [10, 11, 12] for n in ADDRESSES}, {n: [3] for n in ADDRESSES})
+    replicas.earliest = 2
+    began, *records, whole = of(read(replicas, monkeypatch), None)
+    assert (began.extra["f"], began.extra["asked"]) == ("position", "earliest")
+    assert (began.offset, began.extra["log_start"]) == (2, 0)
+    assert [record.offset for record in records] == [2]
+    assert whole.extra["log_start"] == 0

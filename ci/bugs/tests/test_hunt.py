@@ -17,7 +17,7 @@ from ci.errors import UsageError
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS
 
-NAMES = ("keep-highest-commit", "stamp-append-times", "answer-with-another-partition")
+NAMES = ("keep-highest-commit", "compact-newest-away", "shift-cleaned-times")
 
 
 @dataclass

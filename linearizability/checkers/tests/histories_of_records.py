@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import BEGINS, END, RAW, WHOLE, P, Row, S
+from linearizability.checkers.tests.rows import BEGINS, END, LOOK_UP, RAW, WHOLE, P, Row, S
 
 RC, RU = {"isolation": "read_committed"}, {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
@@ -88,6 +88,14 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2), WHOLE(3, log_start=2),
         ],
         "control records": [S(1, 0), P(1, 0), P(2, 2), RAW(None, 1, control="commit")],
+        "looked up by time": [
+            P(1, 0, timestamp_ms=9), P(2, 1, timestamp_ms=7), P(3, 2, timestamp_ms=8),
+            LOOK_UP(0, 8, session=1), LOOK_UP(0, 9, session=2),
+        ],
+        "looked up by time, and what was before is gone": [
+            P(1, 0, timestamp_ms=7), P(2, 1, timestamp_ms=8), LOOK_UP(1, 7, session=1),
+            WHOLE(2, log_start=1),
+        ],
         "begun behind it": [S(1, 0), S(2, 1), BEGINS(1), P(2, 1)],
         "begun at an unknown offset": [S(1, 0), S(2, 1), BEGINS(None), P(2, 1)],
         "begun at the end": [S(1, 0), BEGINS(1), S(2, 1), P(2, 1)],
@@ -276,7 +284,15 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "the earliest was not the log start": (
             [S(1, 0), S(2, 1), BEGINS(1, asked="earliest", log_start=0), P(2, 1)],
-            [("poll-skip", (0, 2, 3))],
+            [("poll-skip", (0, 2, 3)), ("begins-late", (2,))],
+        ),
+        "a look-up by time passed over the record of that time": (
+            [P(1, 0, timestamp_ms=7), P(2, 1, timestamp_ms=8), LOOK_UP(1, 7, session=1)],
+            [("wrong-look-up", (0, 2))],
+        ),
+        "a look-up by time ended at an older record": (
+            [P(1, 0, timestamp_ms=7), P(2, 1, timestamp_ms=8), LOOK_UP(0, 8, session=1)],
+            [("wrong-look-up", (0, 2))],
         ),
         "begun before its start": (
             [S(1, 0), S(2, 1), BEGINS(1), P(1, 0)], [("begins-early", (2, 3))],

@@ -201,7 +201,13 @@ def poll_skips(rows: list[Row]) -> Found:
     for row in filter(is_proof, rows):
         if row["control"] is None and row["value"] is not None:
             log.setdefault((row["place"], row["offset"], row["value"]), []).append(row)
-    found = _early_starts(rows)
+    found = _early_starts(rows) | _wrong_look_ups(rows)
+    found |= {
+        ("begins-late", operations(r), r["place"])
+        for r in rows
+        if r["f"] == "position" and r["type"] == "ok" and r["asked"] == "earliest"
+        and r["offset"] is not None and r["log_start"] is not None and r["log_start"] < r["offset"]
+    }  # fmt: skip
     for before, row in steps(rows) + first_steps(rows):
         everything = row["isolation"] == "read_uncommitted"
         between = [
@@ -256,6 +262,32 @@ def _early_starts(rows: list[Row]) -> Found:
         ]  # fmt: skip
         if row["offset"] <= before["offset"] <= max(known, default=-1):
             found.add(("begins-early", operations(before, row), row["place"]))
+    return found
+
+
+def _wrong_look_ups(rows: list[Row]) -> Found:
+    found: Found = set()
+    for asked in rows:
+        if asked["f"] != "position" or asked["type"] != "ok" or asked["asked"] != "timestamp":
+            continue
+        if asked["offset"] is None or asked["asked_offset"] is None:
+            continue
+        timed = [
+            r for r in rows
+            if r["f"] == "poll" and r["offset"] is not None and r["control"] is None
+            and r["place"] == asked["place"] and (r["timestamp_ms"] or 0) >= 0
+            and r["timestamp_ms"] is not None
+        ]  # fmt: skip
+        before = [
+            r for r in timed
+            if r["offset"] < asked["offset"] and not may_be_gone(rows, r["place"], r["offset"])
+        ]  # fmt: skip
+        there = [r for r in timed if r["offset"] == asked["offset"]]
+        for proofs, is_late in ((before, True), (there, False)):
+            if proofs:
+                proof = min(proofs, key=lambda r: (-r["timestamp_ms"], r["offset"], r["op_id"]))
+                if (proof["timestamp_ms"] >= asked["asked_offset"]) is is_late:
+                    found.add(("wrong-look-up", operations(asked, proof), asked["place"]))
     return found
 
 

@@ -90,6 +90,11 @@ def BEGINS(offset: int | None, **more: Any) -> Row:
     return PLACE | {"f": F.POSITION.value, "offset": offset, "asked": "offset", "process": 1} | more
 
 
+def LOOK_UP(offset: int, wanted_ms: int, **more: Any) -> Row:
+    """Process 1 asks for the first record not before a time, and is told this offset."""
+    return BEGINS(offset, asked="timestamp", asked_offset=wanted_ms, **more)
+
+
 def DELETES(offset: int | None, **more: Any) -> Row:
     """DeleteRecords below this offset."""
     return PLACE | {"f": F.DELETE_RECORDS.value, "offset": offset} | more

@@ -211,7 +211,9 @@ def others() -> st.SearchStrategy[Row]:
             "f": st.just("position"), "type": st.sampled_from(["ok", "ok", "info"]),
             "offset": st.one_of(OFFSET, st.none()), "process": st.integers(1, 2),
             "session": st.integers(0, 1), "asked_offset": st.one_of(OFFSET, st.none()),
-            "asked": st.sampled_from([None, "earliest", "latest", "offset", "committed"]),
+            "asked": st.sampled_from(
+                [None, "earliest", "latest", "offset", "committed", "timestamp"]
+            ),
             "log_start": st.sampled_from([None, None, 0, 1]),
         }
     )  # fmt: skip

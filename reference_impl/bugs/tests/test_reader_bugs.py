@@ -10,7 +10,7 @@ import pytest
 
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.round_deletions_down import EVERY as EVERY_DELETION
-from reference_impl.bugs.stamp_append_times import EVERY as EVERY_STAMP
+from reference_impl.bugs.round_times import EVERY as EVERY_TIME
 from reference_impl.bugs.tests.test_service_bugs import (
     COMPACTED,
     ONE_BATCH,
@@ -110,13 +110,15 @@ def fetched_at_the_tail(rules: type[Rules]) -> object:
     return values_in(in_segments_of_their_own(rules).fetch("t", 0).records)
 
 
-def stamped(rules: type[Rules]) -> object:
-    world, kinds = world_with(rules), set[int]()
-    for number in range(EVERY_STAMP):
+def timed(rules: type[Rules]) -> object:
+    world = world_with(rules)
+    world.now_ms += 7
+    times = set()
+    for number in range(EVERY_TIME):
         world.produce("t", str(number))
         batch, _ = RecordBatch.decode(world.fetch("t", number).records)
-        kinds.add(batch.attributes & 8)
-    return kinds
+        times.add(batch.timestamp_of(batch.records[0]) % 1_000)
+    return times
 
 
 def compressed_anew(rules: type[Rules]) -> object:
@@ -188,7 +190,7 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
     "expire-offsets-early": (committed_a_while_ago, 7, -1),
     "skip-large-batches": (fetched_by_little, "large", "b"),
     "skip-segment-tails": (fetched_at_the_tail, ["a"], ["b"]),
-    "stamp-append-times": (stamped, {0}, {0, 8}),
+    "round-times": (timed, {7}, {0, 7}),
     "drop-headers-in-recompression": (compressed_anew, [("full", b"x"), NULL], []),
     "empty-nulls-in-recompression": (
         compressed_anew, [("full", b"x"), NULL], [("full", b"x"), ("null", b"")],
