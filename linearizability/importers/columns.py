@@ -18,37 +18,30 @@ NONE = -1
 OK, FAIL, INFO = 0, 1, 2
 """Numbers of `history.Type`, as operations have them."""
 
-_TYPES = {"b": pa.int8(), "i": pa.int32(), "q": pa.int64()}
-
 
 class Columns:
-    """Rows of numbers, added one at a time; `codes`: the type of each column, as `array` has it."""
+    """Rows of numbers, all in one array: to add a row is one call."""
 
-    def __init__(self, **codes: str) -> None:
-        self._arrays = {name: array(code) for name, code in codes.items()}
-        self._appends = [column.append for column in self._arrays.values()]
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self._cells = array("q")
+        self.add = self._cells.extend
+        """Add a row: a tuple with a number for each name."""
 
     def __len__(self) -> int:
-        return len(next(iter(self._arrays.values())))
-
-    def add(self, *numbers: int) -> int:
-        """Add a row; return its number."""
-        for append, number in zip(self._appends, numbers, strict=True):
-            append(number)
-        return len(self) - 1
-
-    def column(self, name: str) -> array[int]:
-        return self._arrays[name]
+        return len(self._cells) // len(self.names)
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows: the same memory, of which nothing may be added afterwards."""
-        return pl.DataFrame({name: series(column) for name, column in self._arrays.items()})
+        """Return the rows; none may be added afterwards."""
+        cells, step = series(self._cells), len(self.names)
+        return pl.DataFrame(
+            {name: cells.gather_every(step, offset=n) for n, name in enumerate(self.names)}
+        )
 
 
 def series(numbers: array[int]) -> pl.Series:
     """Return the same memory as a column."""
-    dtype = _TYPES[numbers.typecode]
-    column = pa.Array.from_buffers(dtype, len(numbers), [None, pa.py_buffer(numbers)])
+    column = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
     return pl.Series(pl.from_arrow(column))
 
 
@@ -69,28 +62,13 @@ class Collected:
 
     def __init__(self) -> None:
         self.operations = Columns(
-            op_id="q", process="i", type="b", final="b", member="b", txn="q", t_invoke_ns="q",
-            t_complete_ns="q",
+            "op_id", "process", "type", "final", "member", "txn", "t_invoke_ns", "t_complete_ns",
+            "line",
         )  # fmt: skip
-        self.transactions = Columns(operation="i", txn="q", records="i")
-        self.sends = Columns(
-            operation="i", record_index="i", transaction="i", place="i", value="q", offset="q",
-            line="q",
-        )  # fmt: skip
-        self.batches = Columns(
-            operation="i", first="i", count="i", session="q", place="i", line="q"
-        )
+        self.transactions = Columns("operation", "txn", "records")
+        self.sends = Columns("operation", "record_index", "transaction", "place", "value", "offset")
+        self.batches = Columns("operation", "first", "count", "session", "place")
         self.pairs: array[int] = array("q")
-        self.others = Columns(operation="i", record_index="i", f="b", place="i")
+        self.others = Columns("operation", "record_index", "f", "place")
         self.details: dict[int, str] = {}
         """JSON of the operations that are faults."""
-
-    def polled(self) -> pl.DataFrame:
-        """Return `batch`, `offset` and `value` of each record that was polled."""
-        counts = series(self.batches.column("count"))
-        batch = pl.select(
-            batch=pl.int_range(len(counts), dtype=pl.Int32).repeat_by(counts).explode()
-        )
-        pairs = series(self.pairs)
-        offset, value = pairs.gather_every(2), pairs.gather_every(2, offset=1)
-        return batch.drop_nulls().with_columns(offset=offset, value=value)

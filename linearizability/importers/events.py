@@ -52,10 +52,14 @@ class Event(NamedTuple):
         named = f" (index {self.number})" if "index" in self.raw else ""
         return HistoryError(f"{self.source}: line {self.line}: {why}{named}")
 
+    def has_more_keys(self, answers: int) -> bool:
+        """Return whether the line has more colons than the event has keys, and the maps that its
+        polls gave (`answers` of them): in a text, in another map, or of a key that is lost."""
+        return self.text is not None and self.text.count(":") != len(self.raw) + answers
+
     def require_unique_keys(self, answers: int) -> None:
-        """Raise HistoryError if a map of the line has a key twice. answers: how many keys the maps
-        that polls gave have together."""
-        if self.text is not None and self.text.count(":") != len(self.raw) + answers:
+        """Raise HistoryError if a map of the line has a key twice."""
+        if self.text is not None and self.has_more_keys(answers):
             checked_again(self.text, self.line, self.source)
 
 
@@ -195,7 +199,9 @@ def names_records(value: Any) -> bool:
 
 def says(operation: Operation, key: str) -> bool:
     """Return whether its invocation or its completion has something true under this key."""
-    return bool(operation.invoked.raw.get(key) or operation.last.raw.get(key))
+    invoked, completed = operation
+    told = invoked.raw.get(key) or (completed is not None and completed.raw.get(key))
+    return bool(told)
 
 
 def is_integer(value: object) -> bool:

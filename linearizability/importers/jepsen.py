@@ -57,6 +57,7 @@ from linearizability.importers.micro import (
     Poll,
     Send,
     has_untold_polls,
+    in_pairs,
     keys_of,
     micro_operations,
     polls,
@@ -197,53 +198,53 @@ class Import:
         """Add an operation; return its number."""
         invoked, completed = operation
         last = completed or invoked
-        return self.columns.operations.add(
+        self.columns.operations.add((
             last.number, process, _TYPES[operation.type], says(operation, "final"),
             self.sessions.is_subscribed(process), txn, invoked.time_ns,
-            completed.time_ns if completed else NONE,
-        )  # fmt: skip
+            completed.time_ns if completed else NONE, last.line,
+        ))  # fmt: skip
+        return len(self.columns.operations) - 1
 
     def _add_records(self, operation: Operation, process: int, micro: list[Send | Poll]) -> None:
         columns, last = self.columns, operation.last
-        sent_to = {one.place for one in micro if isinstance(one, Send)}
+        sent_to = {one[0] for one in micro if len(one) == 3}
         is_split = len(sent_to) > 1 and operation.invoked.f == "send"
         in_transaction = operation.invoked.f == "txn" or (bool(sent_to) and not is_split)
         number = self._begin(operation, process, last.number if in_transaction else NONE)
         transaction, sends = len(columns.transactions), 0
-        positions = self.sessions.of_operation(process, kept=operation.type == "ok")
+        session = self.sessions.of_operation(process, kept=operation.type == "ok").session
         rebalanced = rebalanced_keys(last, self.places)
+        add_batch, add_pairs, add_place = (
+            columns.batches.add,
+            columns.pairs.extend,
+            self.recorded.add,
+        )
         records = 0
-        for one in micro:
-            place = one.place
-            if isinstance(one, Send):
-                own = transaction + sends if is_split else transaction
-                columns.sends.add(number, records, own, place, one.value, one.offset, last.line)
-                records, sends = records + 1, sends + 1
-                continue
-            for pairs in one.split() if place in rebalanced else (one.pairs,):
-                if place in rebalanced:
-                    positions.renew(place)
-                session = positions.session(place)
-                self._add_polled(number, records, session, place, pairs, last.line)
-                records += len(pairs) // 2
-        self.recorded.update(one.place for one in micro)
+        try:
+            for one in micro:
+                if len(one) == 3:
+                    own = transaction + sends if is_split else transaction
+                    columns.sends.add((number, records, own, *one))
+                    add_place(one[0])
+                    records, sends = records + 1, sends + 1
+                    continue
+                place, pairs = one
+                add_place(place)
+                is_anew = place in rebalanced
+                for some in in_pairs(pairs) if is_anew else (pairs,):
+                    count = len(some) // 2
+                    add_batch((number, records, count, session(place, is_anew), place))
+                    add_pairs(some)
+                    records += count
+        except OverflowError:
+            self._refuse_pairs(some, last.line)
         if is_split:
             self._add_split_ends(number, sends, records)
         elif in_transaction:
-            columns.transactions.add(number, last.number, records)
+            columns.transactions.add((number, last.number, records))
         unknown = operation.type == "info" and self.sessions.subscribed(process)
         if not micro and not unknown:  # else `_add_unknown_delivery` has said all
-            columns.others.add(number, 0, _POLL, NONE)
-
-    def _add_polled(
-        self, number: int, first: int, session: int, place: int, pairs: list[int], line: int
-    ) -> None:
-        columns = self.columns
-        columns.batches.add(number, first, len(pairs) // 2, session, place, line)
-        try:
-            columns.pairs.extend(pairs)
-        except OverflowError:
-            self._refuse_pairs(pairs, line)
+            columns.others.add((number, 0, _POLL, NONE))
 
     def _refuse_pairs(self, pairs: Sequence[int], line: int) -> None:
         offsets, values = pairs[::2], pairs[1::2]
@@ -260,14 +261,14 @@ class Import:
         """Add the ends of a plain send to several keys: each of its records stands for itself."""
         for taken in range(sends):
             self._split += 1
-            self.columns.transactions.add(number, NUMBER_MAX + self._split, records + taken)
+            self.columns.transactions.add((number, NUMBER_MAX + self._split, records + taken))
 
     def _add_unknown_delivery(self, operation: Operation, process: int) -> None:
         """Nobody knows what it polled. A member may have been given records of any key: Jepsen
         subscribes to the topics that its keys are in, and which others are in them is not told."""
         number = self._begin(operation, process)
         for taken, place in enumerate([*self.sessions.subscribed(process), NONE]):
-            self.columns.others.add(number, INT32_MAX - taken, _POLL, place)
+            self.columns.others.add((number, INT32_MAX - taken, _POLL, place))
 
     def _add_assignment(self, operation: Operation, process: int) -> None:
         invoked, last = operation.invoked, operation.last
@@ -289,24 +290,30 @@ class Import:
             self.sessions.reset(process)
         number = self._begin(operation, process)
         for index, place in enumerate(places):
-            self.columns.others.add(number, index, _ASSIGN, place)
+            self.columns.others.add((number, index, _ASSIGN, place))
 
     def _add_fault(self, event: Event, detail: str) -> None:
         at = event.time_ns
-        number = self.columns.operations.add(event.number, NEMESIS, INFO, 0, 0, NONE, at, at)
-        self.columns.others.add(number, 0, _NEMESIS, NONE)
+        number = len(self.columns.operations)
+        self.columns.operations.add((event.number, NEMESIS, INFO, 0, 0, NONE, at, at, event.line))
+        self.columns.others.add((number, 0, _NEMESIS, NONE))
         self.columns.details[number] = detail
 
     def _add_end(self, last: Event) -> None:
         """The final read: from its first event on, or after all events where none is marked."""
         end_ns = last.time_ns + 1
         began_ns = end_ns if self.final_ns is None else self.final_ns
-        number = self.columns.operations.add(
-            last.number + 1, NEMESIS, OK, 1, 0, NONE, began_ns, end_ns
+        number = len(self.columns.operations)
+        self.columns.operations.add(
+            (last.number + 1, NEMESIS, OK, 1, 0, NONE, began_ns, end_ns, last.line)
         )
         named = self.places.named
         for index, place in enumerate(sorted(self.recorded, key=lambda place: str(named[place]))):
-            self.columns.others.add(number, index, _READ_ALL, place)
+            self.columns.others.add((number, index, _READ_ALL, place))
+
+    def _line_of(self, operation: int) -> int:
+        line: int = self.columns.operations.frame()["line"][operation]
+        return line
 
     def _require_bounds(self) -> None:
         """Raise HistoryError for a polled offset or value that judges cannot add to."""
@@ -316,23 +323,24 @@ class Import:
             ((offsets < 0) | (offsets > NUMBER_MAX) | (values < -INT64_MAX)).arg_true()
         ).to_series()
         if len(bad):
-            ends = series(self.columns.batches.column("count")).cast(pl.Int64).cum_sum()
+            batches = self.columns.batches.frame()
             first = int(bad[0])
-            line = self.columns.batches.column("line")[int((ends <= first).sum())]
+            batch = int((batches["count"].cum_sum() <= first).sum())
+            line = self._line_of(batches["operation"][batch])
             self._refuse_pairs(pairs[2 * first : 2 * first + 2].to_list(), line)
 
     def _require_unique_values(self) -> None:
         """Raise HistoryError for a value that is sent to a key twice: which of the two records
         somebody read could not be told."""
-        sends = self.columns.sends.frame().select("place", "value", "line")
+        sends = self.columns.sends.frame().select("place", "value", "operation")
         again = sends.filter(~pl.struct("place", "value").is_first_distinct())
         if again.is_empty():
             return
-        place, value, line = again.row(0)
-        first = sends.filter(place=place, value=value)["line"][0]
+        place, value, operation = again.row(0)
+        first = self._line_of(sends.filter(place=place, value=value)["operation"][0])
         topic, partition = self.places.named[place]
         key = partition if topic == TOPIC else topic
         raise HistoryError(
-            f"{self.source}: line {line}: value {value} is sent to key {key} a second time, first "
-            f"by line {first}; the values of a key must be unique"
+            f"{self.source}: line {self._line_of(operation)}: value {value} is sent to key {key} "
+            f"a second time, first by line {first}; the values of a key must be unique"
         )

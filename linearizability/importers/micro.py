@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from linearizability.files import shown
 from linearizability.importers.events import INT32_MAX, NUMBER_MAX, Event, Operation, is_integer
@@ -15,23 +15,16 @@ Place = tuple[str, int]
 """(topic, partition)"""
 
 
-class Send(NamedTuple):
-    """One record sent. place: its number (see Places); offset: NO_OFFSET where it is not known."""
+Send = tuple[int, int, int]
+"""One record sent: its place (see Places), value, and offset, NO_OFFSET where it is not known."""
+Poll = tuple[int, list[int]]
+"""What one poll gave of one key: its place; offset and value of each record, one after the other.
+(Millions come by: plain tuples take a tenth of the time of named ones.)"""
 
-    place: int
-    value: int
-    offset: int
 
-
-class Poll(NamedTuple):
-    """What one poll gave of one key: offset and value of each record, one after the other."""
-
-    place: int
-    pairs: list[int]
-
-    def split(self) -> list[list[int]]:
-        """Return each record by itself."""
-        return [self.pairs[start : start + 2] for start in range(0, len(self.pairs), 2)]
+def in_pairs(pairs: list[int]) -> list[list[int]]:
+    """Return each record by itself."""
+    return [pairs[start : start + 2] for start in range(0, len(pairs), 2)]
 
 
 class Places:
@@ -90,27 +83,39 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
     if completed is not None and done is None and completed.type == "ok":
         raise completed.refuse(f"an ok completion of '{completed.f}' does not say what was done")
     found: list[Send | Poll] = []
-    answers = 0
-    if completed is not None and done is not None:
-        for micro in done:
-            if micro[0] == "send":
-                found.append(_send(micro, completed, places))
-            elif len(micro) > 1 and micro[1] is not None:
-                answers += _add_polls(found, micro[1], completed, places)
-            elif completed.type == "ok":
-                raise completed.refuse("a poll of an ok operation does not say what it was given")
-        _require_same(asked, done, operation, places)
-    asked_answers = 0
-    for micro in asked or ():
-        if len(micro) > 1 and micro[0] == "poll":
-            asked_answers += len(micro[1]) if isinstance(micro[1], dict) else 0
+    if completed is not None:
+        answers = 0
+        if done is not None:
+            answers = _add_done(found, done, completed, places)
+            _require_same(asked, done, operation, places)
+        completed.require_unique_keys(answers)
     for micro in (asked or ())[len(done or ()) :]:
         if micro[0] == "send":
-            found.append(_send(micro, invoked, places)._replace(offset=NO_OFFSET))
-    invoked.require_unique_keys(asked_answers)
-    if completed is not None:
-        completed.require_unique_keys(answers)
+            place, value, _ = _send(micro, invoked, places)
+            found.append((place, value, NO_OFFSET))
+    if invoked.has_more_keys(0):
+        invoked.require_unique_keys(
+            sum(len(m[1]) for m in asked or () if len(m) == 2 and isinstance(m[1], dict))
+        )
     return found
+
+
+def _add_done(
+    found: list[Send | Poll], done: list[list[Any]], completed: Event, places: Places
+) -> int:
+    """Add what a completion says; return how many keys the answers of its polls have."""
+    answers = 0
+    for micro in done:
+        if micro[0] == "send":
+            found.append(_send(micro, completed, places))
+        elif len(micro) > 1 and micro[1] is not None:
+            if micro[1]:
+                answers += _add_polls(found, micro[1], completed, places)
+            elif type(micro[1]) is not dict:
+                raise _no_answer(micro[1], completed)
+        elif completed.type == "ok":
+            raise completed.refuse("a poll of an ok operation does not say what it was given")
+    return answers
 
 
 def _require_same(
@@ -127,9 +132,13 @@ def _require_same(
             f"{len(asked)}"
         )
     for one, other in zip(asked, done, strict=False):
+        if one[0] == other[0] and (
+            one[0] == "poll"
+            or (one[1] == other[1] and type(other[2]) is list and one[2] == other[2][1])
+        ):
+            continue  # as nearly all are
         if one[0] != other[0] or (
-            one[0] == "send"
-            and _send(one, invoked, places)[:2] != _send(other, completed, places)[:2]
+            _send(one, invoked, places)[:2] != _send(other, completed, places)[:2]
         ):
             raise completed.refuse(
                 f"{shown(other)} completes {shown(one)} of line {invoked.line}; "
@@ -188,14 +197,21 @@ def _send(micro: list[Any], event: Event, places: Places) -> Send:
         value = value[1]
     if type(value) is not int or not -INT64_MAX <= value <= INT64_MAX:
         raise _no_value(value, event)
-    return Send(places.number(key, event), value, offset)
+    return places.number(key, event), value, offset
 
 
 def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Places) -> int:
     """Add what one poll was given; return how many keys its answer has."""
     if type(answer) is not dict:
-        raise event.refuse(f"a poll must give a map of keys to records, not {shown(answer)}")
+        raise _no_answer(answer, event)
     for key, records in answer.items():
+        if type(records) is list and len(records) == 1:  # most have one
+            record = records[0]
+            if type(record) is list and len(record) == 2:
+                offset, value = record
+                if type(offset) is int and type(value) is int:
+                    found.append((places.number(key, event), record))
+                    continue
         try:
             pairs = list(chain.from_iterable(records))
             is_sound = (
@@ -206,10 +222,14 @@ def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Plac
         except TypeError:
             is_sound = False
         if is_sound:
-            found.append(Poll(places.number(key, event), pairs))
+            found.append((places.number(key, event), pairs))
         else:
             _explain_records(records, event)
     return len(answer)
+
+
+def _no_answer(answer: Any, event: Event) -> Exception:
+    return event.refuse(f"a poll must give a map of keys to records, not {shown(answer)}")
 
 
 def _explain_records(records: Any, event: Event) -> None:

@@ -21,7 +21,8 @@ _READS = (F.POLL.value, F.READ_ALL.value)
 _OF_OPERATION = (
     "op_id", "process", "final", "member", "type", "txn", "t_invoke_ns", "t_complete_ns",
 )  # fmt: skip
-_BATCH = pl.int_range(pl.len(), dtype=pl.Int32)
+_OK, _INFO = pl.lit(OK, pl.Int64), pl.lit(INFO, pl.Int64)
+_NUMBER = pl.int_range(pl.len())
 
 
 def _null(name: str) -> pl.Expr:
@@ -48,12 +49,12 @@ class Rows:
         self.details = collected.details
         self.pairs = series(collected.pairs)
         operations = collected.operations.frame()
-        self.order = operations["op_id"].arg_sort().cast(pl.Int32).to_numpy()
+        self.order = operations["op_id"].arg_sort().to_numpy()
         self.operations = operations.with_columns(_null("t_complete_ns"), _null("txn"))
         self.sends = collected.sends.frame().with_columns(send=pl.int_range(pl.len()))
-        self.ends = collected.transactions.frame().with_columns(transaction=_BATCH)
+        self.ends = collected.transactions.frame().with_columns(transaction=_NUMBER)
         self.txns = self.ends["txn"]
-        counts = pl.col("count").cast(pl.Int64)
+        counts = pl.col("count")
         self.batches = collected.batches.frame().with_columns(start=counts.cum_sum() - counts)
         self.others = collected.others.frame()
         self._decide(self._decided())
@@ -73,8 +74,8 @@ class Rows:
 
     def _put_in_order(self) -> None:
         """Number the operations anew, by their op_id."""
-        rank = np.empty(len(self.order), dtype=np.int32)
-        rank[self.order] = np.arange(len(self.order), dtype=np.int32)
+        rank = np.empty(len(self.order), dtype=np.int64)
+        rank[self.order] = np.arange(len(self.order))
         self.details = {int(rank[number]): told for number, told in self.details.items()}
         self.operations = self.operations[pl.Series(self.order)]
         for name in ("sends", "ends", "batches", "others"):
@@ -92,7 +93,7 @@ class Rows:
         """Return one row per record that was polled: columns of its batch but `start` and `count`,
         `number` within it, and `offset` and `value`."""
         rows = batches.with_columns(
-            number=pl.int_ranges(pl.col("count"), dtype=pl.Int32)
+            number=pl.int_ranges("count")
         ).explode("number", empty_as_null=False)  # fmt: skip
         pair = (rows["start"] + rows["number"]) * 2
         return rows.drop("start", "count").with_columns(
@@ -120,9 +121,9 @@ class Rows:
         own = self._of_operations(self.ends.rename({"txn": "own"}), "txn").filter(
             pl.col("done_ns").is_not_null() & (pl.col("own") == pl.col("txn"))
         )
-        committed = pl.int_range(pl.len(), dtype=pl.Int32).is_in(own["operation"].implode())
+        committed = _NUMBER.is_in(own["operation"].implode())
         self.operations = self.operations.with_columns(
-            type=pl.when(committed).then(pl.lit(OK, pl.Int8)).otherwise("type"),
+            type=pl.when(committed).then(_OK).otherwise("type"),
             t_complete_ns=pl.when(committed)
             .then(pl.col("t_complete_ns").fill_null(self.last_ns))
             .otherwise("t_complete_ns"),
@@ -161,11 +162,11 @@ class Rows:
         return sends.with_columns(
             _null("offset"),
             f=pl.lit(F.SEND.value), acks=pl.lit(-1), idempotent=pl.lit(True),
-            type=pl.when(is_known).then(pl.lit(OK, pl.Int8)).otherwise(pl.lit(INFO, pl.Int8)),
+            type=pl.when(is_known).then(_OK).otherwise(_INFO),
             t_complete_ns=pl.when(~pl.col("committed")).then("t_complete_ns")
             .when("owed").then(end_ns),
             txn=self.txns[sends["transaction"]],
-        ).drop("send", "transaction", "line", "committed", "owed")  # fmt: skip
+        ).drop("send", "transaction", "committed", "owed")  # fmt: skip
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
         """A commit was asked for after all polls, so after what they found was sent; one that was
@@ -179,7 +180,7 @@ class Rows:
             "operation",
             record_index="records",
             f=pl.when(failed).then(pl.lit(F.ABORT.value)).otherwise(pl.lit(F.COMMIT.value)),
-            type=pl.when(failed | is_decided).then(pl.lit(OK, pl.Int8)).otherwise("type"),
+            type=pl.when(failed | is_decided).then(_OK).otherwise("type"),
             t_invoke_ns=asked_ns,
             t_complete_ns=pl.when(is_decided).then(pl.max_horizontal(asked_ns, "done_ns"))
             .otherwise("t_complete_ns"),
@@ -189,7 +190,7 @@ class Rows:
         records = self._records(self._of(self.batches, low, beyond))
         return records.with_columns(
             f=pl.lit(F.POLL.value), record_index=pl.col("first") + pl.col("number")
-        ).drop("first", "number", "line")  # fmt: skip
+        ).drop("first", "number")  # fmt: skip
 
     def _others(self, low: int, beyond: int) -> pl.DataFrame:
         rows = self._of(self.others, low, beyond)

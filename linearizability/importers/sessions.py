@@ -51,10 +51,8 @@ class Positions:
     def __init__(self, sessions: Sessions, current: dict[int, int]) -> None:
         self._sessions, self._current = sessions, current
 
-    def session(self, place: int) -> int:
-        if place not in self._current:
+    def session(self, place: int, is_anew: bool) -> int:
+        """Return the session of what is read there; is_anew: a new one begins."""
+        if is_anew or place not in self._current:
             self._current[place] = self._sessions.next_number()
         return self._current[place]
-
-    def renew(self, place: int) -> None:
-        self._current[place] = self._sessions.next_number()

@@ -278,7 +278,7 @@ TWICE = '{"index":0,"process":0,"type":"ok","f":"poll","value":[["poll",{"1":[[0
         (
             "a.jsonl",
             TWICE.replace("ok", "invoke") + "\n" + TWICE.replace(":0,", ":1,", 1),
-            "line 1: a map has the key '1' twice",
+            "line 2: a map has the key '1' twice",
         ),
         (
             "a.jsonl",
