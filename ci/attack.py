@@ -10,8 +10,9 @@ import shlex
 import sys
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,13 @@ from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
 from linearizability.importers.formats import chosen_format, imported
-from linearizability.judging import check, confirm_with_porcupine, write_verdict
+from linearizability.judging import (
+    check,
+    confirm_with_porcupine,
+    disagreement,
+    has_spark,
+    write_verdict,
+)
 from linearizability.profiles import known_profile, under_profile
 from linearizability.registers import judge_registers
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
@@ -77,7 +84,10 @@ def attack(
     if result.interrupted:
         engine = "local"
     began = time.monotonic()
-    judged = judge(result.directory, engine=engine, spark_master=spark_master)
+    first = partial(_print_first, began) if progress else None
+    judged = judge_for_the_record(
+        result.directory, engine=engine, spark_master=spark_master, first=first
+    )
     judged_s = time.monotonic() - began
     report_run(result.directory)
     return replace(judged, run=_with_costs(judged, judged_s, time.monotonic() - began - judged_s))
@@ -147,6 +157,47 @@ def judge(
     named = tuple(run.get("judged_by", ()))
     verdict = under_profile(verdict, path, profile, named_by_workload=named)
     return Judged(path, verdict, run, bounds)
+
+
+def judge_for_the_record(
+    path: Path, *, engine: str = "auto", spark_master: str | None = None,
+    first: Callable[[Judged], None] | None = None,
+) -> Judged:  # fmt: skip
+    """Judge a run by polars, at once, and then by Spark, whose verdict is the one of record.
+
+    first: told polars' verdict while Spark has yet to start. Where the two differ the verdict is
+    UNKNOWN at best, and says what each said. Where Spark cannot be had, or is not wanted
+    (engine: "local"), polars' stands.
+    """
+    quick = judge(path, engine="local")
+    if engine == "local" or (engine == "auto" and spark_master is None and not has_spark()):
+        return quick
+    if first is not None:
+        first(quick)
+    named = tuple(quick.run.get("judged_by", ()))
+    by_spark = check(
+        path, engine="spark", spark_master=spark_master, named_by_workload=named,
+        bounds=quick.bounds,
+    )  # fmt: skip
+    others = [o for name, o in quick.verdict.checkers.items() if name not in by_spark.checkers]
+    if (differ := disagreement(quick.verdict, by_spark)) is not None:
+        others.append(differ)
+        print(f"touchstone: {differ.reason}", file=sys.stderr)
+    merged = merge(
+        [*by_spark.checkers.values(), *others], engine=by_spark.engine, named_by_workload=named
+    )
+    verdict = replace(merged, availability=quick.verdict.availability)
+    write_verdict(path, verdict)
+    return replace(quick, verdict=verdict)
+
+
+def _print_first(began: float, judged: Judged) -> None:
+    verdict = judged.verdict
+    print(
+        f"{verdict.validity.value.upper()} by {verdict.engine}, {time.monotonic() - began:.1f} s "
+        f"after the run{f' ({verdict.reason})' if verdict.reason else ''}; Spark's follows",
+        flush=True,
+    )
 
 
 def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:

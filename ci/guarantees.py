@@ -18,7 +18,7 @@ from chaos.scenarios.fitting import why_not
 from chaos.scenarios.regression import regressions
 from chaos.scenarios.tables import Cell, cells
 from chaos.targets import parse_target
-from ci.attack import attack_as_planned, judge
+from ci.attack import attack_as_planned, judge_for_the_record
 from linearizability.judging import VERDICT_FILE
 
 SEEDS = 3
@@ -116,7 +116,7 @@ class Tables:
         names = Scenario.__dataclass_fields__
         scenario = Scenario(**{name: facts[name] for name in names if name in facts})
         if not (directory / VERDICT_FILE).is_file():
-            judge(directory, engine=self.engine)
+            judge_for_the_record(directory, engine=self.engine)
         verdict = judge_written(directory)
         self.done[scenario.command()] = Shown(
             scenario, effects_of(directory), verdict, directory.name

@@ -204,6 +204,11 @@ def history_file(path: Path) -> Path:
     return file
 
 
+def rows_in(path: Path) -> int:
+    """Return how many rows the history under `path` has. Raise HistoryError if it is none."""
+    return parquet.rows_in(history_file(path))
+
+
 def scan(path: Path) -> pl.LazyFrame:
     """Return the history under `path`, checked: every page of the file, its columns, its rows.
 

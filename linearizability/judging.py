@@ -22,12 +22,16 @@ from linearizability.engine import local
 from linearizability.engine.java import find_java
 from linearizability.history import HistoryError
 from linearizability.importers.formats import imported
-from linearizability.verdict import Verdict, merge
+from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ENGINES = ("auto", "local", "spark")
+LARGE_ROWS = 5_000_000
+"""More rows than that take polars more memory than Spark, whose start they are worth."""
+ENGINES_AGREE = "engines agree"
+"""The name of the opinion that they do not."""
 VERDICT_FILE = "verdict.json"
 ANOMALIES_FILE = "anomalies.parquet"
 ANOMALY_COLUMNS: Mapping[str, Any] = {
@@ -47,10 +51,10 @@ def check(
 ) -> Verdict:
     """The verdict of all checkers on a run directory or a history file.
 
-    engine: "local" (polars), "spark", or "auto": Spark for a run directory where Java is found,
-    else local. named_by_workload: checkers that must have judged something. history_format:
-    "touchstone", "jepsen", or "auto": by the suffix. bounds: what the run promised beyond
-    correctness. Raises HistoryError if there is no sound
+    engine: "local" (polars), "spark", or "auto": local, unless a master is named or the history is
+    large (see `chosen_engine`): a small one starts no JVM. named_by_workload: checkers that must
+    have judged something. history_format: "touchstone", "jepsen", or "auto": by the suffix.
+    bounds: what the run promised beyond correctness. Raises HistoryError if there is no sound
     history under `path`, or the engine cannot be had.
     """
     with imported(Path(path), history_format) as file:
@@ -86,15 +90,49 @@ def check_frame(
 
 
 def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> str:
-    """What "auto" means here: "spark" or "local"."""
+    """Return what "auto" means here: "spark" where a master is named, or for a history of more than
+    LARGE_ROWS where Spark can be had; else "local"."""
     if engine not in ENGINES:
         raise HistoryError(f"engine {engine!r} is not one of {', '.join(ENGINES)}")
     if engine != "auto":
         return engine
     if spark_master is not None:
         return "spark"
-    has_spark = find_spec("pyspark") is not None and find_java() is not None
-    return "spark" if path.is_dir() and has_spark else "local"
+    is_large = history.rows_in(path) > LARGE_ROWS
+    return "spark" if is_large and has_spark() else "local"
+
+
+def has_spark() -> bool:
+    """Return whether this machine has what Spark needs."""
+    return find_spec("pyspark") is not None and find_java() is not None
+
+
+def disagreement(one: Verdict, other: Verdict) -> CheckerVerdict | None:
+    """Return the opinion that two engines judged one history differently, None where they agree.
+
+    They run the same kernels, so one of them is wrong, and nobody knows which: UNKNOWN."""
+    said = [
+        f"{name}: {_said(one, name)} by {one.engine}, {_said(other, name)} by {other.engine}"
+        for name in CHECKERS
+        if _facts(one, name) != _facts(other, name)
+    ]
+    if not said:
+        return None
+    reason = f"the engines disagree, a defect of ours: {'; '.join(said)}"
+    return CheckerVerdict(ENGINES_AGREE, Validity.UNKNOWN, 0, reason=reason)
+
+
+def _said(verdict: Verdict, name: str) -> str:
+    validity, checked, anomalies, _ = _facts(verdict, name)
+    return f"{validity} ({checked:,} judged, {anomalies:,} anomalies)"
+
+
+def _facts(verdict: Verdict, name: str) -> tuple[str, int, int, frozenset[tuple[Any, ...]]]:
+    opinion = verdict.checkers.get(name)
+    if opinion is None:
+        return "not asked", 0, 0, frozenset()
+    anomalies = frozenset((anomaly.kind, anomaly.operations) for anomaly in opinion.anomalies)
+    return opinion.validity.value, opinion.checked, opinion.anomaly_count, anomalies
 
 
 def write_verdict(directory: Path, verdict: Verdict) -> Path:

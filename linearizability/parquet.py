@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +60,29 @@ def _remember(those: OrderedDict[Identity, None], file: Path) -> None:
         those.popitem(last=False)
 
 
+def rows_in(file: Path) -> int:
+    """Return how many rows the file says that it has. Raise HistoryError if it is incomplete."""
+    with _opened(file) as opened:
+        rows: int = opened.metadata.num_rows
+    return rows
+
+
 def verified(file: Path) -> tuple[pa.Schema, int]:
     """Return the columns and the number of rows. Raise HistoryError for a file that is incomplete
     or damaged."""
+    with _opened(file) as opened:
+        schema, count = opened.schema_arrow, opened.metadata.num_rows
+        if _identity(file) not in _read_through:
+            _require_rows(file, opened, count)
+            trust_pages(file)
+        return schema, count
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-            schema, count = opened.schema_arrow, opened.metadata.num_rows
-            if _identity(file) not in _read_through:
-                _require_rows(file, opened, count)
-                trust_pages(file)
-            return schema, count
+            yield opened
     except HistoryError:
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:

@@ -18,7 +18,7 @@ from chaos.interrupts import Interrupts
 from chaos.protocols import TargetError
 from chaos.run_directory import REPOSITORY, Scenario, commit_of, utc_now
 from chaos.scenarios.expectation import Expectation
-from ci.attack import Judged, judge
+from ci.attack import Judged, judge_for_the_record
 from ci.nightly.agenda import Agenda
 from ci.nightly.job import Job, lanes
 from ci.nightly.outcome import Ending, Outcome, exit_status
@@ -186,7 +186,7 @@ class Nightly:
         job.wait(self._interrupted, say)
         path = job.result()
         with self._judging:
-            judged = judge(path)
+            judged = judge_for_the_record(path)
             report_run(path)
         self.store.keep_history(path, scenario.target, self.night.started)
         return judged

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ci.attack import judge
+from ci import attack
+from ci.attack import Judged, judge, judge_for_the_record
 from linearizability import history
-from linearizability.judging import VERDICT_FILE
-from linearizability.verdict import Validity
+from linearizability.judging import VERDICT_FILE, check
+from linearizability.verdict import Validity, Verdict
 
 SENT = {"f": "send", "topic": "t", "partition": 0, "acks": -1, "idempotent": True, "value": 1}
 READ = {"f": "poll", "topic": "t", "partition": 0, "value": 1, "isolation": "read_uncommitted"}
@@ -49,3 +51,64 @@ def test_a_run_is_green_only_if_it_came_to_its_end_and_was_judged(
     written = json.loads((tmp_path / VERDICT_FILE).read_text())
     assert written["validity"] == expected.value
     assert written["engine"] == "local (polars)"
+
+
+def judged_as_if_spark_said(
+    run: Path, said_of: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[Judged], Judged]:
+    """Return what is told first, and the verdict of record, if Spark were given `said_of`."""
+
+    def check_by(path: Path, *, engine: str, **how: Any) -> Verdict:
+        if engine == "local":
+            return check(path, engine=engine, **how)
+        return replace(check(said_of, engine="local"), engine="Spark")
+
+    monkeypatch.setattr(attack, "check", check_by)
+    told: list[Judged] = []
+    return told, judge_for_the_record(run, engine="spark", first=told.append)
+
+
+def test_the_verdict_of_polars_comes_first_and_that_of_spark_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_directory(tmp_path, INVALID, problems=["the cluster did not recover"])
+    told, judged = judged_as_if_spark_said(run, run, monkeypatch)
+    assert [(one.verdict.engine, one.verdict.validity) for one in told] == [
+        ("local (polars)", Validity.INVALID)
+    ]
+    assert (judged.verdict.engine, judged.verdict.validity) == ("Spark", Validity.INVALID)
+    assert list(judged.verdict.checkers) == list(told[0].verdict.checkers)
+    assert json.loads((run / VERDICT_FILE).read_text())["engine"] == "Spark"
+
+
+@pytest.mark.parametrize(("by_polars", "by_spark"), [(VALID, INVALID), (INVALID, VALID)])
+def test_engines_that_disagree_are_never_valid(
+    tmp_path: Path,
+    by_polars: list[dict[str, Any]],
+    by_spark: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "polars").mkdir()
+    (tmp_path / "spark").mkdir()
+    run, other = (
+        run_directory(tmp_path / name, rows)
+        for name, rows in (("polars", by_polars), ("spark", by_spark))
+    )
+    _, judged = judged_as_if_spark_said(run, other, monkeypatch)
+    wanted = Validity.INVALID if by_spark is INVALID else Validity.UNKNOWN
+    assert judged.verdict.validity is wanted
+    assert judged.verdict.checkers["engines agree"].validity is Validity.UNKNOWN
+    said = capsys.readouterr().err
+    assert "the engines disagree" in said
+    assert "by local (polars)" in said
+    assert "by Spark" in said
+
+
+def test_where_spark_cannot_be_had_the_verdict_of_polars_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attack, "has_spark", lambda: False)
+    told: list[Judged] = []
+    judged = judge_for_the_record(run_directory(tmp_path, VALID), first=told.append)
+    assert (judged.verdict.engine, told) == ("local (polars)", [])

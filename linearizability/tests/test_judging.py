@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,7 @@ from linearizability.judging import (
     checkers_to_pandas,
     chosen_engine,
     confirm_with_porcupine,
+    disagreement,
     to_pandas,
     write_verdict,
 )
@@ -101,19 +103,43 @@ def test_many_anomalies_are_cut_and_counted() -> None:
     assert len(lost.anomalies) == 100
 
 
-def test_the_engine_is_chosen_by_what_is_judged(tmp_path: Path) -> None:
-    assert chosen_engine(tmp_path / "some.parquet", "auto") == "local"
-    assert chosen_engine(tmp_path, "local") == "local"
-    assert chosen_engine(tmp_path / "some.parquet", "auto", "spark://host:7077") == "spark"
-    with pytest.raises(HistoryError, match="engine 'fast' is not one of auto, local, spark"):
-        chosen_engine(tmp_path, "fast")
-
-
-def test_without_java_a_run_is_judged_locally(
+def test_the_engine_is_chosen_by_what_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linearizability.judging.find_java", lambda: None)
-    assert check(written(tmp_path, GOOD)).engine == "local (polars)"
+    run = written(tmp_path, GOOD)
+    monkeypatch.setattr("linearizability.judging.has_spark", lambda: True)
+    assert chosen_engine(run, "auto") == chosen_engine(run, "local") == "local"
+    assert chosen_engine(run, "spark") == chosen_engine(run, "auto", "spark://host:7077") == "spark"
+    monkeypatch.setattr("linearizability.judging.LARGE_ROWS", 1)
+    assert chosen_engine(run, "auto") == "spark"
+    monkeypatch.setattr("linearizability.judging.has_spark", lambda: False)
+    assert chosen_engine(run, "auto") == "local"
+    with pytest.raises(HistoryError, match="engine 'fast' is not one of auto, local, spark"):
+        chosen_engine(run, "fast")
+
+
+def test_a_small_run_starts_no_java(tmp_path: Path) -> None:
+    """Neither as a directory nor as a file; Spark is not even imported."""
+    run = written(tmp_path, GOOD)
+    program = (
+        "import sys, linearizability\n"
+        "engines = {linearizability.check(path).engine for path in sys.argv[1:]}\n"
+        "print(engines, 'pyspark' in sys.modules)\n"
+    )
+    asked = [sys.executable, "-c", program, str(tmp_path), str(history.history_file(run))]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert said.stdout == "{'local (polars)'} False\n"
+
+
+def test_engines_that_disagree_are_named_with_what_each_said(tmp_path: Path) -> None:
+    good, lost = check(written(tmp_path, GOOD)), check(written(tmp_path, LOST))
+    assert disagreement(good, good) is None
+    differ = disagreement(good, replace(lost, engine="Spark"))
+    assert differ is not None
+    assert differ.validity is Validity.UNKNOWN
+    assert "lost_writes: valid (" in str(differ.reason)
+    assert "by local (polars), invalid (" in str(differ.reason)
+    assert "by Spark" in str(differ.reason)
 
 
 def test_bad_input_is_named_in_one_sentence(tmp_path: Path) -> None:
