@@ -36,6 +36,13 @@ __all__ = [
 
 _TOPIC_NUMBER = itertools.count(1)
 REFUSALS_OF_ONE_REPLICA = (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.POLICY_VIOLATION)
+USUAL_OF_TOPICS = {
+    "cleanup.policy": ("log.cleanup.policy", "delete"),
+    "compression.type": ("compression.type", "producer"),
+    "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
+}
+"""Topic's key -> the broker's key that gives its default, and what cases take for granted."""
+_DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
 _RUN = f"{os.getpid():x}{int(time.time()):x}"
 
 
@@ -158,7 +165,7 @@ class Wire:
         name = name or self.new_name()
         entries = [
             part("CreateTopics", "CreatableTopicConfig", name=key, value=value)
-            for key, value in (config or {}).items()
+            for key, value in (self._usual_configs() | dict(config or {})).items()
         ]
         placed = self._placed_together(partitions) if on_one_broker else []
         creatable = part(
@@ -173,6 +180,16 @@ class Wire:
         if code != ErrorCode.NONE:
             raise Deviation(f"CreateTopics {name}", "NONE(0)", f"error {code}")
         return self.wait_for_topic(name, partitions)
+
+    def _usual_configs(self) -> dict[str, str]:
+        """Return what a topic must be told to be an ordinary one, where the broker's own settings
+        would make it another: cases compare the bytes and timestamps that they sent."""
+        told = _told_defaults(self)
+        return {
+            key: usual
+            for key, (of_broker, usual) in USUAL_OF_TOPICS.items()
+            if told.get(of_broker, usual) != usual
+        }
 
     def _created(self, topic: Struct) -> int:
         """CreateTopics of one topic: its error code."""
@@ -354,6 +371,24 @@ class Wire:
     def end_offset(self, topic: Topic, partition: int = 0) -> int:
         """The high watermark."""
         return int(self.fetch(topic, 0, partition=partition).high_watermark)
+
+
+def _told_defaults(wire: Wire) -> dict[str, str | None]:
+    """What the first broker tells of its settings for topics; asked once for each address."""
+    address = wire.addresses[0]
+    if "DescribeConfigs" not in wire.advertised:
+        return {}
+    if address not in _DEFAULTS:
+        node_id = min(wire.brokers())
+        resource = part(
+            "DescribeConfigs", "DescribeConfigsResource", resource_type=4,
+            resource_name=str(node_id),
+            configuration_keys=[key for key, _ in USUAL_OF_TOPICS.values()],
+        )  # fmt: skip
+        version = wire.version("DescribeConfigs")
+        answer = wire.broker(node_id).call("DescribeConfigs", version, resources=[resource])
+        _DEFAULTS[address] = {c.name: c.value for r in answer.results for c in r.configs}
+    return _DEFAULTS[address]
 
 
 def batch(*values: bytes | None, **fields: Any) -> RecordBatch:

@@ -30,7 +30,7 @@ SLOW_S = 2.0
 """Cases that take longer meet no mutants: there are others, and thousands of meetings."""
 PATIENCE_S = 0.5
 """How long a case waits for what a mutant keeps from it."""
-MEETINGS_MAX = 25
+MEETINGS_MAX = 120
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
