@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, str] = {
     "recorder": "what recording costs a client's rate; bound 10 %",
     "judges": "all checkers over a large history, polars beside Spark",
     "broker": "the reference beside Apache Kafka; its starts and its memory",
+    "hostile": "what others wait while hostile clients attack; the reference beside Apache Kafka",
     "chaos": "each fault's apply and heal beside its bound; what a minute's attack costs",
 }
 
@@ -31,7 +32,10 @@ def run_bench(names: Sequence[str]) -> int:
     for name in chosen:
         print(f"\n== {name}: {BENCHMARKS[name]}", flush=True)
         run: Callable[[], Table] = import_module(f"ci.bench.{name}").run
+        before = os.getloadavg()[0]
         table = run()
         print(table.render())
+        after = os.getloadavg()[0]
+        print(f"load average: {before:.1f} before, {after:.1f} after, on {os.cpu_count()} CPUs")
         broken += len(table.broken)
     return 1 if broken else 0

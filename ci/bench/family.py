@@ -55,3 +55,12 @@ def _peak_kib(process: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+
+
+def find(word: str) -> int:
+    """The descendant of this process that has this word in its command line."""
+    for process in _family():
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+        if word.encode() in words:
+            return process
+    raise ProcessLookupError(f"no descendant runs {word}")

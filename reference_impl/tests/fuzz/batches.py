@@ -12,6 +12,7 @@ import cramjam
 import lz4.frame
 from crc32c import crc32c
 
+from reference_impl.tests.hostile import attacks
 from reference_impl.wire import (
     CONTROL_BIT,
     HEADER_BYTES,
@@ -145,7 +146,8 @@ def bombs() -> tuple[bytes, ...]:
         (Compression.LZ4, bytes(lz4.frame.compress(zeros, block_linked=False))),
         (Compression.SNAPPY, b"\xff\xff\xff\xff\x0f" + b"\0" * 50),  # claims 4 GiB
     )
-    return tuple(_bomb(kind, payload) for kind, payload in payloads if len(payload) < 1 << 20)
+    zeros_only = (_bomb(kind, payload) for kind, payload in payloads if len(payload) < 1 << 20)
+    return *zeros_only, attacks.wrong_bomb(), attacks.right_bomb(30_000), attacks.large_record()
 
 
 def _bomb(kind: Compression, payload: bytes) -> bytes:

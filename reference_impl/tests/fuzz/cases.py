@@ -13,8 +13,8 @@ from reference_impl.host.tests.process import RawClient
 from reference_impl.tests.fuzz.broker import MAX_FRAME_BYTES
 from reference_impl.tests.fuzz.frames import Frame, Frames, garbage
 from reference_impl.tests.fuzz.judge import Judge
-from reference_impl.tests.fuzz.values import Values
-from reference_impl.wire import ApiKey
+from reference_impl.tests.fuzz.values import TOPICS, Values
+from reference_impl.wire import ApiKey, encode_request, request_definition
 
 STORIES: tuple[tuple[ApiKey, ...], ...] = (
     (ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.PRODUCE,
@@ -157,6 +157,43 @@ def crowd(case: Case) -> None:
         client.socket.close()
 
 
+def piled(case: Case) -> None:
+    """Hundreds of kilobytes of small requests with large answers; some are read, then all leave."""
+    body = request_definition(ApiKey.METADATA).new(topics=None)
+    frame = encode_request(ApiKey.METADATA, 9, 1, "fuzz", body)
+    clients = [case.connect() for _ in range(case.random.randint(1, 5))]
+    for client in clients:
+        client.socket.settimeout(0.05)  # the broker stops reading, and that is right
+        with contextlib.suppress(TimeoutError, OSError):
+            client.socket.sendall(frame * (256 * 1024 // len(frame)))
+        with contextlib.suppress(TimeoutError, OSError):
+            client.socket.recv(1 << 20)
+    for client in clients:
+        client.socket.close()
+
+
+def left_waiting(case: Case) -> None:
+    """Clients that leave while a fetch of theirs waits, with requests behind it."""
+    for _ in range(case.random.randint(1, 20)):
+        with case.connect() as client:
+            topic = case.random.choice(TOPICS)
+            client.send_fetch(topic, max_wait_ms=3_600_000, min_bytes=1 << 30)
+            for _ in range(case.random.choice((0, 1, 20))):
+                client.send(ApiKey.API_VERSIONS, 0)
+
+
+def unfinished(case: Case) -> None:
+    """Large requests that never come to their end."""
+    clients = [case.connect() for _ in range(case.random.randint(1, 12))]
+    for client in clients:
+        size = case.random.choice((MAX_FRAME_BYTES, MAX_FRAME_BYTES // 2))
+        client.socket.settimeout(0.1)
+        with contextlib.suppress(TimeoutError, OSError):
+            client.socket.sendall(size.to_bytes(4, "big") + bytes(size - 1))
+    for client in clients:
+        client.socket.close()
+
+
 def reset(client: RawClient) -> None:
     """Close with RST instead of FIN (socket(7), SO_LINGER)."""
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -171,6 +208,9 @@ KINDS: tuple[tuple[int, Callable[[Case], None]], ...] = (
     (3, half_closed),
     (2, unread),
     (1, crowd),
+    (1, piled),
+    (1, left_waiting),
+    (1, unfinished),
 )
 SLOW_SENDERS = 0.05
 """Share of the cases which leave a slow sender behind."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from reference_impl.host.tests.process import PATIENCE_S
 from reference_impl.tests.fuzz.broker import Broker, Violation
-from reference_impl.tests.fuzz.canary import TOPIC
 from reference_impl.tests.fuzz.world import remove_everything
+from reference_impl.tests.hostile.witness import TOPIC
 
 GROWTH_BYTES_MAX = 48 << 20
-"""Beyond what the process had after its warm-up. One bomb alone would ask for 160 MiB."""
+"""Beyond the largest step: the first large request may leave some memory behind, but once."""
+STEP_BYTES_MAX = 96 << 20
+"""Of that step. One bomb alone would ask for 160 MiB."""
 
 
 @dataclass
@@ -33,8 +37,8 @@ class Resources:
 
     def check(self) -> None:
         """Raise Violation if the memory grew since the first samples, or descriptors leak."""
-        growth = min(self.resident[-2:]) - min(self.resident[:2])
-        if growth > GROWTH_BYTES_MAX:
+        growth, step = growth_and_step(self.resident)
+        if growth - step > GROWTH_BYTES_MAX or step > STEP_BYTES_MAX:
             raise Violation(f"memory grew: {[resident >> 20 for resident in self.resident]} MiB")
         deadline = time.monotonic() + PATIENCE_S
         while self.broker.descriptors() > self.descriptors_before:
@@ -44,3 +48,11 @@ class Resources:
                     f" {self.descriptors_before} at the beginning"
                 )
             time.sleep(0.1)
+
+
+def growth_and_step(resident: Sequence[int]) -> tuple[int, int]:
+    """How much was never given back again since the first sample, and the largest part of it that
+    came between two samples: a leak comes in many parts, a plateau in one."""
+    kept = [min(resident[at:]) for at in range(len(resident))]
+    steps = [after - before for before, after in pairwise(kept)]
+    return kept[-1] - kept[0], max(steps, default=0)

@@ -17,14 +17,16 @@ from random import Random
 from uuid import UUID
 
 from reference_impl.tests.fuzz.broker import Broker, Violation
-from reference_impl.tests.fuzz.canary import Canary
 from reference_impl.tests.fuzz.cases import KINDS, LINGERING_MAX, SLOW_SENDERS, Case, SlowSender
 from reference_impl.tests.fuzz.judge import Judge
 from reference_impl.tests.fuzz.resources import Resources
 from reference_impl.tests.fuzz.values import Values
 from reference_impl.tests.fuzz.world import make_internal_topics, make_topics
+from reference_impl.tests.hostile.witness import Witness
 
 VIOLATIONS_MAX = 20
+WAIT_CPU_S_MAX = 1.0
+"""So much may the broker do for others between a request of the witness and its answer."""
 SAMPLES = 10
 """How often the broker is emptied and measured in a run; the first time ends the warm-up."""
 
@@ -52,7 +54,7 @@ class Fuzz:
 
     seed: int
     broker: Broker
-    canary: Canary
+    witness: Witness
     say: Callable[[str], None]
     judge: Judge = field(init=False)
     resources: Resources = field(init=False)
@@ -68,7 +70,7 @@ class Fuzz:
         if not self.topic_ids or number % TOPICS_EVERY == 0:
             self.topic_ids = make_topics(self.broker)
         random = Random(f"{self.seed}:{number}")
-        values = Values(random, self.topic_ids, frozenset({self.canary.topic_id}))
+        values = Values(random, self.topic_ids, frozenset({self.witness.topic_id}))
         case = Case(random, self.judge, values)
         if random.random() < SLOW_SENDERS and len(self.slow_senders) < LINGERING_MAX:
             draw = random.choice((case.frames.whole, case.frames.broken))
@@ -77,14 +79,24 @@ class Fuzz:
         kind(case)
         self._let_slow_senders_go_on()
         self.broker.new_log_lines()
-        self.canary.check()
+        self.check_witness()
+
+    def check_witness(self) -> None:
+        """Raise Violation if the well-behaved client was refused anything, or kept waiting."""
+        if self.witness.failure is not None:
+            raise Violation(f"the witness: {self.witness.failure}")
+        if self.witness.longest_cpu_s > WAIT_CPU_S_MAX:
+            raise Violation(
+                f"the witness waited while the broker used {self.witness.longest_cpu_s:.2f} s of"
+                f" CPU time; at most {WAIT_CPU_S_MAX:g} s"
+            )
 
     def finish(self) -> None:
         """What is still on its way arrives; nothing is left of it."""
         while self.slow_senders:
             self._let_slow_senders_go_on()
-        self.canary.stop()
-        self.canary.check()
+        self.witness.stop()
+        self.check_witness()
         self.resources.sample()
         self.resources.check()
         self.broker.new_log_lines()
@@ -102,10 +114,12 @@ class Fuzz:
             "requests", "answers", "connections", "closed", "closed as malformed", "left waiting"
         ))  # fmt: skip
         memory = " ".join(f"{resident >> 20}" for resident in self.resources.resident)
+        witness = self.witness
         return (
-            f"{figures}; canary: {self.canary.verified:,} records, slowest"
-            f" {self.canary.slowest_s:.2f} s; resident MiB: {memory}; descriptors:"
-            f" {self.resources.descriptors_before} -> {self.broker.descriptors()};"
+            f"{figures}; witness: {witness.verified:,} records, longest wait"
+            f" {witness.longest_s:.2f} s, {witness.longest_cpu_s:.2f} s of CPU time;"
+            f" resident MiB: {memory};"
+            f" descriptors: {self.resources.descriptors_before} -> {self.broker.descriptors()};"
             f" {len(self.judge.answered)} of {len(self.broker.served)} APIs answered"
         )
 
@@ -122,7 +136,8 @@ def fuzz(
         broker = Broker(Path(scratch) / "data")
         try:
             make_internal_topics(broker)
-            return _run(Fuzz(seed, broker, Canary(broker), say), seconds, first, cases)
+            with Witness(broker.process, pid=broker.process.process.pid) as witness:
+                return _run(Fuzz(seed, broker, witness, say), seconds, first, cases)
         finally:
             broker.close()
 
@@ -150,7 +165,7 @@ def _run(run: Fuzz, seconds: float, first: int, cases: int | None) -> Outcome:
         run.finish()
     outcome.summary = run.summary()
     outcome.requests = run.judge.counts["requests"]
-    outcome.records_verified = run.canary.verified
+    outcome.records_verified = run.witness.verified
     outcome.apis_unanswered = set(run.broker.served) - set(run.judge.answered)
     return outcome
 

@@ -9,6 +9,7 @@ import pytest
 from reference_impl.tests.fuzz.broker import Violation, check_lines
 from reference_impl.tests.fuzz.frames import Frames
 from reference_impl.tests.fuzz.judge import MAY_WAIT
+from reference_impl.tests.fuzz.resources import growth_and_step
 from reference_impl.tests.fuzz.run import fuzz
 from reference_impl.tests.fuzz.values import Values
 from reference_impl.wire import api_keys, request_definition
@@ -53,3 +54,14 @@ def drawn(seed: int) -> list[bytes]:
 def test_a_seed_draws_the_same_requests_again() -> None:
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
+
+
+def test_a_leak_is_told_from_a_plateau() -> None:
+    plateau = [47, 48, 49, 240, 259, 259, 259, 262, 260, 259]
+    growth, step = growth_and_step(plateau)
+    assert (growth, step) == (212, 191)
+    assert growth - step < 48
+    leak = [50, 70, 90, 85, 130, 150, 170, 190, 210, 230]
+    growth, step = growth_and_step(leak)
+    assert growth - step > 48
+    assert growth_and_step([50, 900, 51]) == (1, 1)

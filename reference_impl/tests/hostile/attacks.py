@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reference_impl.host.tests.process import PATIENCE_S, Address, RawClient
 from reference_impl.wire import (
@@ -30,6 +31,9 @@ TOPICS, PARTITIONS = 100, 10
 BOMB_RECORDS = 18_000_000
 LONG_RECORDS = 300_000
 LARGE_BYTES = 120 << 20
+LEAVERS, REQUESTS_BEHIND = 300, 5
+NAMES, NAME_BYTES, NAMES_AT_ONCE = 3_000, 32_000, 20
+UNFINISHED, UNFINISHED_BYTES = 40, 20 << 20
 
 
 def many_topics(broker: Address) -> None:
@@ -102,10 +106,10 @@ def wrong_bomb(codec: Compression = Compression.ZSTD) -> bytes:
     return batch_of(encode_records([Record(None)]) * BOMB_RECORDS, BOMB_RECORDS, codec)
 
 
-def right_bomb() -> bytes:
+def right_bomb(count: int = LONG_RECORDS) -> bytes:
     """A batch of many tiny records in which nothing is wrong."""
-    records = encode_records([Record(None, offset_delta=n) for n in range(LONG_RECORDS)])
-    return batch_of(records, LONG_RECORDS, Compression.ZSTD)
+    records = encode_records([Record(None, offset_delta=n) for n in range(count)])
+    return batch_of(records, count, Compression.ZSTD)
 
 
 def large_record() -> bytes:
@@ -123,3 +127,41 @@ def produce(broker: Address, topic: str, raw: bytes) -> tuple[ErrorCode, float]:
         answer = client.call(ApiKey.PRODUCE, 9, acks=-1, timeout_ms=60_000, topic_data=[data])
         waited_s = time.monotonic() - started_s
     return ErrorCode(answer.responses[0].partition_responses[0].error_code), waited_s
+
+
+def produce_each(broker: Address, topic: str, batches: Sequence[bytes]) -> None:
+    """Send each batch, whatever becomes of it."""
+    for raw in batches:
+        produce(broker, topic, raw)
+
+
+def long_names(broker: Address) -> None:
+    """Ask for topics whose names are longer than any name may be, each another one."""
+    of = request_definition(ApiKey.METADATA)
+    with RawClient(broker) as client:
+        for first in range(0, NAMES, NAMES_AT_ONCE):
+            topics = [
+                of.struct("MetadataRequestTopic", name=f"{first + n}{'n' * NAME_BYTES}")
+                for n in range(NAMES_AT_ONCE)
+            ]
+            client.call(ApiKey.METADATA, 9, topics=topics, allow_auto_topic_creation=False)
+
+
+def leave_waiting(broker: Address, topic: str) -> None:
+    """Many clients leave while a fetch of theirs waits, with requests behind it."""
+    for _ in range(LEAVERS):
+        with RawClient(broker) as client:
+            client.send_fetch(topic, max_wait_ms=3_600_000, min_bytes=1 << 30)
+            for _ in range(REQUESTS_BEHIND):
+                client.send(ApiKey.API_VERSIONS, 0)
+
+
+def unfinished(broker: Address) -> None:
+    """Large requests that never come to their end; their clients leave after a while."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(UNFINISHED):
+            client = stack.enter_context(RawClient(broker))
+            client.socket.settimeout(0.5)  # the broker may stop reading, and that is right
+            with contextlib.suppress(TimeoutError, OSError):
+                frame = struct.pack(">i", UNFINISHED_BYTES) + bytes(UNFINISHED_BYTES - 1)
+                client.socket.sendall(frame)

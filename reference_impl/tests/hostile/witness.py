@@ -1,6 +1,9 @@
 """A well-behaved client in a process of its own: it writes, reads what it wrote, and times both.
 
-    python -m reference_impl.tests.hostile.witness HOST PORT TOPIC
+    python -m reference_impl.tests.hostile.witness HOST PORT TOPIC [PID]
+
+With the broker's process id it also says how much of the broker's CPU time went by during each
+wait: on a busy machine that, and not the clock, tells how long others were preferred.
 
 A process, because whoever attacks would delay a thread of its own. It goes on until its standard
 input ends, then reads everything once more. Each line on its standard output is a JSON object.
@@ -9,12 +12,16 @@ input ends, then reads everything once more. Each line on its standard output is
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -41,14 +48,18 @@ class Place:
 class Witness:
     """The process, and what it has told so far."""
 
-    def __init__(self, broker: Address, topic: str = TOPIC) -> None:
+    def __init__(self, broker: Address, topic: str = TOPIC, pid: int | None = None) -> None:
         self.waits_s: list[float] = []
+        self.longest_cpu_s = 0.0
         self.verified = 0
         self.failure: str | None = None
-        self.topic_id: UUID | None = None
+        self.topic_id = UUID(int=0)
         self._begun = threading.Event()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, broker.host, str(broker.port), topic],
+            [
+                *(sys.executable, "-m", __name__, broker.host, str(broker.port), topic),
+                *([] if pid is None else [str(pid)]),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -99,6 +110,7 @@ class Witness:
         for line in self._process.stdout:
             told: dict[str, Any] = json.loads(line)
             self.waits_s += told.get("waits_s", ())
+            self.longest_cpu_s = max(self.longest_cpu_s, told.get("cpu_s", 0.0))
             self.verified = told.get("verified", self.verified)
             self.failure = told.get("failure", self.failure)
             ended = told.get("ended", False)
@@ -116,7 +128,9 @@ class Worker:
 
     client: RawClient
     topic: str
+    pid: int | None = None
     written: int = 0
+    longest_cpu_s: float = 0.0
     verified: int = 0
     waits_s: list[float] = field(default_factory=list)
 
@@ -150,21 +164,38 @@ class Worker:
                 self._read()
             if time.monotonic() - told_s > TOLD_EVERY_S:
                 told_s = time.monotonic()
-                tell(waits_s=self.waits_s, verified=self.verified)
+                self.tell()
                 self.waits_s = []
         self._read()
-        tell(waits_s=self.waits_s, verified=self.verified, ended=True)
+        self.tell(ended=True)
+
+    def tell(self, **more: object) -> None:
+        """Say what was waited for, and what was read."""
+        tell(waits_s=self.waits_s, verified=self.verified, cpu_s=self.longest_cpu_s, **more)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        started_s, cpu_s = time.monotonic(), self._cpu_s()
+        yield
+        self.waits_s.append(time.monotonic() - started_s)
+        self.longest_cpu_s = max(self.longest_cpu_s, self._cpu_s() - cpu_s)
+
+    def _cpu_s(self) -> float:
+        """What the broker has used (proc(5), stat)."""
+        if self.pid is None:
+            return 0.0
+        stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def _write(self) -> None:
-        started_s = time.monotonic()
-        answer = self.client.produce(
-            self.topic,
-            str(self.written),
-            producer_id=self.producer_id,
-            producer_epoch=0,
-            base_sequence=self.written,
-        )
-        self.waits_s.append(time.monotonic() - started_s)
+        with self._waiting():
+            answer = self.client.produce(
+                self.topic,
+                str(self.written),
+                producer_id=self.producer_id,
+                producer_epoch=0,
+                base_sequence=self.written,
+            )
         assert answer.error_code == 0, f"Produce was refused with error {answer.error_code}"
         assert answer.base_offset == self.written, (
             f"record {self.written} was given the offset {answer.base_offset}"
@@ -172,9 +203,8 @@ class Worker:
         self.written += 1
 
     def _read(self) -> None:
-        started_s = time.monotonic()
-        found = self.client.read_all(self.topic, self.verified)
-        self.waits_s.append(time.monotonic() - started_s)
+        with self._waiting():
+            found = self.client.read_all(self.topic, self.verified)
         wanted = [str(number) for number in range(self.verified, self.written)]
         assert found == wanted, f"reads {found[:5]}… ({len(found)}) instead of {wanted[:5]}…"
         self.verified = self.written
@@ -185,16 +215,16 @@ def tell(**what: object) -> None:
     print(json.dumps(what), flush=True)
 
 
-def main(host: str, port: str, topic: str) -> None:
+def main(host: str, port: str, topic: str, pid: str | None = None) -> None:
     """Be the witness; a failure is told, too."""
     with RawClient(Place(host, int(port))) as client:
-        worker = Worker(client, topic)
+        worker = Worker(client, topic, None if pid is None else int(pid))
         try:
             worker.begin()
             worker.run()
         except (AssertionError, OSError, ValueError) as error:
             text = f"{type(error).__name__}: {error} (after {worker.written} records)"
-            tell(waits_s=worker.waits_s, verified=worker.verified, failure=text)
+            worker.tell(failure=text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,177 @@
+"""Hostile clients: what another client in another process waits meanwhile, and what they leave.
+
+The reference beside Apache Kafka: each attack on one after the other, both with an authorizer. The
+bounds are the reference's; what Apache shows stands beside it. Waits are wall time: a busy machine
+lengthens them, so the load is said.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.targets.apache import ApacheKafka
+from ci import doctor
+from ci.bench import family
+from ci.bench.table import Ratio, Table
+from ci.errors import UsageError
+from ci.places import KAFKA_VERSION
+from reference_impl.core.broker_configs import STANDARD_AUTHORIZER
+from reference_impl.host.tests.process import Address, BrokerProcess, RawClient
+from reference_impl.tests.hostile import attacks
+from reference_impl.tests.hostile.witness import Place, Witness
+
+CONFIG = {
+    "authorizer.class.name": STANDARD_AUTHORIZER,
+    "allow.everyone.if.no.acl.found": "true",
+}
+TOPIC = "hostile"
+LOOKED_AT_S = 3.0
+"""How long after an attack its sockets may still be there, and its memory."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What hostile clients do, and what the well-behaved one may notice at most."""
+
+    run: Callable[[Address], None]
+    longest_s: float = 1.0
+    p99_s: float = 0.25
+    mib: float = 128.0
+
+
+ATTACKS: Mapping[str, Attack] = {
+    "20 clients pipeline 256 KB of Metadata": Attack(lambda at: attacks.pipeline(at, 5.0)),
+    "11 KB, 18 million wrong records": Attack(
+        lambda at: attacks.produce_each(at, TOPIC, [attacks.wrong_bomb()] * 10), 0.5
+    ),
+    "300,000 tiny records": Attack(
+        lambda at: attacks.produce_each(at, TOPIC, [attacks.right_bomb()] * 3), 0.5
+    ),
+    "4 KB, one record of 120 MB": Attack(
+        lambda at: attacks.produce_each(at, TOPIC, [attacks.large_record()] * 3), 0.5, mib=256
+    ),
+    "3,000 names of 32 KB": Attack(attacks.long_names),
+    "300 leave while a fetch waits": Attack(lambda at: attacks.leave_waiting(at, TOPIC)),
+    "40 unfinished requests of 20 MB": Attack(attacks.unfinished, mib=640),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One attack on one broker."""
+
+    longest_s: float
+    p99_s: float
+    cpu_s: float
+    cpu_after: float
+    sockets: int
+    mib: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running broker, and its process."""
+
+    at: Place
+    pid: int
+
+    def attacked(self, attack: Attack, canary: str) -> Seen:
+        """Attack it, and look at it before, meanwhile and afterwards."""
+        sockets, mib, cpu_s = self.sockets(), self.resident_mib(), self.cpu_s()
+        with Witness(self.at, canary) as witness:
+            time.sleep(1)
+            attack.run(self.at)
+            mib_after = self.resident_mib() - mib
+            cpu_s = self.cpu_s() - cpu_s
+            witness.stop()
+        if witness.failure is not None:
+            raise UsageError(f"bench: hostile: the well-behaved client failed: {witness.failure}")
+        time.sleep(1)
+        before_s = self.cpu_s()
+        time.sleep(1)
+        cpu_after = self.cpu_s() - before_s
+        time.sleep(LOOKED_AT_S - 2)
+        left = self.sockets() - sockets
+        return Seen(
+            witness.longest_s, witness.percentile_s(0.99), cpu_s, cpu_after, left, mib_after
+        )
+
+    def cpu_s(self) -> float:
+        """User and system time so far (proc(5), stat)."""
+        stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_mib(self) -> float:
+        """Its memory (proc(5), statm)."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def sockets(self) -> int:
+        """How many it has open."""
+        found = 0
+        for link in Path(f"/proc/{self.pid}/fd").iterdir():
+            try:
+                found += os.readlink(link).startswith("socket:")
+            except FileNotFoundError:  # closed since the directory was listed
+                continue
+        return found
+
+
+def run() -> Table:
+    """Two rows for each attack: the reference with its bounds, Apache beside it."""
+    table = Table(
+        ("attack", "broker", "longest wait s", "p99 s", "CPU s", "CPU after", "sockets", "MiB")
+    )
+    if not doctor.found("kafka-jars"):
+        raise UsageError("bench: hostile compares with Apache Kafka, whose jars are missing")
+    with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch, ExitStack() as stack:
+        ours = stack.enter_context(_reference(Path(scratch) / "reference"))
+        theirs = stack.enter_context(_apache(Path(scratch) / "apache"))
+        for target in (ours, theirs):
+            attacks.many_topics(target.at)
+            with RawClient(target.at) as client:
+                client.create_topic(TOPIC)
+        for number, (name, attack) in enumerate(ATTACKS.items()):
+            _add(table, name, attack, ours.attacked(attack, f"canary-{number}"))
+            seen = theirs.attacked(attack, f"canary-{number}")
+            table.add("", "Apache", seen.longest_s, seen.p99_s, seen.cpu_s, seen.cpu_after,
+                      seen.sockets, seen.mib)  # fmt: skip
+            print(f"  {name}: done", flush=True)
+    return table
+
+
+def _add(table: Table, name: str, attack: Attack, seen: Seen) -> None:
+    table.add(
+        name,
+        "reference",
+        Ratio(seen.longest_s, at_most=attack.longest_s),
+        Ratio(seen.p99_s, at_most=attack.p99_s),
+        seen.cpu_s,
+        Ratio(seen.cpu_after, at_most=0.05),
+        Ratio(seen.sockets, at_most=0),
+        Ratio(seen.mib, at_most=attack.mib),
+    )
+
+
+@contextmanager
+def _reference(data: Path) -> Iterator[Target]:
+    data.mkdir()
+    options = [word for key, value in CONFIG.items() for word in ("--config", f"{key}={value}")]
+    with BrokerProcess(data / "data", *options) as broker:
+        yield Target(Place(broker.host, broker.port), broker.process.pid)
+
+
+@contextmanager
+def _apache(directory: Path) -> Iterator[Target]:
+    cluster = ApacheKafka(KAFKA_VERSION, full_speed=True).start(directory, config=CONFIG)
+    try:
+        host, _, port = cluster.bootstrap.rpartition(":")
+        yield Target(Place(host, int(port)), family.find("kafka.Kafka"))
+    finally:
+        cluster.stop()
