@@ -24,6 +24,7 @@ import polars as pl
 from linearizability.history import PARTITION, F, Type
 from linearizability.lost_polls import lost_polls, with_eras
 from linearizability.plans import collect
+from linearizability.time_outs import longest_of, time_outs_in, with_longest
 
 PLAIN, COMMITTED, ABORTED, UNKNOWN = "plain", "committed", "aborted", "unknown"
 """Values of `outcome`: not transactional; or how the record's transaction ended.
@@ -257,7 +258,8 @@ def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> p
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     """The three steps in one process, for a history that fits into memory."""
-    known = with_eras(history, lost_polls(history))
+    longest_ns = longest_of(time_outs_in(history))
+    known = with_eras(with_longest(history, longest_ns), lost_polls(history))
     events = with_places(collect(with_topic_ids(known, topic_ids(history))))
     lazy = events.lazy()
     outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))

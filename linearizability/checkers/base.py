@@ -5,8 +5,9 @@ call judges a small history, and Spark hands it one piece of a large one. It is 
 the frame: the engines differ only in who cuts the pieces.
 
 `events` has the columns of `history.SCHEMA` that `COLUMNS_READ` lists, and `place` (the partition's
-number), `era` and `own_era` (`lost_polls`), `outcome` and `OF_TRANSACTION` (`ingest`); `topic_id`
-is never null. Rows are in the order of `op_id` and `record_index`.
+number), `era` and `own_era` (`lost_polls`), `longest_ns` (`time_outs`), `outcome` and
+`OF_TRANSACTION` (`ingest`); `topic_id` is never null. Rows are in the order of `op_id` and
+`record_index`.
 """
 
 from __future__ import annotations

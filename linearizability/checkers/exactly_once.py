@@ -1,4 +1,4 @@
-"""An input is consumed by one committed transaction of a group."""
+"""An input is consumed by one committed transaction of a group, and by one at least."""
 
 from __future__ import annotations
 
@@ -6,17 +6,34 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
-from linearizability.checkers.group_delivery import COUNTED, GROUP
-from linearizability.ingest import COMMITTED, KEY
+from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.group_delivery import COUNTED, GROUP, MEMBERS_READ
+from linearizability.history import F
+from linearizability.ingest import ABORTED, COMMITTED, IS_OK, KEY
+from linearizability.removals import still_there
+
+OUTCOME = pl.col("txn_outcome")
+IN_COMMITTED = (OUTCOME == COMMITTED).fill_null(False)
+IN_ABORTED = (OUTCOME == ABORTED).fill_null(False)
+IS_POSITION = IS_OK & (
+    ((pl.col("f") == F.SEND_OFFSETS.value) & IN_COMMITTED)
+    | ((pl.col("f") == F.FETCH_OFFSETS.value) & pl.col("final").fill_null(False))
+)
+"""The group goes on at this offset: everything below it counts as consumed."""
 
 
 class ExactlyOnce(Checker):
-    """Two committed transactions of subscribed members of one group were given the same record.
+    """Two committed transactions of subscribed members of one group were given the same record. Or
+    none was: members were given it in aborted transactions alone, and the group went past it
+    afterwards, by a record of a committed transaction, by the offsets that one sent, or by the
+    position that the group is told in the end. What may be gone from the log need not be passed.
 
     A transaction commits the positions of what it polled (KIP-447, sendOffsetsToTransaction), so
-    the next one goes on behind them. Source: docs, design#semantics ("exactly once").
-    Counted: records that members were given in committed transactions.
+    the next one goes on behind them; one that aborts leaves them where they were. A transaction of
+    unknown end may have consumed what it was given; a poll of which nobody knows what it gave
+    excuses the missing effect of what lies between (`lost_polls`), never two effects. Source: docs,
+    design#semantics ("exactly once"). Counted: records that members were given in transactions of
+    known end.
     """
 
     name: ClassVar[str] = "exactly_once"
@@ -24,25 +41,70 @@ class ExactlyOnce(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS, Needs.READS_IN_TRANSACTIONS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
-    cut: ClassVar[Cut | None] = Cut.GROUP
+    whole: ClassVar[str] = "what may be gone from the log"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        found = (
+        twice = (
             inputs(events)
+            .filter(IN_COMMITTED)
             .group_by(*GROUP, "offset", "value")
             .agg(ops=pl.col("op_id").unique(), transactions=pl.col("txn").n_unique())
             .filter(pl.col("transactions") > 1)
         )
-        message = pl.format(
+        consumed = pl.format(
             "{} at offset {} was consumed by {} committed transactions of group {}",
             "value", "offset", "transactions", "group",
         )  # fmt: skip
-        return describe(found, KEY, "consumed-twice", ["ops"], message)
+        passed = pl.format(
+            "group {} went past {} at offset {}, which it was given in aborted transactions alone",
+            "group", "value", "offset",
+        )  # fmt: skip
+        operations = ["op_id", "later_op"]
+        return pl.concat(
+            [
+                describe(twice, KEY, "consumed-twice", ["ops"], consumed),
+                describe(without_effect(events), KEY, "consumed-never", operations, passed),
+            ]
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         return count(inputs(events))
 
 
 def inputs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What members were given in committed transactions."""
-    return events.filter(COUNTED & (pl.col("txn_outcome") == COMMITTED).fill_null(False))
+    """What members were given in transactions of known end."""
+    return events.filter(COUNTED & (IN_COMMITTED | IN_ABORTED))
+
+
+def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return records that only aborted transactions were given, with the first poll that gave them
+    and what went past them after it, no lost poll being between."""
+    of_era = [*GROUP, "era"]
+    effects = events.filter(MEMBERS_READ & ~IN_ABORTED).select(*GROUP, "offset").unique()
+    aborted = (
+        events.filter(COUNTED & IN_ABORTED & pl.col("era").is_not_null())
+        .join(effects, on=[*GROUP, "offset"], how="anti")
+        .sort("op_id", "record_index")
+        .unique([*GROUP, "offset", "value"], keep="first", maintain_order=True)
+        .select(*of_era, "offset", "value", "op_id", after_op=pl.col("op_id") + 1)
+    )
+    is_passing = (COUNTED & IN_COMMITTED) | (IS_POSITION & pl.col("offset").is_not_null())
+    is_further = (pl.col("offset") > pl.col("reach").shift(1).over(of_era)).fill_null(True)
+    passing = (
+        events.filter(is_passing & pl.col("group").is_not_null() & pl.col("era").is_not_null())
+        .sort("op_id", "offset", descending=True)
+        .with_columns(reach=pl.col("offset").cum_max().over(of_era))
+        .with_columns(later_op=pl.when(is_further).then("op_id"))
+        .select(*of_era, "reach", pl.col("later_op").forward_fill().over(of_era), since_op="op_id")
+        .unique([*of_era, "since_op"], keep="last", maintain_order=True)
+        .sort("since_op")
+    )
+    return (
+        still_there(aborted, events)
+        .sort("after_op")
+        .join_asof(
+            passing, left_on="after_op", right_on="since_op", by=of_era, strategy="forward",
+            coalesce=False, check_sortedness=False,
+        )
+        .filter(pl.col("reach") > pl.col("offset"))
+    )  # fmt: skip

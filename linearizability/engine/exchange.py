@@ -30,6 +30,9 @@ from linearizability.lost_polls import (
     put_together,
     sessions_in,
 )
+from linearizability.time_outs import COLUMNS_READ as TIME_OUTS_READ
+from linearizability.time_outs import TOLD as TIME_OUTS
+from linearizability.time_outs import longest_of, time_outs_in
 
 CHUNK_SQL = "bucket int, kind string, position bigint, data binary"
 CHUNK_ARROW = pa.schema(
@@ -176,6 +179,8 @@ class Whereabouts:
 
     topic_ids: pl.DataFrame
     lost_polls: LostPolls
+    longest_ns: int | None
+    """How long a transaction may last (`time_outs`)."""
     buckets: pl.DataFrame
     """PARTITION, bucket, is_whale."""
     count: int
@@ -201,8 +206,9 @@ SURVEY: Mapping[str, pl.Schema] = {
     "lost": LOST,
     "sessions": SESSIONS,
     "times": pl.Schema({"began": pl.Int64, "ended": pl.Int64}),
+    "time_outs": TIME_OUTS,
 }  # fmt: skip
-SURVEYED = (*PARTITION, "control", *LOST_POLLS_READ)
+SURVEYED = tuple(dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *TIME_OUTS_READ]))
 
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
@@ -215,6 +221,7 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
     yield from packed(partitions, "partitions")
     yield from packed(lost_in(rows.lazy()), "lost")
     yield from packed(sessions_in(rows.lazy()), "sessions")
+    yield from packed(time_outs_in(rows.lazy()), "time_outs")
     ended = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     yield from packed(rows.select(began=pl.col("t_invoke_ns").min(), ended=ended), "times")
 
@@ -243,8 +250,9 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
     lost = put_together(survey["lost"], survey["sessions"])
     began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
     return Whereabouts(
-        known, lost, buckets, count, bool(buckets["is_whale"].any()), began or 0, ended or 0
-    )
+        known, lost, longest_of(survey["time_outs"]), buckets, count,
+        bool(buckets["is_whale"].any()), began or 0, ended or 0,
+    )  # fmt: skip
 
 
 def on_runs(

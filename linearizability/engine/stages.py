@@ -24,6 +24,7 @@ from linearizability.history import PARTITION, SCHEMA
 from linearizability.lost_polls import with_eras
 from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
 from linearizability.pauses import WHO, pauses
+from linearizability.time_outs import with_longest
 from linearizability.transaction_evidence import COLUMNS as EVIDENCE_COLUMNS
 from linearizability.transaction_evidence import transaction_evidence
 
@@ -50,7 +51,14 @@ def _schema(*columns: str) -> pl.Schema:
     return pl.Schema({column: SCHEMA[column] for column in columns})
 
 
-EVENTS = pl.Schema([*_schema(*COLUMNS_READ).items(), ("era", pl.Int32()), ("own_era", pl.Int32())])
+EVENTS = pl.Schema(
+    [
+        *_schema(*COLUMNS_READ).items(),
+        ("era", pl.Int32()),
+        ("own_era", pl.Int32()),
+        ("longest_ns", pl.Int64()),
+    ]
+)
 VALUES = _schema(*VALUE_COLUMNS)
 MARKED_ROWS = _schema(*MARKED_COLUMNS)
 MARKERS = pl.Schema({"txn": pl.Int64, "marker": pl.String})
@@ -96,7 +104,8 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """Each row to the bucket of its partition, and what is judged by value to that of its value."""
     rows = where.with_buckets(rows)
-    events = with_eras(rows.lazy(), where.lost_polls).collect()
+    timed = with_longest(rows.lazy(), where.longest_ns)
+    events = with_eras(timed, where.lost_polls).collect()
     for cut, piece in pieces(where, events):
         yield from scattered(piece.select(*COLUMNS_CUT[cut], "bucket"), cut.name, position)
     yield from scattered(events.filter("is_whale").drop("is_whale"), WHALE, position)

@@ -86,7 +86,10 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "own_uncommitted_reads": {"a transaction reads what it sent": (mutators.read_its_own,)},
     "group_delivery": {"a group passes over a visible record": (mutators.skip_in_a_group,)},
     "exactly_once": {
-        "two committed transactions of a group consumed one input": (mutators.consume_twice,)
+        "two committed transactions of a group consumed one input": (mutators.consume_twice,),
+        "a group goes past an input that aborted transactions alone were given": (
+            transaction_mutators.lose_an_effect,
+        ),
     },
     "leader_epochs": {"leader epochs decrease along a log": (mutators.lower_an_epoch,)},
     "torn_transactions": {
@@ -145,7 +148,13 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         )
     },
     "hanging_transactions": {
-        "the last stable offset stays where an ended transaction begins": (log_mutators.hang_on,)
+        "the last stable offset stays where an ended transaction begins": (log_mutators.hang_on,),
+        "in the final phase it stays a minute after an acknowledged end": (
+            log_mutators.hang_after_the_end,
+        ),
+        "in the final phase it stays longer than any producer's transaction.timeout.ms": (
+            log_mutators.hang_beyond_the_time_out,
+        ),
     },
     "committed_offsets": {
         "a group is told an offset that no commit explains, or none after a commit": (

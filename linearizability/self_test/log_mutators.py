@@ -9,6 +9,7 @@ from linearizability.history import F
 from linearizability.self_test.lookup import (
     NOT_OURS,
     changed_row,
+    is_acked,
     log_starts,
     sent_once,
     where_nothing_is_compacted,
@@ -127,6 +128,41 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
         "t_invoke_ns": later, "t_complete_ns": later,
     }  # fmt: skip
     return [*rows, answer]
+
+
+def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A minute after the faults are over the last stable offset stands where a transaction begins
+    whose end was acknowledged."""
+    ended = {
+        row["txn"] for row in rows
+        if row["f"] in (F.COMMIT.value, F.ABORT.value) and row["type"] == "ok"
+    }  # fmt: skip
+    return _stuck_at(rows, rng, [r for r in rows if is_acked(r) and r["txn"] in ended], 61)
+
+
+def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
+    """In the end the last stable offset stands where a transaction begins that its producer's
+    transaction.timeout.ms (a minute in the model) should have ended."""
+    in_transactions = [r for r in rows if is_acked(r) and r["txn"] is not None]
+    return _stuck_at(rows, rng, in_transactions, 60 + 10 + 61)
+
+
+def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) -> list[Row] | None:
+    """Two answers of the final phase, so far apart, name a victim's offset."""
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    over_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
+    answers = []
+    for number, now_ns in enumerate((over_ns, over_ns + seconds * 1_000_000_000)):
+        answers.append({
+            "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS + number, "process": NOT_OURS,
+            "session": 0, "record_index": 0, "topic": victim["topic"], "topic_id": "id",
+            "partition": victim["partition"], "leader_epoch": 0, "final": True,
+            "high_watermark": victim["offset"] + 1, "last_stable_offset": victim["offset"],
+            "t_invoke_ns": now_ns, "t_complete_ns": now_ns,
+        })  # fmt: skip
+    return [*rows, *answers]
 
 
 def _raw(rows: list[Row]) -> list[Row]:

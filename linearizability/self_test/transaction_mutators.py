@@ -12,11 +12,13 @@ from linearizability.self_test.lookup import (
     between_others,
     data_rows,
     is_acked,
+    is_compacted,
     log_starts,
     sent_once,
     where_nothing_is_compacted,
 )
-from linearizability.self_test.truth import outcome_of
+from linearizability.self_test.processing import GROUP as PROCESSORS
+from linearizability.self_test.truth import ends_told, outcome_of
 from linearizability.self_test.world import Row
 
 COMMITTED = "read_committed"
@@ -87,6 +89,34 @@ def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
             for number, (sent, reader) in enumerate([(one, other), (other, one)])
         ),
     ]  # fmt: skip
+
+
+def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
+    """The transaction that consumed an input aborted, and the group goes on behind the input."""
+    if is_compacted(rows) or any(row.get("_given") and row.get("group") for row in rows):
+        return None
+    starts = log_starts(rows)
+    ends = ends_told(rows)
+    aborted = [txn for txn, end in ends.items() if end == "abort"]
+    polls: dict[tuple[int, int], list[Row]] = defaultdict(list)
+    for row in data_rows(rows):
+        if row.get("group") == PROCESSORS:
+            polls[row["partition"], row["offset"]].append(row)
+    answers = [
+        row for row in rows
+        if row["f"] == F.FETCH_OFFSETS.value and row["final"] and row.get("offset") is not None
+        and row.get("group") == PROCESSORS
+    ]  # fmt: skip
+    victims = [
+        given for (partition, offset), given in polls.items()
+        if offset >= starts[partition]
+        and any(row["type"] == "ok" for row in given)
+        and any(a["partition"] == partition and a["offset"] > offset for a in answers)
+    ]  # fmt: skip
+    if not victims or not aborted:
+        return None
+    victim, txn = rng.choice(victims), rng.choice(aborted)
+    return [row | {"txn": txn} if row in victim else row for row in rows]
 
 
 def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:

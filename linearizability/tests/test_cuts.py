@@ -89,7 +89,11 @@ def test_a_partition_on_disk_is_as_it_would_be_in_memory(monkeypatch: pytest.Mon
     monkeypatch.setattr(whales, "CHUNK_ROWS", 200)
     monkeypatch.setattr(whales, "SLICE_ROWS", 300)
     rows = joined(valid_rows(seed) for seed in range(40, 44)).select(COLUMNS_READ)
-    eras = {"era": pl.lit(0, pl.Int32), "own_era": pl.lit(0, pl.Int32)}
+    eras = {
+        "era": pl.lit(0, pl.Int32),
+        "own_era": pl.lit(0, pl.Int32),
+        "longest_ns": pl.lit(None, pl.Int64),
+    }
     history = rows.with_columns(**eras).sample(fraction=1, shuffle=True, seed=1)
     events = ingest.with_topic_ids(history.lazy(), ingest.topic_ids(history.lazy())).collect()
     partitions = events.filter(pl.col("topic").is_not_null())

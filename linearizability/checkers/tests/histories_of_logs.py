@@ -14,6 +14,18 @@ QUARTER = 15 * 60 * 1_000_000_000
 ENDED = [S(1, 0, **TXN), RAW(1, 0), RAW(None, 1, **MARKER)]
 """A transaction of one record, and its marker."""
 
+SECOND = 1_000_000_000
+COMMIT: Row = {"f": "commit", "txn": 1}
+INIT: Row = {"f": "init_producer", "settings": '{"transaction.timeout.ms": "2000"}'}
+BEGIN: Row = {"f": "begin", "txn": 1}
+
+
+def STUCK(seconds: int) -> Row:
+    """A leader says in the final phase that the last stable offset is 0."""
+    now = seconds * SECOND + 1_000
+    return SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=now, t_complete_ns=now)
+
+
 VALID: dict[str, dict[str, list[Row]]] = {
     "offset_gaps": {
         "whole": [RAW(1, 0), RAW(None, 1, control="commit"), RAW(2, 2)],
@@ -89,6 +101,16 @@ VALID: dict[str, dict[str, list[Row]]] = {
             S(1, 0, **TXN),
             SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=QUARTER, t_complete_ns=QUARTER),
         ],
+        "its markers may be on their way": [
+            S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(59),
+        ],
+        "its end is not known": [S(1, 0, **TXN), COMMIT | {"type": "info"}, STUCK(0), STUCK(80)],
+        "its producer may leave it open": [
+            INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(65),
+        ],
+        "another producer's time-out is not known": [
+            INIT, BEGIN, BEGIN | {"process": 5}, S(1, 0, **TXN), STUCK(0), STUCK(200),
+        ],
         "its coordinator may be away": [
             S(1, 0, **TXN),
             SAYS(1, last_stable_offset=0, t_invoke_ns=2 * QUARTER, t_complete_ns=2 * QUARTER),
@@ -163,6 +185,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "ended": (
             [*ENDED, SAYS(2, last_stable_offset=0, op_id=1001)],
             [("ended-but-open", (1000, 1001))],
+        ),
+        "its end was acknowledged": (
+            [S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(61)], [("open-for-too-long", (0, 3))],
+        ),
+        "for longer than its producer allows": (
+            [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(80)], [("open-for-too-long", (2, 4))],
         ),
         "for longer than any": (
             [

@@ -71,6 +71,18 @@ VALID: dict[str, dict[str, list[Row]]] = {
             P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, group="h", member_id="m", txn=2),
             END("commit", 2),
         ],
+        "passed by nobody after the abort": [
+            P(1, 0, **MEMBER, **TXN), ABORT, P(2, 1, **MEMBER, txn=2), END("abort", 2), ASKS(0),
+        ],
+        "a transaction of unknown end may have it": [
+            P(1, 0, **MEMBER, **TXN), ABORT, P(1, 0, **MEMBER, txn=3),
+            END("commit", 3, type="info"), P(2, 1, **MEMBER, txn=2), END("commit", 2),
+        ],
+        "a poll that never told may have given it": [
+            P(1, 0, **MEMBER, **TXN), ABORT,
+            P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3, txn=3),
+            P(2, 1, **MEMBER, txn=2, process=3, session=1), END("commit", 2),
+        ],
         "twice by one transaction": [
             P(1, 0, **MEMBER, **TXN), P(1, 0, **MEMBER, **TXN), COMMIT,
         ],
@@ -163,6 +175,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
              P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)],
             [("consumed-twice", (1, 3))],
+        ),
+        "given to an aborted transaction, then passed": (
+            [P(1, 0, **MEMBER, **TXN), ABORT, P(2, 1, **MEMBER, txn=2), END("commit", 2)],
+            [("consumed-never", (0, 2))],
+        ),
+        "given to an aborted transaction, then passed by its position": (
+            [P(1, 0, **MEMBER, **TXN), ABORT, COMMITS(1), ASKS(1)],
+            [("consumed-never", (0, 3))],
         ),
         "two transactions": (
             [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)],

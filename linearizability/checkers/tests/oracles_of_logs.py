@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
@@ -168,15 +169,34 @@ def hanging_transactions(rows: list[Row]) -> Found:
         if ended:
             numbers = tuple(sorted({min(ended), row["op_id"]}))
             found.add(("ended-but-open", numbers, row["place"]))
+        final_ns = min(
+            (r["t_invoke_ns"] for r in rows if r["final"] and r["place"] == row["place"]), default=0
+        )
         old = [
             r["op_id"] for r in rows
             if is_acked(r) and r["txn"] is not None and r["place"] == row["place"]
-            and r["offset"] == stable and row["t_invoke_ns"] - r["t_complete_ns"] > 970 * 10**9
+            and r["offset"] == stable and _is_late(rows, r, row["t_invoke_ns"], final_ns)
         ]  # fmt: skip
         if old and row["final"]:
             numbers = tuple(sorted({min(old), row["op_id"]}))
             found.add(("open-for-too-long", numbers, row["place"]))
     return found
+
+
+def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
+    """Whether the transaction should have its markers when the leader was asked."""
+    second = 10**9
+    if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
+        return True
+    told = {
+        r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
+        for r in rows if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]
+    }  # fmt: skip
+    if told and all(r["process"] in told for r in rows if r["f"] == "begin"):
+        longest_ns = max(map(int, told.values())) * 10**6
+        if asked_ns > max(send["t_complete_ns"] + longest_ns, final_ns) + 70 * second:
+            return True
+    return bool(asked_ns - send["t_complete_ns"] > 970 * second)
 
 
 ORACLES_OF_LOGS: Mapping[str, Callable[[list[Row]], Found]] = {

@@ -154,7 +154,48 @@ def exactly_once(rows: list[Row]) -> Found:
         for readers in inputs.values():
             if len({r["txn"] for r in readers}) > 1:
                 found.add(("consumed-twice", operations(*readers), place))
+    return found | _consumed_never(rows)
+
+
+def _consumed_never(rows: list[Row]) -> Found:
+    found: Found = set()
+    for (place, group), reads in _groups(rows).items():
+        here = [r for r in rows if (r["place"], r["group"]) == (place, group)]
+        effects = {
+            r["offset"] for r in here
+            if is_data(r) and r["member_id"] is not None and r["txn_outcome"] != "aborted"
+        }  # fmt: skip
+        passing = [r for r in reads if r["txn_outcome"] == "committed"]
+        passing += [
+            r for r in here
+            if r["type"] == "ok" and r["offset"] is not None
+            and (
+                (r["f"] == "send_offsets" and r["txn_outcome"] == "committed")
+                or (r["f"] == "fetch_offsets" and r["final"])
+            )
+        ]  # fmt: skip
+        aborted: dict[Any, Row] = {}
+        for row in reads:
+            is_free = row["txn_outcome"] == "aborted" and row["offset"] not in effects
+            is_free = is_free and not may_be_gone(rows, place, row["offset"])
+            if is_free and _era(rows, row) is not None:
+                aborted.setdefault((row["offset"], row["value"]), row)
+        for (offset, _), row in aborted.items():
+            later = [
+                r for r in passing
+                if r["op_id"] > row["op_id"] and _era(rows, r) == _era(rows, row)
+            ]  # fmt: skip
+            furthest = max(later, key=lambda r: (r["offset"], r["op_id"]), default=row)
+            if furthest["offset"] > offset:
+                found.add(("consumed-never", operations(row, furthest), place))
     return found
+
+
+def _era(rows: list[Row], row: Row) -> tuple[str | None, ...] | None:
+    """Where the row stands to each lost poll of its group; None: nobody knows of one."""
+    lost = [(p, ns) for p, ns in _lost_polls(rows) if p["group"] == row["group"]]
+    era = tuple(_stands(rows, row, poll, ns) for poll, ns in lost)
+    return None if None in era else era
 
 
 def committed_offsets(rows: list[Row]) -> Found:

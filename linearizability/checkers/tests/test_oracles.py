@@ -192,6 +192,13 @@ def others() -> st.SearchStrategy[Row]:
             "member_id": st.sampled_from([None, "m", "n"]),
         }
     )  # fmt: skip
+    producers = st.fixed_dictionaries(
+        {
+            "f": st.sampled_from(["begin", "init_producer"]), "type": OUTCOME,
+            "txn": st.integers(1, 2), "process": st.integers(1, 2),
+            "settings": st.sampled_from([None, '{"transaction.timeout.ms": "1000"}']),
+        }
+    )  # fmt: skip
     settings = st.fixed_dictionaries(
         place() | {
             "f": st.just("topic"), "type": st.just("ok"), "settings": st.sampled_from(SETTINGS),
@@ -217,7 +224,7 @@ def others() -> st.SearchStrategy[Row]:
             "log_start": st.sampled_from([None, None, 0, 1]),
         }
     )  # fmt: skip
-    return st.one_of(ends, whole, offsets, settings, deletions, positions)
+    return st.one_of(ends, whole, offsets, settings, deletions, positions, producers)
 
 
 def operations() -> st.SearchStrategy[list[Row]]:

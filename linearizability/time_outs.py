@@ -1,0 +1,48 @@
+"""How long a transaction of a run may last: the largest transaction.timeout.ms of its producers.
+
+Known where every process that began a transaction has told it (`init_producer` rows); else null.
+The column `longest_ns` says so of each row.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.history import F, Type
+from linearizability.plans import collect
+
+COLUMNS_READ = ("process", "f", "type", "settings")
+"""What is looked at to find them."""
+TOLD = pl.Schema({"process": pl.Int32, "begins": pl.Boolean, "timeout_ms": pl.Int64})
+IS_INIT = (pl.col("f") == F.INIT_PRODUCER.value) & (pl.col("type") == Type.OK.value)
+TIMEOUT_MS = (
+    pl.col("settings")
+    .str.json_path_match("$['transaction.timeout.ms']")
+    .cast(pl.Int64, strict=False)
+)
+IS_BEGIN = pl.col("f") == F.BEGIN.value
+
+
+def time_outs_in(history: pl.LazyFrame) -> pl.DataFrame:
+    """Return TOLD of these rows, which may be some of a history."""
+    told = history.filter(IS_INIT | IS_BEGIN).select(
+        "process",
+        begins=IS_BEGIN,
+        timeout_ms=TIMEOUT_MS,
+    )
+    found = told.group_by("process").agg(pl.col("begins").any(), pl.col("timeout_ms").max())
+    return collect(found.select(pl.col(name).cast(dtype) for name, dtype in TOLD.items()))
+
+
+def longest_of(told: pl.DataFrame) -> int | None:
+    """Return the largest time-out in nanoseconds, from what all pieces of a history tell."""
+    by_process = told.group_by("process").agg(pl.col("begins").any(), pl.col("timeout_ms").max())
+    if by_process.filter(pl.col("begins") & pl.col("timeout_ms").is_null()).height:
+        return None
+    longest_ms = by_process["timeout_ms"].max()
+    return longest_ms * 1_000_000 if isinstance(longest_ms, int) else None
+
+
+def with_longest(history: pl.LazyFrame, longest_ns: int | None) -> pl.LazyFrame:
+    """Add the column `longest_ns`."""
+    return history.with_columns(longest_ns=pl.lit(longest_ns, dtype=pl.Int64))
