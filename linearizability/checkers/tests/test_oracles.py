@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -241,6 +242,7 @@ def histories(draw: st.DrawFn) -> list[Row]:
     return frame(rows).rows(named=True)
 
 
+@pytest.mark.timeout(900)  # every kernel's plan is made anew for each history: long under load
 @settings(max_examples=150, deadline=None)
 @given(histories())
 def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
