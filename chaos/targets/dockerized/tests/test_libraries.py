@@ -1,0 +1,28 @@
+"""The container of the reference is given whatever the broker imports beside Python's own."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import reference_impl
+from chaos.targets.dockerized.reference import LIBRARIES
+
+
+def imported(module: Path) -> Iterator[str]:
+    """The packages that a module cannot do without: what it tries to import is left out."""
+    for node in ast.parse(module.read_text()).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
+
+
+def test_the_libraries_are_those_that_the_broker_imports() -> None:
+    home = Path(reference_impl.__path__[0])
+    parts = [home / name for name in ("core", "host", "wire", "bugs")]
+    modules = [file for part in parts for file in part.rglob("*.py") if "tests" not in file.parts]
+    found = {name for module in modules for name in imported(module)}
+    assert found - sys.stdlib_module_names - {"reference_impl"} == set(LIBRARIES)
