@@ -176,8 +176,8 @@ class GroupPositions(ClassicGroups):
 
     Now and then a process commits once more as the member that it was before it left or crashed:
     a zombie, which must be refused once its group has gone on without it (OffsetCommit: generation;
-    KIP-345: a replaced process; KIP-848: member epoch). And a living member repeats an old commit:
-    the group is to go back there, in its generation.
+    KIP-345: a replaced process; KIP-848: member epoch). And a living member repeats an old commit
+    of its generation: the group is to go back there.
     """
 
     name = "groups-positions"
@@ -200,14 +200,15 @@ class GroupPositions(ClassicGroups):
         """What a member does, and now and then the last commit of the one before it."""
         current: CommitPosition | None = None
         old: CommitPosition | None = None
-        """The first of this life."""
+        """The first of this member and generation, in which nobody else is to own the partition."""
         zombie: CommitPosition | None = None
         operation = next(living)
         while True:
             completion = yield operation
             if isinstance(operation, CommitOffsets):
                 current = self._again(process, completion) or current
-                old = old or current
+                if old is None or current is None or old.member != current.member:
+                    old = current
             elif isinstance(operation, Crash | Leave):
                 zombie, current, old = current or zombie, None, None
             elif isinstance(operation, Poll) and rng.random() < self.repeat_share and old:

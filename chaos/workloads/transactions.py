@@ -13,9 +13,11 @@ from chaos.workloads.values import values_of
 
 TIMEOUT_MS, SWEEP_MS = 3_000, 500
 PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
-FIRST_LATE_MAX, BETWEEN_LATE = 4, (60, 200)
-"""Of a process, the number of its first transaction that ends too late, and how many lie between
-two such: a run of some seconds has one at least."""
+OFTEN_LATE = 2
+"""So many writers are late soon and often, so that a run of some seconds shows it; the others keep
+the records coming meanwhile."""
+FIRST_LATE_MAX, BETWEEN_LATE, SELDOM_LATE = 4, (8, 20), (60, 200)
+"""The number of the first transaction that ends too late, and how many lie between two such."""
 OUTLIVED_SHARE = 0.2
 """Of crashes, after which the coordinator ends the transaction before the next client comes."""
 
@@ -55,13 +57,15 @@ class Transactions(ByTransactions):
 
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
         values = values_of(process)
-        until_late = rng.randint(1, FIRST_LATE_MAX)
+        is_often = process < OFTEN_LATE
+        until_late = rng.randint(1, FIRST_LATE_MAX) if is_often else rng.randint(*SELDOM_LATE)
         while True:
             # Drawn before anything happens, so that a failure does not shift later choices.
             end, idle_s = self._end(rng)
             until_late -= 1
             if until_late == 0:
-                end, idle_s, until_late = End.LATE, PAST_TIMEOUT_S, rng.randint(*BETWEEN_LATE)
+                end, idle_s = End.LATE, PAST_TIMEOUT_S
+                until_late = rng.randint(*(BETWEEN_LATE if is_often else SELDOM_LATE))
             partitions = rng.sample(range(self.partitions), rng.randint(2, self.sends_max))
             sizes = [rng.randint(1, self.records_per_send_max) for _ in partitions]
             sends = (

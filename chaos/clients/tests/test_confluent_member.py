@@ -29,8 +29,8 @@ from chaos.protocols import (
     Subscribe,
     TopicSpec,
 )
-from chaos.runner import run
 from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
 from chaos.workloads import WORKLOADS
 from chaos.workloads.groups import ConsumerGroups
 from linearizability.judging import check
@@ -185,9 +185,9 @@ def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.Monke
 
 
 def test_a_short_storm_over_groups_is_valid(tmp_path: Path) -> None:
-    result = run(
+    result = run_until_shown(
         "reference", "groups-consumer", "kill",
-        nodes=1, seconds=8, seed=5, runs_directory=tmp_path, progress=False,
+        nodes=1, seconds=8, seed=5, runs_directory=tmp_path,
     )  # fmt: skip
     judged_by = WORKLOADS["groups-consumer"].judged_by
     verdict = check(result.directory, engine="local", named_by_workload=judged_by)

@@ -31,8 +31,8 @@ from chaos.protocols import (
     Send,
     TopicSpec,
 )
-from chaos.runner import run
 from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
 from linearizability.judging import check
 from linearizability.verdict import Validity
 
@@ -180,9 +180,9 @@ def test_a_bootstrap_that_is_none_is_one_sentence(text: str) -> None:
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_over_the_reference_is_valid(tmp_path: Path) -> None:
     """Kills with held-back answers, by signals and toxiproxy, recorded and judged."""
-    result = run(
+    result = run_until_shown(
         "reference", "appends", "kill",
-        nodes=1, seconds=6, seed=5, runs_directory=tmp_path, progress=False,
+        nodes=1, seconds=6, seed=5, runs_directory=tmp_path,
     )  # fmt: skip
     verdict = check(result.directory, engine="local", named_by_workload=("lost_writes",))
     assert (result.problems, result.recovered) == ((), True)

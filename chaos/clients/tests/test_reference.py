@@ -29,8 +29,8 @@ from chaos.protocols import (
     TopicSpec,
 )
 from chaos.run_directory import Scenario
-from chaos.runner import run
 from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
 from linearizability.judging import check
 from linearizability.verdict import Validity
 
@@ -132,9 +132,9 @@ def test_the_command_names_the_client() -> None:
 
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_with_reference_clients_is_valid(tmp_path: Path) -> None:
-    result = run(
+    result = run_until_shown(
         "reference", "transactions", "kill",
-        nodes=1, seconds=6, seed=5, runs_directory=tmp_path, progress=False, client="reference",
+        nodes=1, seconds=10, seed=5, runs_directory=tmp_path, client="reference",
     )  # fmt: skip
     verdict = check(result.directory, engine="local", named_by_workload=("lost_writes",))
     assert (result.problems, result.recovered) == ((), True)

@@ -26,8 +26,8 @@ from chaos.protocols import (
     Subscribe,
     TopicSpec,
 )
-from chaos.runner import run
 from chaos.targets import parse_target
+from chaos.tests.storms import run_until_shown
 from chaos.workloads import WORKLOADS
 from chaos.workloads.groups import ConsumerGroups
 from linearizability.judging import check
@@ -121,9 +121,9 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_over_their_groups_is_valid(tmp_path: Path) -> None:
     name = "groups-consumer-positions"
-    result = run(
+    result = run_until_shown(
         "reference", name, "kill",
-        nodes=1, seconds=6, seed=5, runs_directory=tmp_path, progress=False, client="reference",
+        nodes=1, seconds=6, seed=5, runs_directory=tmp_path, client="reference",
     )  # fmt: skip
     judged_by = WORKLOADS[name].judged_by
     verdict = check(result.directory, engine="local", named_by_workload=judged_by)

@@ -123,6 +123,26 @@ def test_a_living_member_goes_back_to_its_first_commit_and_asks_where_the_group_
     pytest.fail("no living member repeated a commit")
 
 
+def test_no_commit_of_an_older_generation_is_repeated_by_a_living_member() -> None:
+    """By KIP-848 its partition may be the member's still, and the commit lawfully accepted."""
+    operations = WORKLOADS["groups-consumer-positions"].operations(MANUAL, Random(1))
+    operation, generation, repeated = next(operations), 0, 0
+    for _ in range(6_000):
+        completion = READ
+        if isinstance(operation, Subscribe):
+            lived = generation
+        elif isinstance(operation, CommitOffsets):
+            generation += 1
+            columns = {"member_id": "m-1", "generation": generation}
+            completion = Completion(Outcome.OK, (Record("t", 2, None, 5),), columns=columns)
+        elif isinstance(operation, CommitPosition) and operation.member is not None:
+            is_alive = operation.member.generation > lived
+            repeated += is_alive
+            assert not is_alive or operation.member.generation == generation
+        operation = operations.send(completion)
+    assert repeated > 0
+
+
 def test_some_lives_have_a_pause_longer_than_a_member_may_be_silent() -> None:
     group = WORKLOADS["groups"].settings(AUTO).group
     pauses = [o.seconds for o in drive(AUTO, READ) if isinstance(o, Idle)]

@@ -32,7 +32,7 @@ from chaos.protocols import (
     Send,
 )
 from chaos.workloads import WORKLOADS
-from chaos.workloads.transactions import Transactions
+from chaos.workloads.transactions import OFTEN_LATE, Transactions
 
 OK = Completion(Outcome.OK)
 FAILED = Completion(Outcome.FAIL)
@@ -119,8 +119,8 @@ def test_about_one_transaction_in_five_is_aborted_and_all_span_partitions() -> N
     assert 0.02 < ends[Crash] / sum(ends.values()) < 0.08
 
 
-def test_every_writer_soon_asks_for_a_commit_too_late() -> None:
-    for process in range(Transactions.producers):
+def test_some_writers_soon_ask_for_a_commit_too_late() -> None:
+    for process in range(OFTEN_LATE):
         operations = drive(process, [OK] * 150)
         idle = [at for at, operation in enumerate(operations) if isinstance(operation, Idle)]
         assert any(isinstance(operations[at + 1], Commit) for at in idle)
