@@ -24,7 +24,7 @@ from reference_impl.core.controller.metadata_image import (
     TOPIC_RESOURCE,
 )
 from reference_impl.core.dynamic_configs import ALL_BROKERS
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
@@ -35,12 +35,24 @@ from reference_impl.core.security.permissions import (
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DescribeConfigsResponse")
+ENTRIES_AT_ONCE = 500
+"""So many are told before other requests have their turn."""
 
 
 def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect]:
     """Tell what is in force, and why."""
     results = []
-    for wanted in request.body.resources:
+    entries_told = 0
+    # Each question once: a small request would otherwise ask for gigabytes.
+    questions: dict[object, Struct] = {}
+    for each in request.body.resources:
+        keys = None if each.configuration_keys is None else tuple(each.configuration_keys)
+        questions.setdefault((each.resource_type, each.resource_name, keys), each)
+    for wanted in questions.values():
+        if entries_told > ENTRIES_AT_ONCE:
+            entries_told = 0
+            yield GiveWay(request)
+        entries_told += 1
         result = RESPONSE.struct(
             "DescribeConfigsResult",
             resource_type=wanted.resource_type,
@@ -51,14 +63,15 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
         try:
             # VALIDATE. DEDUPLICATE, APPLY: reading changes nothing.
             may_describe(broker, request, wanted)
-            entries = entries_of(broker, wanted.resource_type, wanted.resource_name)
+            entries = list(entries_of(broker, wanted.resource_type, wanted.resource_name))
         except Refused as refused:
             result.error_code, result.error_message = refused.code, refused.message
             continue
-        keys = wanted.configuration_keys
+        only = wanted.configuration_keys
         result.configs = [
-            row(entry, request.body) for entry in entries if not keys or entry.key.name in keys
+            row(entry, request.body) for entry in entries if not only or entry.key.name in only
         ]
+        entries_told += len(entries)
     # RESPOND
     yield Respond(request, RESPONSE.new(results=results))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import create_topic
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
@@ -23,6 +23,8 @@ from reference_impl.wire.acls import ResourceType
 from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("MetadataResponse")
+TOPICS_AT_ONCE = 500
+"""So many are described before other requests have their turn."""
 TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -40,7 +42,10 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
             rack=broker.config.text("broker.rack") or None,
         )
     ]
-    body.topics = list(topics_of(broker, request))
+    for number, row in enumerate(topics_of(broker, request), 1):
+        body.topics.append(row)
+        if number % TOPICS_AT_ONCE == 0:
+            yield GiveWay(request)
     if request.body.include_topic_authorized_operations:
         for topic in body.topics:
             if topic.error_code not in TELL_NOTHING:

@@ -104,3 +104,37 @@ def test_no_answer_names_more_wrong_records_than_a_client_can_use(world: World) 
     row = world.produce("t", raw=raw)
     assert row.error_code == ErrorCode.INVALID_TIMESTAMP
     assert len(row.record_errors) == 10_000
+
+
+def test_many_names_in_a_metadata_request_give_way(world: World) -> None:
+    of = request_definition(ApiKey.METADATA)
+    names = ["t", *(f"none-{n}" for n in range(2_000))]
+    topics = [of.struct("MetadataRequestTopic", name=name) for name in names]
+    body = of.new(topics=topics, allow_auto_topic_creation=False)
+    number = world.send(ApiKey.METADATA, 9, body)
+    turns = 0
+    while world.gave_way:
+        world.go_on()
+        turns += 1
+    answer = world.answer_to(number)
+    assert answer is not None
+    assert turns == 4
+    assert [row.name for row in answer.topics] == names
+
+
+def test_a_resource_that_is_named_often_is_described_once(world: World) -> None:
+    """Ten kilobytes would otherwise ask for thirty megabytes of the broker's configuration."""
+    of = request_definition(ApiKey.DESCRIBE_CONFIGS)
+    wanted = [("1", 4), ("t", 2), *[("1", 4)] * 500, *[(f"none-{n}", 2) for n in range(2_000)]]
+    rows = [
+        of.struct("DescribeConfigsResource", resource_type=kind, resource_name=name)
+        for name, kind in wanted
+    ]
+    number = world.send(ApiKey.DESCRIBE_CONFIGS, 4, of.new(resources=rows))
+    assert world.gave_way
+    while world.gave_way:
+        world.go_on()
+    answer = world.answer_to(number)
+    assert answer is not None
+    assert [row.resource_name for row in answer.results[:3]] == ["1", "t", "none-0"]
+    assert len(answer.results) == 2_002
