@@ -11,8 +11,8 @@ One definition for all engines: what it reads are a few columns, and polars stre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +74,31 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class Served:
+    """How one role was served: producers, readers, or a group. seconds: from its first request to
+    its last; gap_s: how long of that nothing succeeded for it, gaps below GAP_NS left out."""
+
+    seconds: float
+    gap_s: float
+    longest_gap_s: float
+
+    @property
+    def share(self) -> float:
+        return 1 - self.gap_s / self.seconds if self.seconds else 1.0
+
+
+@dataclass(frozen=True)
 class Availability:
-    """What a run was like to its clients."""
+    """What a run was like to its clients. roles: producers, readers, and each group by its name; a
+    gap of readers begins when a record of their topic is acknowledged after the last they were
+    given."""
 
     operations: int
     failed: int
     gaps: tuple[Gap, ...]
     recoveries: tuple[Recovery, ...]
     asked_until_s: float
+    roles: Mapping[str, Served] = field(default_factory=dict)
 
     @property
     def error_rate(self) -> float:
@@ -94,7 +111,16 @@ class Availability:
     def as_dict(self) -> dict[str, Any]:
         """For verdict.json."""
         rates = {"error_rate": self.error_rate, "longest_gap_s": self.longest_gap_s}
-        return rates | asdict(self)
+        roles = {name: asdict(role) | {"share": role.share} for name, role in self.roles.items()}
+        return rates | asdict(self) | {"roles": roles}
+
+    def longest_gap(self) -> str:
+        """Return the longest gap of all, or of one role, in words."""
+        gaps = {name: role.longest_gap_s for name, role in self.roles.items()}
+        worst = max(gaps, key=lambda name: gaps[name], default="")
+        if not worst or gaps[worst] <= self.longest_gap_s:
+            return f"longest gap {self.longest_gap_s:.1f} s"
+        return f"longest gap {gaps[worst]:.1f} s ({worst})"
 
 
 def measure(path: Path) -> Availability:
@@ -139,7 +165,66 @@ def measured(rows: pl.LazyFrame) -> Availability:
         tuple(_gaps(within, began_ns, ended_ns, start_ns)) if operations else (),
         tuple(_recoveries(sorted(heals), moments, start_ns)),
         ((until.item() or start_ns) - start_ns) / NANOSECONDS,
+        roles(rows),
     )
+
+
+PRODUCERS, READERS = "producers", "readers"
+_ROLE = (
+    pl.when(F.POLL.value != _F)
+    .then(pl.lit(PRODUCERS))
+    .when(pl.col("group").is_not_null() & pl.col("member_id").is_not_null())
+    .then(pl.format("group {}", "group"))
+    .otherwise(pl.lit(READERS))
+)
+_HAS_ROLE = _F.is_in([F.SEND.value, F.POLL.value]) & ~pl.col("final").fill_null(False)
+
+
+def roles(rows: pl.LazyFrame) -> dict[str, Served]:
+    """Return how each role was served before the final phase."""
+    ours = rows.filter(_HAS_ROLE & ~(pl.col("client") == JEPSEN).fill_null(False))
+    asked = ours.group_by(role=_ROLE.cast(pl.String)).agg(
+        began=pl.col("t_invoke_ns").min(),
+        ended=pl.coalesce("t_complete_ns", "t_invoke_ns").max(),
+    )
+    good = ours.filter(IS_SUCCESS).select(
+        role=_ROLE.cast(pl.String), topic=pl.col("topic").cast(pl.String), at="t_complete_ns"
+    )
+    acked = good.filter(pl.col("role") == PRODUCERS).select("topic", next="at").unique()
+    spans, moments, acks = pl.collect_all([asked, good.unique(), acked], engine="streaming")
+    # A role begins in each of its topics when it asks first, and ends when it asks last.
+    topics = moments.select("role", "topic").unique()
+    asking = topics.join(spans, on="role", how="full", coalesce=True).with_columns(
+        pl.col("topic").fill_null("")
+    )
+    ends = [asking.select("role", "topic", at=edge) for edge in ("began", "ended")]
+    known = pl.concat([moments, *ends]).sort("at")
+    gaps = known.with_columns(until=pl.col("at").shift(-1).over("role", "topic")).drop_nulls()
+    later = gaps.join_asof(
+        acks.sort("next"),
+        left_on="at",
+        right_on="next",
+        by="topic",
+        strategy="forward",
+        allow_exact_matches=False,
+        coalesce=False,
+        check_sortedness=False,
+    ).with_columns(since=pl.when(pl.col("role") == PRODUCERS).then("at").otherwise("next"))
+    long = later.filter(pl.col("until") - pl.col("since") > GAP_NS)
+    return {
+        role: _served(long.filter(role=role).select("since", "until").sort("since"), ended - began)
+        for role, began, ended in spans.sort("role").iter_rows()
+    }
+
+
+def _served(gaps: pl.DataFrame, asked_ns: int) -> Served:
+    """Gaps of several topics at a time are one."""
+    covered_ns, longest_ns, reach_ns = 0, 0, 0
+    for since_ns, until_ns in gaps.iter_rows():
+        covered_ns += max(0, until_ns - max(since_ns, reach_ns))
+        longest_ns = max(longest_ns, until_ns - since_ns)
+        reach_ns = max(reach_ns, until_ns)
+    return Served(asked_ns / NANOSECONDS, covered_ns / NANOSECONDS, longest_ns / NANOSECONDS)
 
 
 def _gaps(within: pl.DataFrame, began_ns: int, ended_ns: int, start_ns: int) -> Iterator[Gap]:
@@ -194,7 +279,7 @@ def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerd
         reason = "no fault was healed; no bound is stated"
         return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason=reason)
     recovered = [recovery.seconds for recovery in found.recoveries if recovery.seconds is not None]
-    told = f"longest gap {found.longest_gap_s:.1f} s, errors {found.error_rate:.2%}"
+    told = f"{found.longest_gap()}, errors {found.error_rate:.2%}"
     if recovered:
         told += f", recovery within {max(recovered):.1f} s"
     return CheckerVerdict(NAME, Validity.VALID, stated, reason=told)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from linearizability import history
+from linearizability import history, unclean
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
 from linearizability.clocks import excused
@@ -77,7 +77,8 @@ def _check(
 
         opinions = spark.run(path, spark_master, bounds=bounds)
         name = spark.name(spark_master)
-    return merge(excused(opinions, events), engine=name, named_by_workload=named_by_workload)
+    opinions = unclean.excused(excused(opinions, events), events)
+    return merge(opinions, engine=name, named_by_workload=named_by_workload)
 
 
 def check_frame(
@@ -86,6 +87,7 @@ def check_frame(
 ) -> Verdict:  # fmt: skip
     """The local verdict on a history in memory (the simulator, tests)."""
     opinions = excused(local.run(events.lazy(), bounds=bounds), events.lazy())
+    opinions = unclean.excused(opinions, events.lazy())
     return merge(opinions, engine=local.NAME, named_by_workload=named_by_workload)
 
 

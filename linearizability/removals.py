@@ -27,10 +27,13 @@ IS_COMPACTED = setting("cleanup.policy").str.contains("compact").fill_null(False
 
 
 def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The partitions that may be compacted."""
-    with_keys = events.filter(pl.col("key").is_not_null()).select(KEY)
-    by_settings = events.filter(IS_TOPIC).filter(IS_COMPACTED).select(KEY)
-    return pl.concat([with_keys, by_settings]).unique()
+    """The partitions that may be compacted: by their cleanup.policy, or, where the history does not
+    tell that, for their records' keys."""
+    with_keys = events.filter(pl.col("key").is_not_null()).select(KEY).unique()
+    told = events.filter(IS_TOPIC & setting("cleanup.policy").is_not_null())
+    by_settings = told.filter(IS_COMPACTED).select(KEY)
+    untold = with_keys.join(told.select(KEY).unique(), on=KEY, how="anti")
+    return pl.concat([untold, by_settings]).unique()
 
 
 def still_there(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -104,14 +105,25 @@ def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator
     if not found or not found["operations"]:
         return
     totals = summary.series.group_by("t_s").agg(pl.col("ok", "fail", "info").sum()).sort("t_s")
-    points = [
-        (second, 100 * ok / (ok + fail + info) if ok + fail + info else None)
-        for second, ok, fail, info in totals.iter_rows()
-    ]
     gaps = [(gap["start_s"], gap["end_s"]) for gap in found["gaps"]]
+    points = _share_served(totals, gaps)
     drawn = availability(run, scale, Series("succeeded", "send", points), gaps)
     keys = (("send stroke", "share that succeeded"), ("fail", "nothing succeeded"))
     yield Figure("Availability", drawn, _served(found), keys)
+
+
+def _share_served(
+    totals: pl.DataFrame, gaps: Sequence[tuple[float, float]]
+) -> list[tuple[float, float | None]]:
+    """Return the share of operations that succeeded, second by second: none in an outage, whether
+    or not an operation ended then."""
+    known = {second: (ok, ok + fail + info) for second, ok, fail, info in totals.iter_rows()}
+    outage = {second for start, end in gaps for second in range(math.ceil(start), math.floor(end))}
+    points: list[tuple[float, float | None]] = []
+    for second in sorted(outage | set(known)):
+        good, count = known.get(second, (0, 0))
+        points.append((second, 100 * good / count if count else 0.0 if second in outage else None))
+    return points
 
 
 def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
@@ -154,6 +166,11 @@ def _served(found: Mapping[str, Any]) -> str:
         f"{found['error_rate']:.2%} of operations did not succeed.",
         f"The longest time without any success: {found['longest_gap_s']:.1f} s.",
     ]
+    for name, role in found.get("roles", {}).items():
+        words.append(
+            f"{name[0].upper()}{name[1:]}: served {role['share']:.1%} of the time, longest gap "
+            f"{role['longest_gap_s']:.1f} s."
+        )
     if known:
         words.append(f"After a heal something succeeded within {max(known):.1f} s.")
     if None in healed:

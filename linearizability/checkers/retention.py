@@ -21,6 +21,8 @@ FOR_EVER = -1
 HOUR_MS = 60 * 60 * 1000
 CLOCKS_APART_MS = 1_000
 """The wall clock is corrected now and then; ours is not."""
+SLACK_PART = 10
+"""That is no excuse for more than a tenth of retention.ms."""
 IS_DELETION = pl.col("f") == F.DELETE_RECORDS.value
 DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 
@@ -51,7 +53,8 @@ class Retention(Checker):
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         gone = deleted(events)
-        allowed_ms = pl.col("retention_ms") - CLOCKS_APART_MS
+        slack_ms = pl.min_horizontal(CLOCKS_APART_MS, pl.col("retention_ms") // SLACK_PART)
+        allowed_ms = pl.col("retention_ms") - slack_ms
         expired = (pl.col("retention_ms") != FOR_EVER) & (
             pl.col("clock_ms").is_null() | (pl.col("age_ms") >= allowed_ms)
         )

@@ -109,6 +109,23 @@ def test_on_the_model_only_a_cluster_that_stays_dead_is_reported(seed: int) -> N
     assert judged([*rows, healed, asked, answered]).validity is Validity.VALID
 
 
+def test_each_role_has_gaps_of_its_own() -> None:
+    """A group that is given nothing for half a minute is not hidden by producers who succeed."""
+    member = {"group": "g", "member_id": "m"}
+    sends = [S(n, n, **at(n)) for n in range(40)]
+    rows = [*sends, P(0, 0, **at(2), **member), *(NOTHING(**at(n), **member) for n in range(3, 38))]
+    rows += [P(n, n, **at(n + 1), process=2) for n in range(1, 39)]
+    found = of(rows)
+    assert {name: role.longest_gap_s for name, role in found.roles.items()} == {
+        "group g": 34.0,
+        "producers": 0.0,
+        "readers": 0.0,
+    }
+    assert found.longest_gap() == "longest gap 34.0 s (group g)"
+    assert found.roles["group g"].share == pytest.approx(1 / 35)
+    assert found.as_dict()["roles"]["producers"]["share"] == 1.0
+
+
 # --- the twin ------------------------------------------------------------------------------------
 
 

@@ -145,6 +145,12 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [TOPIC('{"retention.ms": "4000000"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
             [("deleted-too-early", (1, 2))],
         ),
+        "too early by as much as its time": (
+            [
+                TOPIC('{"retention.ms": "1000"}'), S(1, 0), WHOLE(1, log_start=1),
+            ],
+            [("deleted-too-early", (1, 2))],
+        ),
         "kept for ever": (
             [TOPIC('{"retention.ms": "-1"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],
             [("deleted-though-kept", (1, 2))],

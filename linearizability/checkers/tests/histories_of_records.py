@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import BEGINS, END, LOOK_UP, RAW, WHOLE, P, Row, S
+from linearizability.checkers.tests.rows import (
+    BEGINS,
+    END,
+    LOOK_UP,
+    RAW,
+    TOPIC,
+    WHOLE,
+    P,
+    Row,
+    S,
+)
 
 RC, RU = {"isolation": "read_committed"}, {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
@@ -274,6 +284,13 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
     },
     "poll_skips": {
+        "a record with a key, of a topic that is not compacted": (
+            [
+                TOPIC('{"cleanup.policy": "delete"}'), S(1, 0, key="k"), S(2, 1, key="k"),
+                S(3, 2, key="k"), P(1, 0, key="k"), P(3, 2, key="k"),
+            ],
+            [("poll-skip", (2, 4, 5))],
+        ),
         "a rewind was ignored": (
             [S(1, 0), S(2, 1), P(1, 0), BEGINS(0, session=1), P(2, 1, session=1)],
             [("poll-skip", (0, 3, 4))],

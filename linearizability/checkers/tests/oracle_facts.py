@@ -206,8 +206,11 @@ def compacted_away(rows: list[Row], place: Any, offset: int) -> bool:
 
 def is_compacted(rows: list[Row], place: Any) -> bool:
     here = [r for r in rows if r["place"] == place]
-    by_settings = [r for r in here if r["f"] == "topic" and "compact" in (r["settings"] or "")]
-    return bool(by_settings) or any(r["key"] is not None for r in here)
+    settings = [r["settings"] or "" for r in here if r["f"] == "topic"]
+    told = [text for text in settings if "cleanup.policy" in text]
+    if told:
+        return any("compact" in text for text in told)
+    return any(r["key"] is not None for r in here)
 
 
 def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:

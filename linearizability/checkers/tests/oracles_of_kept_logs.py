@@ -224,7 +224,8 @@ def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) 
         return False
     if not _clocks_ms(told):
         return True
-    return _age_ms(told, send, answer) >= min(limits) - 1000
+    shortest = min(limits)
+    return _age_ms(told, send, answer) >= shortest - min(1000, shortest // 10)
 
 
 def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:

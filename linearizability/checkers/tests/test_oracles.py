@@ -39,8 +39,8 @@ KEY = {
     "timestamp_type": st.sampled_from([None, None, "create", "create", "create", "append"]),
 }
 SETTINGS = [
-    None, '{"cleanup.policy": "compact"}', "{}", '{"retention.ms": "-1"}',
-    '{"retention.bytes": "100"}', '{"retention.ms": "0"}',
+    None, '{"cleanup.policy": "compact"}', "{}", '{"cleanup.policy": "delete"}',
+    '{"retention.ms": "-1"}', '{"retention.bytes": "100"}', '{"retention.ms": "0"}',
     '{"cleanup.policy": "compact,delete", "retention.ms": "5", "delete.retention.ms": "0"}',
     '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}',
 ]  # fmt: skip
