@@ -1,0 +1,99 @@
+"""What cases ask of the target instead of taking Apache Kafka's defaults for granted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from conformance.case import Unsupported
+from conformance.examination import advertised_versions
+from conformance.settings import broker_setting, limit, require_auto_creation
+from conformance.tests.fake import FakeKafka, piece, response
+from conformance.wire import Wire
+from reference_impl.wire import ErrorCode, Struct
+
+TOPIC_ID = uuid.uuid4()
+
+
+class Told(FakeKafka):
+    """One broker that tells these settings, and takes only topics of two replicas or its own."""
+
+    def __init__(self, settings: dict[str, str]) -> None:
+        self.settings, self.created = settings, list[Struct]()
+        super().__init__({
+            "Metadata": self.metadata, "DescribeConfigs": self.configs, "CreateTopics": self.create,
+            "Fetch": self.fetch,
+        })  # fmt: skip
+
+    def metadata(self, _version: int, asked: Struct) -> Struct:
+        host, port = self.address
+        broker = piece("Metadata", "MetadataResponseBroker", node_id=1, host=host, port=port)
+        led = piece("Metadata", "MetadataResponsePartition", leader_id=1)
+        topics = [piece("Metadata", "MetadataResponseTopic", name=t.name, topic_id=TOPIC_ID,
+                        partitions=[led]) for t in asked.topics]  # fmt: skip
+        return response("Metadata", brokers=[broker], topics=topics)
+
+    def configs(self, _version: int, asked: Struct) -> Struct:
+        (wanted,) = asked.resources
+        told = {key: self.settings.get(key) for key in wanted.configuration_keys}
+        rows = [piece("DescribeConfigs", "DescribeConfigsResourceResult", name=key, value=value)
+                for key, value in told.items() if value is not None]  # fmt: skip
+        found = piece("DescribeConfigs", "DescribeConfigsResult", resource_type=4,
+                      resource_name=wanted.resource_name, configs=rows)  # fmt: skip
+        return response("DescribeConfigs", results=[found])
+
+    def create(self, _version: int, asked: Struct) -> Struct:
+        self.created += asked.topics
+        (topic,) = asked.topics
+        code = ErrorCode.POLICY_VIOLATION if topic.replication_factor == 1 else 0
+        return response("CreateTopics", topics=[
+            piece("CreateTopics", "CreatableTopicResult", name=topic.name, error_code=code)
+        ])  # fmt: skip
+
+    def fetch(self, _version: int, _asked: Struct) -> Struct:
+        partition = piece("Fetch", "PartitionData")
+        entry = piece("Fetch", "FetchableTopicResponse", topic_id=TOPIC_ID, partitions=[partition])
+        return response("Fetch", responses=[entry])
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    made = Told({"auto.create.topics.enable": "false", "compression.type": "lz4",
+                 "log.cleanup.policy": "delete", "offset.metadata.max.bytes": "7"})  # fmt: skip
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def wire(told: Told) -> Iterator[Wire]:
+    made = Wire(told.bootstrap, advertised_versions(told.bootstrap))
+    yield made
+    made.close()
+
+
+def test_a_setting_is_asked_of_the_broker(wire: Wire) -> None:
+    assert broker_setting(wire, "compression.type") == "lz4"
+    assert broker_setting(wire, "no.such.key") is None
+    assert limit(wire, "offset.metadata.max.bytes", 4096) == 7
+    assert limit(wire, "no.such.key", 4096) == 4096
+
+
+def test_auto_creation_is_asked_of_the_broker(told: Told, wire: Wire) -> None:
+    with pytest.raises(Unsupported, match="is false here"):
+        require_auto_creation(wire)
+    del told.settings["auto.create.topics.enable"]
+    with pytest.raises(Unsupported, match="is not told here"):
+        require_auto_creation(wire)
+    told.settings["auto.create.topics.enable"] = "true"
+    require_auto_creation(wire)
+
+
+def test_topics_are_ordinary_where_the_brokers_defaults_are_not(told: Told, wire: Wire) -> None:
+    """And have as many replicas as the cluster likes, where it refuses one."""
+    topic = wire.create_topic(config={"retention.ms": "1"})
+    assert topic.id == TOPIC_ID
+    assert [t.replication_factor for t in told.created] == [1, -1]
+    configs = {c.name: c.value for c in told.created[-1].configs}
+    assert configs == {"compression.type": "producer", "retention.ms": "1"}
