@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def judge(
     Of a run that was killed, what it had written by then is judged: INVALID or UNKNOWN.
     """
     known_profile(profile)
-    if (path / PARTS).is_dir():
+    if isdir(path / PARTS):
         recover(path)
     run = run_facts(path)
     bounds = bounds_of(run, stale_after_s)
@@ -238,9 +239,18 @@ def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bou
 
 
 def run_facts(path: Path) -> Mapping[str, Any]:
-    """run.json of a run directory; nothing for a lone history."""
+    """Return run.json of a run directory, nothing for a lone history. Raise UsageError where it is
+    damaged."""
     file = path / "run.json"
-    return dict(json.loads(file.read_text())) if file.exists() else {}
+    if not isfile(file):
+        return {}
+    try:
+        facts = json.loads(file.read_text())
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{file}: not complete JSON ({error}); run the scenario again") from error
+    if not isinstance(facts, dict):
+        raise UsageError(f"{file}: must be a map of facts about the run; run the scenario again")
+    return facts
 
 
 def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:

@@ -12,6 +12,7 @@ import pytest
 
 from ci import attack
 from ci.attack import Judged, judge, judge_for_the_record
+from ci.errors import UsageError
 from linearizability import history
 from linearizability.judging import VERDICT_FILE, check
 from linearizability.verdict import Validity, Verdict
@@ -51,6 +52,14 @@ def test_a_run_is_green_only_if_it_came_to_its_end_and_was_judged(
     written = json.loads((tmp_path / VERDICT_FILE).read_text())
     assert written["validity"] == expected.value
     assert written["engine"] == "local (polars)"
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[1]", "\0", "[" * 100_000, '{"ended": "\ud800'])
+def test_damaged_facts_of_a_run_are_named_in_one_sentence(tmp_path: Path, damaged: str) -> None:
+    run = run_directory(tmp_path, VALID)
+    (run / "run.json").write_text(damaged, errors="surrogatepass")
+    with pytest.raises(UsageError, match=r"run\.json: (not complete JSON|must be a map)"):
+        judge(run, engine="local")
 
 
 def judged_as_if_spark_said(
