@@ -24,11 +24,11 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
     """Neither while its clients are there nor once they have gone."""
     with BrokerProcess(tmp_path / "data") as broker:
         attacks.many_topics(broker)
-        with Witness(broker) as witness:
+        with Witness(broker, pid=broker.process.pid) as witness:
             attacks.pipeline(broker, SECONDS)
             witness.stop()
         assert witness.failure is None
-        assert witness.longest_s < 5, "one request after another was handed over in one turn"
+        assert witness.longest_cpu_s < 1, "one request after another was handed over in one turn"
         time.sleep(1)
         before_s = cpu_s(broker)
         time.sleep(1)
@@ -52,11 +52,10 @@ def test_bombs_are_refused_at_once_and_long_batches_let_others_through(tmp_path:
             assert cpu_s(broker) - before_s < 0.3, "it was expanded behind the first bad record"
             assert resident(broker) - before < 32 << 20
         for batch in (attacks.right_bomb(), attacks.large_record()):
-            with Witness(broker, f"canary-{len(batch)}") as witness:
-                error, waited_s = attacks.produce(broker, "t", batch)
+            with Witness(broker, f"canary-{len(batch)}", broker.process.pid) as witness:
+                error, _ = attacks.produce(broker, "t", batch)
                 witness.stop()
             assert error is ErrorCode.NONE
             assert witness.failure is None
-            assert len(witness.waits_s) > 3
-            # How long it takes depends on the load; that others go first does not.
-            assert witness.longest_s < max(0.5, waited_s / 2)
+            # How long it takes depends on the load; what the broker does for others does not.
+            assert witness.longest_cpu_s < 0.5
