@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from ci.bugs.finding import Ending, Finding
-from reference_impl.bugs import BUGS, Kind
+from reference_impl.bugs import BUGS, CONFORMANCE, Kind
 
 
 def render_bugs() -> str:
@@ -36,9 +36,11 @@ def counts(findings: Sequence[Finding]) -> list[str]:
     lines = []
     for kind in Kind:
         of_kind = [each for each in findings if each.kind is kind]
-        caught = sum(each.ending is Ending.CAUGHT for each in of_kind)
+        caught = [each for each in of_kind if each.ending is Ending.CAUGHT]
+        by_cases = sum(each.caught_by == (CONFORMANCE,) for each in caught)
         if of_kind:
-            lines.append(f"{kind.value}: {caught} of {len(of_kind)} caught")
+            alone = f", {by_cases} by conformance alone" if by_cases else ""
+            lines.append(f"{kind.value}: {len(caught)} of {len(of_kind)} caught{alone}")
     endings = ", ".join(
         f"{count} {ending.value}"
         for ending in Ending

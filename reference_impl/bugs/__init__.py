@@ -145,7 +145,6 @@ BUGS: dict[str, Bug] = {
         RoundTimes,
         Kind.RECORD,
         ("phantom_records",),
-        workload="seeks",
         config={"log.message.timestamp.type": "CreateTime"},
     ),
     "drop-headers-in-recompression": Bug(
@@ -185,34 +184,70 @@ BUGS: dict[str, Bug] = {
         AdmitFencedEpochs, Kind.LIVENESS, (), cases="test_an_epoch_of_the_past_is_fenced"
     ),
     "never-end-sessions": Bug(
-        NeverEndSessions, Kind.LIVENESS, ("group_liveness",), workload="groups"
+        NeverEndSessions, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=75
     ),
     "never-end-consumer-sessions": Bug(
-        NeverEndConsumerSessions, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer"
+        NeverEndConsumerSessions,
+        Kind.LIVENESS,
+        ("group_liveness",),
+        workload="groups-consumer",
+        seconds_min=75,
     ),
     "greet-the-dead": Bug(
-        GreetTheDead, Kind.LIVENESS, ("group_liveness", "group_delivery"), workload="groups"
+        GreetTheDead,
+        Kind.LIVENESS,
+        ("group_liveness", "group_delivery"),
+        workload="groups",
+        seconds_min=75,
     ),
-    "wait-for-the-gone": Bug(WaitForTheGone, Kind.LIVENESS, ("group_liveness",), workload="groups"),
+    "wait-for-the-gone": Bug(
+        WaitForTheGone, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=75
+    ),
     "forget-a-member": Bug(
-        ForgetAMember, Kind.LIVENESS, ("group_liveness",), workload="groups-positions"
+        ForgetAMember,
+        Kind.LIVENESS,
+        ("group_liveness",),
+        workload="groups-positions",
+        seconds_min=75,
     ),
     "leave-partition-out": Bug(
-        LeavePartitionOut, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer"
+        LeavePartitionOut,
+        Kind.LIVENESS,
+        ("group_liveness",),
+        workload="groups-consumer",
+        seconds_min=75,
     ),
     "never-release": Bug(
-        NeverRelease, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer"
+        NeverRelease, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer", seconds_min=75
     ),
     # --- what happens rarely ----------------------------------------------------------------------
-    "keep-epochs": Bug(KeepEpochs, Kind.RARE, ("fencing",), workload="transactions"),
+    "keep-epochs": Bug(
+        KeepEpochs,
+        Kind.RARE,
+        ("fencing",),
+        workload="zombies",
+        cases="test_the_next_owner_gets_the_next_epoch",
+    ),
     "accept-zombie-writes": Bug(
-        AcceptZombieWrites, Kind.RARE, ("fencing",), workload="transactions"
+        AcceptZombieWrites,
+        Kind.RARE,
+        ("fencing",),
+        workload="zombies",
+        cases="test_an_older_epoch_is_fenced",
     ),
     "admit-fenced-producers": Bug(
-        AdmitFencedProducers, Kind.RARE, ("fencing",), workload="transactions"
+        AdmitFencedProducers,
+        Kind.RARE,
+        ("fencing", "ends_honoured"),
+        workload="zombies",
+        cases="test_a_wrong_epoch_adds_nothing",
     ),
     "end-others-transactions": Bug(
-        EndOthersTransactions, Kind.RARE, ("fencing", "ends_honoured"), workload="transactions"
+        EndOthersTransactions,
+        Kind.RARE,
+        ("fencing", "ends_honoured"),
+        workload="zombies",
+        cases="test_an_old_epoch_ends_nothing",
     ),
     "abort-decided-commits": Bug(
         AbortDecidedCommits, Kind.RARE, ("ends_honoured", "lost_writes"), workload="transactions"
@@ -233,7 +268,11 @@ BUGS: dict[str, Bug] = {
         workload="transactions",
     ),
     "never-time-out": Bug(
-        NeverTimeOut, Kind.RARE, ("hanging_transactions",), workload="transactions"
+        NeverTimeOut,
+        Kind.RARE,
+        ("hanging_transactions",),
+        workload="transactions",
+        cases="test_a_transaction_that_lasts_too_long_is_aborted",
     ),
     "accept-stale-epochs": Bug(
         AcceptStaleEpochs,
@@ -266,8 +305,9 @@ BUGS: dict[str, Bug] = {
     "commit-aborted-offsets": Bug(
         CommitAbortedOffsets,
         Kind.RARE,
-        ("ends_honoured", "exactly_once", "group_delivery"),
-        workload="transform",
+        ("ends_honoured", "committed_offsets"),
+        workload="offsets-transactions",
+        cases="test_an_abort_drops_the_offsets",
     ),
     "lose-transactional-offsets": Bug(
         LoseTransactionalOffsets,
@@ -276,24 +316,33 @@ BUGS: dict[str, Bug] = {
         workload="transform",
     ),
     "ignore-require-stable": Bug(
-        IgnoreRequireStable, Kind.RARE, ("committed_offsets", "exactly_once"), workload="transform"
+        IgnoreRequireStable,
+        Kind.RARE,
+        ("committed_offsets",),
+        workload="offsets-transactions",
+        cases="test_a_pending_offset_is_unstable",
     ),
     "accept-old-generations-in-transactions": Bug(
         AcceptOldGenerationsInTransactions,
         Kind.RARE,
         ("committed_offsets", "exactly_once"),
         workload="transform",
+        cases="test_a_member_commits_in_its_generation",
     ),
     "answer-retries-with-newest": Bug(
         AnswerRetriesWithNewest, Kind.RARE, ("inconsistent_offsets",), nemesis="reset"
     ),
     "remember-newest-batch": Bug(RememberNewestBatch, Kind.RARE, ("duplicates",), nemesis="reset"),
     "break-at-sequence-wrap": Bug(
-        BreakAtSequenceWrap, Kind.RARE, (), cases="test_the_sequence_wraps_to_zero"
+        BreakAtSequenceWrap,
+        Kind.RARE,
+        ("idempotence",),
+        workload="sequences",
+        cases="test_the_sequence_wraps_to_zero",
     ),
     "skip-large-batches": Bug(SkipLargeBatches, Kind.RARE, ("poll_skips",), workload="seeks"),
     "stop-without-sync": Bug(
-        StopWithoutSync, Kind.RARE, ("lost_writes",), nemesis="rolling-restart"
+        StopWithoutSync, Kind.RARE, ("lost_writes",), nemesis="power-loss-when-shut"
     ),
     "trust-failed-syncs": Bug(
         TrustFailedSyncs, Kind.RARE, ("lost_writes",), nemesis="power-loss-all", config=FLUSH_EACH

@@ -14,7 +14,7 @@ class AcceptOldGenerationsInTransactions(Rules):
     Breaks:     TxnOffsetCommit names member and generation, and that of an old one is refused
                 (KIP-447): its partitions are others' by now, who process the same input again.
     Caught by:  workload transform, any nemesis or none, checkers committed_offsets and
-                exactly_once.
+                exactly_once; and the conformance cases of TxnOffsetCommit.
     Within:     one run of 30 seconds.
     """
 

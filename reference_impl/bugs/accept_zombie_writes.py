@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from reference_impl.bugs.admit_fenced_producers import AdmitFencedProducers
 from reference_impl.core.batch_validation import ValidatedBatch
 from reference_impl.core.partition import Partition
-from reference_impl.core.rules import Rules
 
 
-class AcceptZombieWrites(Rules):
+class AcceptZombieWrites(AdmitFencedProducers):
     """Real-world kin: leaders that look for gaps in the sequences, and take another epoch for a new
     beginning.
 
     Breaks:     once a newer epoch has written to a partition, a batch of an older one is refused
-                (KIP-98; ProducerAppendInfo.checkProducerEpoch).
-    Caught by:  workload transactions, any nemesis or none, checker fencing.
+                (KIP-98; ProducerAppendInfo.checkProducerEpoch). The coordinator lets the
+                producer in, too; it would refuse the batch before the leader does (KIP-890).
+    Caught by:  workload zombies, any nemesis or none, checker fencing; and the conformance cases of
+                Produce.
     Within:     one run of 30 seconds.
     """
 

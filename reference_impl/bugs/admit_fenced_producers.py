@@ -14,7 +14,8 @@ class AdmitFencedProducers(Rules):
     Breaks:     after InitProducerId the older producer's requests get PRODUCER_FENCED or
                 INVALID_PRODUCER_EPOCH (KIP-98; KIP-588), also in partitions where its successor has
                 not written yet.
-    Caught by:  workload transactions, any nemesis or none, checker fencing.
+    Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured (a late
+                record joins); and the conformance cases of transactions.
     Within:     one run of 30 seconds.
     """
 

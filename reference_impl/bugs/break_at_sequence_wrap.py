@@ -13,8 +13,9 @@ class BreakAtSequenceWrap(Rules):
     """Real-world kin: sequences that are counted on in 64 bits.
 
     Breaks:     sequences wrap around from 2^31 - 1 to 0 (DefaultRecordBatch.incrementSequence).
-    Caught by:  the conformance cases of Produce. No run is long enough to send so many records.
-    Within:     one examination.
+    Caught by:  workload sequences, any nemesis or none, checker idempotence; and the conformance
+                cases of Produce.
+    Within:     one run of 20 seconds.
     """
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:

@@ -40,6 +40,8 @@ class Bug:
     """The broker's, with which it shows."""
     client: str = "confluent"
     """Whose clients must be asked, where others do not live to tell, or do not ask."""
+    seconds_min: float = 0.0
+    """How long a run must be, where what the judges must allow for lasts longer than most runs."""
     node: type[Node] = Node
     cases: str = ""
     """The conformance cases of which one must fail, as `pytest -k` names them."""

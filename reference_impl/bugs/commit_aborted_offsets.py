@@ -12,8 +12,8 @@ class CommitAbortedOffsets(Rules):
 
     Breaks:     offsets that were sent in a transaction count if it is committed, and only then
                 (KIP-98): else its input is passed over, and its output is nowhere.
-    Caught by:  workload transform, any nemesis or none, checkers exactly_once, ends_honoured and
-                group_delivery.
+    Caught by:  workload offsets-transactions, any nemesis or none, checkers ends_honoured and
+                committed_offsets; and the conformance cases of transactions.
     Within:     one run of 30 seconds.
     """
 

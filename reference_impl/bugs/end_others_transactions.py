@@ -13,7 +13,8 @@ class EndOthersTransactions(Rules):
     than the one it was meant for.
 
     Breaks:     an EndTxn of an older epoch is refused (KIP-98; KIP-588; KIP-890).
-    Caught by:  workload transactions, any nemesis or none, checkers fencing and ends_honoured.
+    Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured; and the
+                conformance cases of transactions.
     Within:     one run of 30 seconds.
     """
 

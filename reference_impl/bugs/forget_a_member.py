@@ -15,7 +15,7 @@ class ForgetAMember(Rules):
                 "Consumers"; SyncGroup).
     Caught by:  workload groups-positions, any nemesis or none, checker group_liveness (a partition
                 without an owner).
-    Within:     one run of 30 seconds.
+    Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ class GreetTheDead(Rules):
     Caught by:  workload groups, any nemesis or none, checkers group_liveness (a living
                 member has no part for ever) and group_delivery (it goes on reading what others
                 own).
-    Within:     one run of 30 seconds.
+    Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
     def __init__(self) -> None:

@@ -14,8 +14,8 @@ class IgnoreRequireStable(Rules):
     Breaks:     OffsetFetch with require_stable answers UNSTABLE_OFFSET_COMMIT while a transaction
                 may still change the offset (KIP-447): else the next owner of a partition processes
                 what the last one is about to commit.
-    Caught by:  workload transform, any nemesis or none, checkers committed_offsets and
-                exactly_once.
+    Caught by:  workload offsets-transactions, any nemesis or none, checker committed_offsets; and
+                the conformance cases of transactions.
     Within:     one run of 30 seconds.
     """
 

@@ -11,8 +11,8 @@ class KeepEpochs(Rules):
 
     Breaks:     InitProducerId answers a higher epoch each time, which fences the producer before
                 (KIP-98).
-    Caught by:  workload transactions, any nemesis or none, checker fencing: two producers were
-                given the same id and epoch.
+    Caught by:  workload zombies, any nemesis or none, checker fencing: two producers were given the
+                same id and epoch; and the conformance cases of InitProducerId.
     Within:     one run of 20 seconds.
     """
 

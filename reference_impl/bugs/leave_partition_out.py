@@ -13,7 +13,7 @@ class LeavePartitionOut(Rules):
                 process).
     Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness (a partition
                 without an owner).
-    Within:     one run of 30 seconds.
+    Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
     def target(self, assigned: Target) -> Target:

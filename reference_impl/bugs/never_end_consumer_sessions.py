@@ -14,7 +14,7 @@ class NeverEndConsumerSessions(Rules):
                 its partitions go to others (KIP-848, Member fencing).
     Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: nobody reads
                 the partitions of the crashed.
-    Within:     one run of 30 seconds.
+    Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
     def consumer_session_has_ended(self, group: ConsumerGroup, member: ConsumerMember) -> bool:

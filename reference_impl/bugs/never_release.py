@@ -13,7 +13,7 @@ class NeverRelease(Rules):
     Breaks:     what a member held that is gone is free at once (KIP-848, Member fencing).
     Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: partitions
                 of the crashed have no owner.
-    Within:     one run of 30 seconds.
+    Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
     def __init__(self) -> None:

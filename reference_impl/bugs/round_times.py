@@ -15,7 +15,7 @@ class RoundTimes(Rules):
     """Real-world kin: stores that keep times in seconds, and give them back in milliseconds.
 
     Breaks:     with message.timestamp.type=CreateTime a record keeps its producer's time (KIP-32).
-    Caught by:  workload seeks, any nemesis or none, config
+    Caught by:  workload appends, any nemesis or none, config
                 log.message.timestamp.type=CreateTime, checker phantom_records (altered: the
                 timestamps of producers that set them).
     Within:     one run of 20 seconds.

@@ -11,7 +11,7 @@ class StopWithoutSync(Rules):
 
     Breaks:     after a clean shutdown nothing is lost by a loss of power, since every log was
                 synced (LogManager.shutdown).
-    Caught by:  workload appends, nemesis rolling-restart, checker lost_writes. Neither a kill
+    Caught by:  workload appends, nemesis power-loss-when-shut, checker lost_writes. Neither a kill
                 nor a clean restart shows it.
     Within:     one run of 30 seconds.
     """
