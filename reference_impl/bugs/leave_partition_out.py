@@ -1,7 +1,8 @@
-"""The target of a consumer group (KIP-848) leaves out one partition of each member with several."""
+"""The target of a consumer group (KIP-848) leaves out the last partition."""
 
 from __future__ import annotations
 
+from reference_impl.core.groups.consumer.member import TopicIdPartition
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.grouping import Target
 
@@ -17,8 +18,10 @@ class LeavePartitionOut(Rules):
     """
 
     def target(self, assigned: Target) -> Target:
-        """Leave out the last partition of the member that has most."""
-        most = max(assigned, key=lambda member_id: len(assigned[member_id]), default=None)
-        if most is None or len(assigned) < 2:
-            return assigned
-        return {**assigned, most: frozenset(sorted(assigned[most])[:-1])}
+        """Leave out the partition with the highest index, whoever was to own it."""
+        every = frozenset[TopicIdPartition]().union(*assigned.values())
+        last = max((index for _, index in every), default=0)
+        return {
+            member_id: frozenset(each for each in part if each[1] != last)
+            for member_id, part in assigned.items()
+        }
