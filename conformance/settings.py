@@ -30,6 +30,21 @@ def limit(wire: Wire, key: str, default: int) -> int:
     return int(value) if value is not None else default
 
 
+def require_assignor(wire: Wire, name: str, *, by_default: bool = False) -> None:
+    """Raise Unsupported where the broker says that it has not this assignor of consumer groups.
+
+    by_default: it must be the first, which is taken by groups that name none.
+    """
+    told = broker_setting(wire, "group.consumer.assignors")
+    if told is None:
+        return
+    # Apache Kafka also takes the class of an assignor for its name.
+    known = [item.strip().rpartition(".")[2].lower() for item in told.split(",")]
+    known = [item.removesuffix("assignor") for item in known]
+    if name not in (known[:1] if by_default else known):
+        raise Unsupported(f"group.consumer.assignors is {told} here")
+
+
 def require_auto_creation(wire: Wire) -> None:
     """Raise Unsupported unless the broker says that it creates topics on first use."""
     told = broker_setting(wire, "auto.create.topics.enable")

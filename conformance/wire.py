@@ -156,16 +156,18 @@ class Wire:
 
     def create_topic(
         self, partitions: int = 1, config: Mapping[str, str] | None = None,
-        name: str | None = None, *, on_one_broker: bool = False,
+        name: str | None = None, *, on_one_broker: bool = False, with_defaults: bool = False,
     ) -> Topic:  # fmt: skip
         """A new topic whose partitions all have a leader, known to every broker.
 
         on_one_broker: the one at `home` leads them all, so that one request may name several.
+        with_defaults: whatever the broker's defaults are, and not what cases take for granted.
         """
         name = name or self.new_name()
+        usual = {} if with_defaults else self._usual_configs()
         entries = [
             part("CreateTopics", "CreatableTopicConfig", name=key, value=value)
-            for key, value in (self._usual_configs() | dict(config or {})).items()
+            for key, value in (usual | dict(config or {})).items()
         ]
         placed = self._placed_together(partitions) if on_one_broker else []
         creatable = part(

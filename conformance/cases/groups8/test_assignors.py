@@ -6,6 +6,7 @@ import pytest
 
 from conformance.case import case, expect, expect_that
 from conformance.consumer_members import ConsumerMember, settle, settled_pair
+from conformance.settings import require_assignor
 from conformance.wire import Topic, Wire
 
 UNIFORM = "KIP-848, Server-side Assignor; class UniformAssignor"
@@ -35,6 +36,7 @@ def group_of(wire: Wire, count: int, *topics: Topic, version: int, assignor: str
 def test_uniform_balances_over_all_topics(wire: Wire, version: int, assignor: str | None) -> None:
     """The uniform assignor, which is the default, gives members with the same subscription numbers
     of partitions that differ by one at most, all topics taken together."""
+    require_assignor(wire, "uniform", by_default=assignor is None)
     topics = [wire.create_topic(1), wire.create_topic(3), wire.create_topic(1)]
     members = group_of(wire, 3, *topics, version=version, assignor=assignor)
     expect(sorted(len(member.owned) for member in members), [1, 2, 2], "partitions of each")
@@ -43,6 +45,7 @@ def test_uniform_balances_over_all_topics(wire: Wire, version: int, assignor: st
 @case("GRP8-16", "ConsumerGroupHeartbeat", spec=UNIFORM, priority="P1")
 def test_uniform_heeds_different_subscriptions(wire: Wire, version: int) -> None:
     """Nobody gets partitions of a topic to which it does not subscribe, and all are given away."""
+    require_assignor(wire, "uniform")
     shared, own = wire.create_topic(4), wire.create_topic(1)
     both = ConsumerMember.stable(wire, shared, own, version=version, assignor="uniform")
     other = both.partner()
@@ -57,6 +60,7 @@ def test_uniform_heeds_different_subscriptions(wire: Wire, version: int) -> None
 def test_range_gives_contiguous_partitions(wire: Wire, version: int) -> None:
     """The range assignor gives each member neighbouring partitions of each topic, the same ones of
     topics with the same number of partitions; the larger shares are one partition larger."""
+    require_assignor(wire, "range")
     topics = [wire.create_topic(5), wire.create_topic(5)]
     members = group_of(wire, 2, *topics, version=version, assignor="range")
     shares = sorted(indexes(member, topics[0]) for member in members)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from conformance.case import case, expect, expect_that
 from conformance.consumer_members import ConsumerMember, partitions_of, settle, settled_pair
+from conformance.settings import require_assignor
 from conformance.wire import Topic, Wire, eventually, part
 from reference_impl.wire import ErrorCode
 
@@ -49,6 +50,7 @@ def test_a_partition_is_given_away_only_after_its_revocation(wire: Wire, version
 def test_who_keeps_its_partitions_keeps_them(wire: Wire, version: int) -> None:
     """A third member takes partitions from those who have most, and who gives none away goes on
     with what it had: assignments are sticky."""
+    require_assignor(wire, "uniform", by_default=True)  # range is not sticky
     first, second = settled_pair(wire, wire.create_topic(6), version=version)
     before = {member.member_id: set(member.owned) for member in (first, second)}
     third = first.partner()
