@@ -99,7 +99,7 @@ class Connection:
         deadline = time.monotonic() + bound_s
         try:
             (size,) = struct.unpack(">i", self._exactly(4, deadline))
-            if not 4 <= size <= FRAME_BYTES_MAX:
+            if not 0 <= size <= FRAME_BYTES_MAX:  # a token of SASL may be empty
                 raise Malformed(f"an answer cannot have {size} bytes", "size", "frame")
             return self._exactly(size, deadline)
         except TimeoutError as error:
