@@ -29,6 +29,8 @@ BOUND_NS = 15 * 1_000_000_000
 """Added to what the settings allow: machines are slow, and clients try again."""
 SESSION_MS, MAX_POLL_MS = 45_000, 300_000
 """Defaults of session.timeout.ms and max.poll.interval.ms (ConsumerConfig)."""
+LONG_AGO = -(2**60)
+"""Before any time; the time from then until NEVER is still a number of 64 bits."""
 WATCHED_GAP_NS = 12 * 1_000_000_000
 """Nobody is put out of a group for want of polls sooner."""
 ENDS = (F.LEAVE.value, F.CRASH.value)
@@ -168,8 +170,16 @@ def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dic
     limit = pl.col("group").replace_strict(limits, default=NEVER, return_dtype=pl.Int64)
     given = rows.filter(HAS_RECORD & OF_GROUP & pl.col("group").is_in(list(limits)))
     lost = polls.lazy().filter(pl.col("lost_ns").is_not_null()).select("group", at_ns="lost_ns")
-    places = given.select(paused).unique()
-    begun = places.with_columns(offset=pl.lit(-1, dtype=pl.Int64), at_ns=pl.lit(-NEVER))
+    # Who is given one partition of a topic, or owns it, has subscribed to all of them.
+    of_groups = rows.filter(
+        OF_GROUP & pl.col("topic").is_not_null() & pl.col("group").is_in([*limits])
+    )
+    subscribed = of_groups.filter(HAS_RECORD | (pl.col("f") == F.OWNED.value)).select(
+        "group", "topic"
+    )
+    partitions = rows.filter(pl.col("partition").is_not_null()).select("topic", "partition")
+    places = subscribed.unique().join(partitions.unique(), on="topic").select(paused)
+    begun = places.with_columns(offset=pl.lit(-1, dtype=pl.Int64), at_ns=pl.lit(LONG_AGO))
     moments = pl.concat(
         [
             given.select(*paused, "offset", at_ns=_AT),

@@ -152,6 +152,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             numbered(JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, S(2, 1, **at(6)), MINUTE),
             [("group-starved", (4, 34))],
         ),
+        "given nothing of a partition from the beginning": (
+            numbered(JOINS(1, 0), SENT, GIVEN, S(2, 0, **OTHER, **at(6)), MINUTE),
+            [("group-starved", (3, 33))],
+        ),
         "given nothing by Kafka's settings": (
             numbered(
                 OF(1, "subscribe", 0),
