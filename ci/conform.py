@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -87,9 +88,11 @@ def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
         command, stdout=sys.stderr if quiet else None, stderr=subprocess.PIPE, text=True,
         process_group=0,
     )  # fmt: skip
+    # Only the main thread gets signals; elsewhere (`touchstone bugs`) the caller has them.
+    in_main = threading.current_thread() is threading.main_thread()
     previous = {
         number: signal.signal(number, lambda *_: child.send_signal(signal.SIGTERM))
-        for number in SIGNALS
+        for number in (SIGNALS if in_main else ())
     }
     try:
         _, said = child.communicate()

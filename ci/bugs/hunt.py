@@ -188,6 +188,8 @@ def examined(cases: str, bug: str | None) -> Attempt:
     except UsageError as error:
         return Attempt(0, None, (), str(error), "", command, time.monotonic() - began)
     has_failed, seconds = bool(results["failed"]), time.monotonic() - began
+    if results.get("ended"):
+        return Attempt(0, None, (), f"the cases {results['ended']}", "", command, seconds)
     validity = Validity.INVALID if has_failed else Validity.VALID
     return Attempt(0, validity, (CONFORMANCE,) * has_failed, "", "", command, seconds)
 

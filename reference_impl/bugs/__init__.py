@@ -199,6 +199,7 @@ BUGS: dict[str, Bug] = {
         ("group_liveness", "group_delivery"),
         workload="groups",
         seconds_min=75,
+        cases="test_a_stranger_may_not_sync",
     ),
     "wait-for-the-gone": Bug(
         WaitForTheGone, Kind.LIVENESS, ("group_liveness",), workload="groups", seconds_min=75
@@ -209,6 +210,7 @@ BUGS: dict[str, Bug] = {
         ("group_liveness",),
         workload="groups-positions",
         seconds_min=75,
+        cases="test_the_leader_hands_out_the_assignments",
     ),
     "leave-partition-out": Bug(
         LeavePartitionOut,

@@ -14,7 +14,7 @@ class ForgetAMember(Rules):
     Breaks:     each partition of a subscribed topic has an owner in a stable group (docs, design,
                 "Consumers"; SyncGroup).
     Caught by:  workload groups-positions, any nemesis or none, checker group_liveness (a partition
-                without an owner).
+                without an owner); and the conformance cases of SyncGroup.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 

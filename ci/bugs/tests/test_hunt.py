@@ -87,6 +87,16 @@ def test_a_defect_of_one_lane_ends_the_hunt(tmp_path: Path) -> None:
         Broken(NAMES, tmp_path, jobs=2, say=lambda line: None).perform()
 
 
+def test_conformance_cases_can_be_asked_from_a_lane(tmp_path: Path) -> None:
+    """Lanes are threads, and only the main thread may set handlers of signals."""
+    asked: list[Attempt] = []
+    cases = "test_no_case_has_this_name"
+    thread = threading.Thread(target=lambda: asked.append(module.examined(cases, None)))
+    thread.start()
+    thread.join()
+    assert "no case matches" in asked[0].reason and asked[0].validity is None
+
+
 def test_names_come_repeated_or_with_commas_and_unknown_ones_are_refused() -> None:
     assert chosen([f"{NAMES[0]},{NAMES[1]}", NAMES[2]]) == list(NAMES)
     assert chosen([]) == list(BUGS)
