@@ -15,6 +15,7 @@ from chaos.protocols import Cluster, TargetError
 from chaos.targets import parse_target
 from chaos.targets.bootstrap import BootstrapTarget, addresses
 from chaos.targets.cluster import LocalCluster
+from chaos.targets.probe import listens
 from conformance.case import Case, Unsupported
 from conformance.reach import Unreachable, check, joined, reachable
 from conformance.wire import Connection, ConnectionClosed
@@ -30,6 +31,7 @@ SHUTDOWN_TIMEOUT_S = 60.0
 RETURN_TIMEOUT_S = 15.0
 RETURN_POLL_S = 0.25
 ALIVE_TIMEOUT_S = 5.0
+BUSY_TIMEOUT_S = 20.0
 CONFIGURED = ("apache", "reference")
 """Targets that are started with a configuration; kfake takes none."""
 CAMEL = {key: "".join(word.capitalize() for word in key.name.split("_")) for key in ApiKey}
@@ -162,13 +164,24 @@ class Examined:
         """
         if not self.can_restart:
             return self._wait_for_return()
-        if self.cluster.alive():
+        if self._lives():
             return None
         try:
             self.cluster.restart()
         except OSError as error:
             raise TargetError(f"{self.name} cannot be restarted: {error}") from error
         return f"{self.name} at {self.bootstrap} no longer answered ApiVersions"
+
+    def _lives(self) -> bool:
+        """Whether the target answers. One that listens gets a while: a busy machine is no death."""
+        deadline = time.monotonic() + BUSY_TIMEOUT_S
+        while not self.cluster.alive():
+            if time.monotonic() > deadline or not listens(
+                self.bootstrap.partition(",")[0], ALIVE_TIMEOUT_S
+            ):
+                return False
+            time.sleep(RETURN_POLL_S)
+        return True
 
     def _wait_for_return(self) -> str | None:
         """Return None if a foreign target answers at once, else what it did for a while."""
