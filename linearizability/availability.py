@@ -264,8 +264,9 @@ def _recoveries(
 
 
 def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
-    """What it says of the run. Counted: bounds that the run states (a heal after which something
-    succeeded proves nothing of the records, so it must not make an unjudged run valid)."""
+    """Return what it says of the run. Counted: bounds that the run states (a heal after which
+    something succeeded proves nothing of the records, so it must not make an unjudged run valid).
+    Without a bound it is not applicable, and its reason tells what was measured."""
     stated = sum(
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )
@@ -282,7 +283,8 @@ def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerd
     told = f"{found.longest_gap()}, errors {found.error_rate:.2%}"
     if recovered:
         told += f", recovery within {max(recovered):.1f} s"
-    return CheckerVerdict(NAME, Validity.VALID, stated, reason=told)
+    validity = Validity.VALID if stated else Validity.NOT_APPLICABLE
+    return CheckerVerdict(NAME, validity, stated, reason=told)
 
 
 def _anomalies(found: Availability, bounds: Bounds) -> Iterator[Anomaly]:
