@@ -91,13 +91,13 @@ def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
 
 
 def test_the_self_test_finds_nothing_wrong_and_says_so_in_a_table() -> None:
-    result = run_self_test(range(30))
+    result = run_self_test(range(18))
     assert result.validity is Validity.VALID, result.problems
     assert result.caught == result.planted
     lines = result.table().splitlines()
     assert lines[0].startswith("checker ")
     assert [line.split()[0] for line in lines[1:-1]] == list(CHECKERS)
-    assert lines[-1].startswith("30 seeds")
+    assert lines[-1].startswith("18 seeds")
 
 
 def test_the_self_test_tells_a_false_alarm_and_a_missed_anomaly(
@@ -126,12 +126,12 @@ def test_a_self_test_with_idle_judges_is_unknown() -> None:
 def test_the_self_test_says_the_same_from_several_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runner, "SEEDS_AT_ONCE", 6)
+    monkeypatch.setattr(runner, "SEEDS_AT_ONCE", 4)
     told: list[int] = []
-    by_two = run_self_test(range(12), told.append, processes=2)
-    assert told == [6, 12]
-    assert by_two == run_self_test(range(12))
-    assert by_two.seeds == 12
+    by_two = run_self_test(range(8), told.append, processes=2)
+    assert told == [4, 8]
+    assert by_two == run_self_test(range(8))
+    assert by_two.seeds == 8
     assert by_two.caught.total() > 50
 
 

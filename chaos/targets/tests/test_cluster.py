@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from chaos import processes
 from chaos.faults import Heal
 from chaos.links import LinkError, Links
 from chaos.processes import Child
@@ -83,10 +84,13 @@ class Hanging:
         raise subprocess.TimeoutExpired("java", timeout_s)
 
 
-def test_a_killed_process_that_hangs_in_the_kernel_is_one_sentence(tmp_path: Path) -> None:
+def test_a_killed_process_that_hangs_in_the_kernel_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "KILL_TIMEOUT_S", 1.0)
     node = LocalNode(1, (), ("127.0.0.1", 9), tmp_path)
     node.child = Child("node 1", cast(Any, Hanging()), tmp_path / "log")
-    with pytest.raises(TargetError, match=r"node 1 \(process \d+\) is still there 15 s after"):
+    with pytest.raises(TargetError, match=r"node 1 \(process \d+\) is still there 1 s after"):
         kill_and_wait([node])
     with pytest.raises(TargetError, match=r"node 1 cannot be started: node 1 .* is still there"):
         node.start()
