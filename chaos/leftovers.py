@@ -18,7 +18,7 @@ COMMAND_LENGTH_MAX = 80
 
 
 def find() -> list[str]:
-    """What dead owners left, one phrase for each; what belongs to a living owner is not named."""
+    """Return a phrase for each thing that dead owners left, and for none of a living owner's."""
     return [
         *_left_processes(),
         *(f"disk {home}{_mounted(home)}" for home in disks.leftovers()),

@@ -138,7 +138,7 @@ def pay_leftovers() -> Paid:
 
 
 def leftovers() -> list[str]:
-    """Where the nodes are that dead owners left paused, or ended."""
+    """Return where the nodes are that dead owners left paused or ended."""
     found = []
     for file in (file for left in _left_directories() for file in sorted(left.glob("*.json"))):
         try:

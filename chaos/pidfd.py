@@ -91,7 +91,7 @@ class HeldProcess:
 
 
 def _namespace(pid: int | str) -> str | None:
-    """The pid namespace of a process; None if it may not be looked at, or is gone."""
+    """Return the pid namespace of a process, or None if it is gone or may not be looked at."""
     try:
         return os.readlink(f"/proc/{pid}/ns/pid")
     except OSError:

@@ -11,7 +11,7 @@ BROKER = 4
 
 
 def broker_setting(wire: Wire, key: str) -> str | None:
-    """Return a setting of the first broker; None where it does not tell."""
+    """Return a setting of the first broker, or None where the broker does not tell it."""
     if "DescribeConfigs" not in wire.advertised:
         return None
     node_id = min(wire.brokers())

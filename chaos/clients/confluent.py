@@ -370,7 +370,7 @@ class ConfluentClient:
 
 
 def _not_sought(error: KafkaError) -> Completion:
-    """Where it stands is not known: a seek may have been done though it timed out."""
+    """Return that the position is unknown: a seek may have been done though it timed out."""
     return Completion(Outcome.INFO, (), name_of(error), error.str(), error.fatal())
 
 

@@ -60,7 +60,7 @@ class PartitionRead:
     records: list[Record] = field(default_factory=list)
     leader_epoch: int | None = None
     begun_at: int | None = None
-    """What ListOffsets answered for the earliest offset."""
+    """The earliest offset, as ListOffsets answered."""
     log_start: int | None = None
     """The lowest one that any answer told: what lies between the two was hidden."""
     next_offset: int = 0

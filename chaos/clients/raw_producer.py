@@ -112,7 +112,7 @@ class RawProducer:
     # --- who it is ------------------------------------------------------------------------------
 
     def _init(self) -> Identity:
-        """InitProducerId; raises Refused."""
+        """Ask for a producer id and epoch (InitProducerId). Raise Refused."""
         found: list[Identity] = []
 
         def attempt() -> str | None:
@@ -267,7 +267,7 @@ class RawProducer:
     # --- transactions ---------------------------------------------------------------------------
 
     def _join(self, identity: Identity, place: Place) -> None:
-        """AddPartitionsToTxn, once for each partition; raises Refused."""
+        """Add each partition to the transaction once (AddPartitionsToTxn). Raise Refused."""
         if place in identity.joined:
             return
         struct = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN).struct

@@ -163,7 +163,7 @@ class ReferenceMember:
     async def _begin(
         self, consumer: Consumer, partitions: tuple[TopicPartition, ...]
     ) -> dict[tuple[str, int], int | None] | None:
-        """Seek to the committed offsets, and return them; None for want of an answer."""
+        """Seek to the committed offsets and return them. Return None without an answer."""
         try:
             found = await consumer.committed(partitions) if partitions else {}
         except ClientError:

@@ -64,7 +64,7 @@ class _Reader:
         return True
 
     def token(self) -> tuple[str, str] | None:
-        """Return (kind, text) of the next token; None at the end."""
+        """Return (kind, text) of the next token, or None at the end."""
         while self.at < len(self.text) or self.next_line():
             match = _TOKEN.match(self.text, self.at)
             if match is None:

@@ -99,7 +99,7 @@ class Producer:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Return the producer's id and epoch, as InitProducerId answered; -1 before it did."""
+        """Return the producer's id and epoch as InitProducerId answered, or -1 before it did."""
         writer = self.machine.identity
         return writer.producer_id, writer.epoch
 

@@ -182,7 +182,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abandon(self) -> None:
-        """Close at once; whatever was not sent is lost."""
+        """Close at once and drop whatever was not sent."""
         if self._transport is not None:
             self._transport.abort()
 
