@@ -23,37 +23,37 @@ CLAUSES_TABLE = "table of clauses"
 
 CLAIMS = {
     "LOG-1": "A partition is append-only: offsets are dense, grow, and are not used again. "
-    "(Compaction leaves gaps, control records take offsets; what was never below a high watermark "
-    "may be cut off, and its offsets used again.)",
-    "REC-1": "A record batch is guarded by a CRC-32C over all but its first fields.",
+    "(Compaction leaves gaps, control records take offsets; records that were never below the high "
+    "watermark may be truncated and their offsets used again.)",
+    "REC-1": "A record batch is protected by a CRC-32C over all but its first fields.",
     "RET-1": "Retention removes whole segments of the log's beginning. (An active segment that has "
     "expired is rolled, and goes too.)",
-    "RET-2": "retention.ms=-1 keeps for ever; of limits of time and size the earlier one applies.",
+    "RET-2": "retention.ms=-1 keeps records for ever; whichever limit, time or size, is reached "
+    "first applies.",
     "CMP-1": "Compaction keeps the last value of each key, the order, and the offsets.",
     "CMP-3": "A tombstone removes its key, and goes itself after delete.retention.ms.",
     "REP-1": "Consumers see only what is below the high watermark.",
     "REP-3": "Followers copy the leader's log by fetching it.",
     "REP-4": "acks=all is answered only when all in-sync replicas have the record.",
-    "EPO-1": "Leader epochs tell where logs part, and a follower cuts off what its leader has not.",
-    "IDM-1": "A batch that is sent again, among the last five, is answered and not appended.",
-    "IDM-2": "A batch whose sequence does not follow is refused. (Always with "
+    "EPO-1": "Leader epochs show where two logs diverge; a follower truncates to that point.",
+    "IDM-1": "A retry of one of the producer's last five batches is acknowledged, not appended.",
+    "IDM-2": "A batch that skips a sequence number is refused. (Always with "
     "OUT_OF_ORDER_SEQUENCE_NUMBER.)",
-    "IDM-3": "With at most five requests in flight retries keep the order. (Under idempotence.)",
+    "IDM-3": "With at most five requests in flight, retries keep the order. (With idempotence.)",
     "GRP-2": "The generation of a group grows with each rebalance.",
     "OFF-1": "A group's positions are kept in a compacted topic, the last one for each partition.",
-    "FET-1": "A fetch is answered when there are enough bytes, or its time has come.",
+    "FET-1": "A fetch is answered once fetch.min.bytes are there, or after fetch.max.wait.ms.",
     "FET-2": "A read_committed reader gets nothing at or above the last stable offset, and no "
     "aborted record.",
     "TXN-1": "A new epoch of a transactional id fences the producer that had it before.",
     "TXN-2": "A transaction ends by a marker in each of its partitions.",
     "TXN-5": "The last stable offset is the first offset of the oldest open transaction.",
-    "EOS-1": "Consumed, transformed and produced in transactions, each input has one effect.",
+    "EOS-1": "Consume, transform, produce in transactions: each input takes effect once.",
     "DUR-2": "With acks=all a record survives the loss of min.insync.replicas - 1 brokers.",
     "ORD-1": "A partition has one order, the same for all; there is none across partitions.",
     "ORD-3": "A transaction is all or nothing across partitions. (Not at one instant.)",
-    "SEM-1": "At most once: without retries a record may be lost, never doubled.",
-    "SEM-2": "At least once: acknowledged by all and tried again, a record may be doubled, never "
-    "lost.",
+    "SEM-1": "At most once: without retries a record may be lost, never duplicated.",
+    "SEM-2": "At least once: with acks=all and retries a record may be duplicated, never lost.",
     "SEM-3": "Exactly once: idempotence, transactions, read_committed.",
 }
 """What the documents of Kafka claim; in brackets what Apache Kafka 4.3.1 does instead."""

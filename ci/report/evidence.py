@@ -18,7 +18,8 @@ ROWS_MAX = 8
 OPERATIONS_MAX = 12
 TONES = {"ok": Tone.GOOD, "fail": Tone.BAD, "info": Tone.UNKNOWN}
 OUTCOMES = {"ok": "ok", "fail": "failed", "info": "unknown"}
-NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"(?<![\w-])\d+")
+"""A number by itself: "t-0" names a partition, not record 0."""
 
 
 def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[str, Any]]]:

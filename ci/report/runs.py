@@ -89,7 +89,7 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
         return Line(name, "not judged", Tone.UNKNOWN, why, commands, anchor)
     judged = sum(checker.checked for checker in verdict.checkers.values())
     count = sum(checker.anomaly_count for checker in verdict.checkers.values())
-    why = verdict.reason or f"{judged:,} things judged, no anomaly"
+    why = verdict.reason or f"{judged:,} checks, no anomaly"
     link = anchor
     if verdict.validity is Validity.INVALID:
         checkers = why.removeprefix("invalid: ")

@@ -40,7 +40,7 @@ class AbortedReads(Checker):
             .join(writers, on=[*KEY, "value"], how="left")
         )
         message = pl.format(
-            "{} at offset {} was given to a read_committed reader, but its transaction{} aborted",
+            "a read_committed reader received {} at offset {}, but its transaction{} aborted",
             "value",
             "offset",
             pl.format(" {}", "txn").fill_null(""),

@@ -21,7 +21,7 @@ class AppendOrder(Checker):
     """
 
     name: ClassVar[str] = "append_order"
-    title: ClassVar[str] = "the log grows in real time"
+    title: ClassVar[str] = "a record sent after another was acknowledged gets a higher offset"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS})
     whole: ClassVar[str] = "the latest invocation below each offset"

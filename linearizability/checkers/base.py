@@ -104,8 +104,8 @@ class Needs(Enum):
     READERS = "partitions assigned to readers, or read by them"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
-    COMMITTED_OFFSETS = "offsets that members of a group commit, or that are asked for"
-    LEADER_ANSWERS = "high watermarks that leaders told, with their epochs"
+    COMMITTED_OFFSETS = "offsets that members of a group commit or fetch"
+    LEADER_ANSWERS = "high watermarks that leaders reported, with their epochs"
     REPLICA_READS = "replicas read whole"
     KEYS = "records with keys, of topics that may be compacted"
     TOPIC_SETTINGS = "settings of topics"
@@ -199,10 +199,9 @@ def describe(
     message: pl.Expr,
     blame: str | pl.Expr | None = None,
 ) -> pl.LazyFrame:
-    """The rows of an answer: kind, op_ids, message, blame, and the columns that say where.
+    """Return one row per anomaly: kind, op_ids, message, blame, and the columns in `where`.
 
-    operations: the columns (Int64, or lists of it) whose values are the op_ids that prove it.
-    """
+    operations: the columns (Int64, or lists of it) whose values are the op_ids that prove it."""
     kind = pl.lit(kind) if isinstance(kind, str) else kind
     if not isinstance(blame, pl.Expr):
         blame = pl.lit(blame, dtype=pl.String)

@@ -56,7 +56,9 @@ class CommittedOffsets(Checker):
     """
 
     name: ClassVar[str] = "committed_offsets"
-    title: ClassVar[str] = "a group finds the position that it committed last"
+    title: ClassVar[str] = (
+        "a group that asks for its position gets the offset that it committed last"
+    )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.COMMITTED_OFFSETS})
     counted_under: ClassVar[frozenset[Needs]] = needs
@@ -67,7 +69,7 @@ class CommittedOffsets(Checker):
         found = fetches.join(explained(fetches, events), on=[*OF_GROUP, "op_id"], how="anti")
         found = found.filter(pl.col("offset").is_not_null() | pl.col("last_op").is_not_null())
         message = pl.format(
-            "group {} was told offset {}, which no commit explains",
+            "group {} fetched its committed offset and got {}, which no commit explains",
             "group",
             pl.col("offset").cast(pl.String).fill_null("none"),
         )
@@ -76,11 +78,12 @@ class CommittedOffsets(Checker):
         late = of_older_generations(events)
         again = of_replaced_owners(events)
         owners = pl.format(
-            "two members committed in generation {} of group {}, the first after the second again",
-            "generation", "group",
+            "group {}, generation {}: one member committed, then another, then the first "
+            "again; one of them should have been fenced",
+            "group", "generation",
         )  # fmt: skip
         accepted = pl.format(
-            "a commit of generation {} of group {} was accepted after one of generation {}",
+            "a commit in generation {} of group {} was accepted after one in generation {}",
             "generation", "group", "newest",
         )  # fmt: skip
         return pl.concat(

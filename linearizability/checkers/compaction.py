@@ -43,7 +43,7 @@ class Compaction(Checker):
     """
 
     name: ClassVar[str] = "compaction"
-    title: ClassVar[str] = "compaction keeps the last value of every key, in its place"
+    title: ClassVar[str] = "compaction keeps the last value of every key, at its offset"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.KEYS, Needs.WHOLE_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
@@ -57,12 +57,15 @@ class Compaction(Checker):
         early = pl.when(is_far).then(pl.lit(HOURS_TOO_EARLY)).otherwise(pl.lit(TOO_EARLY))
         kind = pl.when("tombstone").then(early).otherwise(pl.lit(NO_SUCCESSOR))
         message = pl.format(
-            "key {} had {} at offset {} last, which a complete read does not show",
+            "the last value of key {} is {}, at offset {}, but a complete read does not contain it",
             "key", "value", "offset",
         )  # fmt: skip
         moved = placed_once(events, shown).filter(pl.col("offset") != pl.col("acked_at"))
         elsewhere = pl.format(
-            "{} was acknowledged at offset {} and stands at {}", "value", "acked_at", "offset"
+            "{} was acknowledged at offset {}, but is stored at offset {}",
+            "value",
+            "acked_at",
+            "offset",
         )
         operations = ["op_id", "read_op"]
         return pl.concat(

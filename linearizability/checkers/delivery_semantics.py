@@ -44,7 +44,9 @@ class DeliverySemantics(Checker):
     """
 
     name: ClassVar[str] = "delivery_semantics"
-    title: ClassVar[str] = "a record is read as often as its producer promises"
+    title: ClassVar[str] = (
+        "a complete read holds each record as often as its producer's settings promise"
+    )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.WHOLE_READS})
     whole: ClassVar[str] = "how far each reading went"
@@ -55,13 +57,13 @@ class DeliverySemantics(Checker):
             given, left_on=[*KEY, "value", "proof"], right_on=[*KEY, "value", "read_op"], how="anti"
         )
         too_few = pl.format(
-            "{} was sent {} once and stands at offset {}, but the reading from {} to {} gave it "
-            "to nobody",
+            "{} must be delivered {} once and is stored at offset {}, but the complete read of "
+            "offsets {} to {} does not contain it",
             "value", _promise(), "offset", "start", pl.col("end") - 1,
         )  # fmt: skip
         repeated = at_most_once(events, given).filter(pl.col("copies") > 1)
         too_often = pl.format(
-            "{} was sent {} once, but one reading of the partition gave it {} times",
+            "{} must be delivered {} once, but one complete read contains it {} times",
             "value", _promise(), "copies",
         )  # fmt: skip
         return pl.concat(

@@ -22,7 +22,7 @@ class DirtyReads(Checker):
     """
 
     name: ClassVar[str] = "dirty_reads"
-    title: ClassVar[str] = "read_committed readers see no record before its commit"
+    title: ClassVar[str] = "read_committed readers see no record before its transaction commits"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.COMMITTED_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
@@ -36,8 +36,8 @@ class DirtyReads(Checker):
             .agg(readers=pl.col("op_id").unique(), send_op=pl.col("send_op").first())
         )
         message = pl.format(
-            "{} at offset {} was given to a read_committed reader before the commit of its "
-            "transaction {} was asked for",
+            "a read_committed reader received {} at offset {} before its producer asked to commit "
+            "transaction {}",
             "value",
             "offset",
             "txn",

@@ -25,7 +25,7 @@ class Duplicates(Checker):
     """
 
     name: ClassVar[str] = "duplicates"
-    title: ClassVar[str] = "what an idempotent producer sends once is stored once"
+    title: ClassVar[str] = "a record that an idempotent producer sends once is stored once"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.IDEMPOTENT_SENDS, Needs.READS})
     cut: ClassVar[Cut | None] = Cut.VALUE
@@ -56,7 +56,7 @@ class Duplicates(Checker):
             .otherwise(None)
         )
         message = pl.format(
-            "{} was sent once by an idempotent producer and is at offsets {}",
+            "{} was sent once by an idempotent producer, but is stored at offsets {}",
             "value",
             pl.col("offsets").cast(pl.List(pl.String)).list.join(", "),
         )

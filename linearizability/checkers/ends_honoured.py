@@ -1,4 +1,4 @@
-"""A transaction ends as its producer was told."""
+"""A transaction ends as it was acknowledged to its producer."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RULES: tuple[tuple[str, pl.Expr], ...] = (
 )
 """Kind of anomaly -> the evidence that shows it."""
 SEEN = {
-    COMMIT: "a COMMIT marker stands behind {}",
-    ABORT: "an ABORT marker stands behind {}",
-    DELIVERED: "a read_committed reader was given {}",
-    IN_FORCE: "the group was told {}, which nothing else explains",
-    NOT_IN_FORCE: "the group was told something else than {}",
-    UNMARKED: "no marker of it stands behind {}, which should be there",
-    JOINED: "{} was appended later",
+    COMMIT: "a COMMIT marker follows {}",
+    ABORT: "an ABORT marker follows {}",
+    DELIVERED: "a read_committed reader received {}",
+    IN_FORCE: "the group got {} as its position, which nothing else explains",
+    NOT_IN_FORCE: "the group got a position other than {}",
+    UNMARKED: "its marker is missing behind {}",
+    JOINED: "{} was appended after that",
 }
 ENDED = {
     TOLD_COMMIT: "its commit was acknowledged",
@@ -63,7 +63,7 @@ class EndsHonoured(Checker):
     """
 
     name: ClassVar[str] = "ends_honoured"
-    title: ClassVar[str] = "a transaction ends as its producer was told"
+    title: ClassVar[str] = "a transaction ends as it was acknowledged to its producer"
     scope: ClassVar[Scope] = Scope.TRANSACTION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS})
 
@@ -75,8 +75,8 @@ class EndsHonoured(Checker):
             .sort(*order, pl.col("op_ids").list.min(), pl.col("op_ids").list.max(), "send_op")
             .unique(["txn", "anomaly"], keep="first", maintain_order=True)
         )
-        position = pl.format("offset {} for {}-{}", "offset", "topic", "partition")
-        record = pl.format("{} at {}-{}@{}", "value", "topic", "partition", "offset")
+        position = pl.format("offset {}", "offset")
+        record = pl.format("{} at offset {}", "value", "offset")
         what = pl.when(pl.col("value").is_null()).then(position).otherwise(record)
         seen = pl.lit("")
         for kind, words in SEEN.items():

@@ -37,7 +37,7 @@ class ExactlyOnce(Checker):
     """
 
     name: ClassVar[str] = "exactly_once"
-    title: ClassVar[str] = "a group consumes an input in one committed transaction"
+    title: ClassVar[str] = "a group consumes each input record in exactly one committed transaction"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS, Needs.READS_IN_TRANSACTIONS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
@@ -56,7 +56,7 @@ class ExactlyOnce(Checker):
             "value", "offset", "transactions", "group",
         )  # fmt: skip
         passed = pl.format(
-            "group {} went past {} at offset {}, which it was given in aborted transactions alone",
+            "group {} moved past {} at offset {}, which only aborted transactions had consumed",
             "group", "value", "offset",
         )  # fmt: skip
         operations = ["op_id", "later_op"]

@@ -24,7 +24,7 @@ class Fencing(Checker):
     """
 
     name: ClassVar[str] = "fencing"
-    title: ClassVar[str] = "a producer's older epoch writes nothing after a newer one"
+    title: ClassVar[str] = "after a producer's newer epoch has written, an older one writes nothing"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
     cut: ClassVar[Cut | None] = Cut.OPERATION
@@ -32,7 +32,7 @@ class Fencing(Checker):
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = after_another(events).filter(pl.col("producer_epoch") < pl.col("newest"))
         message = pl.format(
-            "offset {} was written in epoch {} of producer {}, after epoch {} had written",
+            "offset {} holds a record of epoch {} of producer {}, behind one of its newer epoch {}",
             "offset", "producer_epoch", "producer_id", "newest",
         )  # fmt: skip
         return describe(found, KEY, "fenced-epoch-writes", ["op_id"], message, "broker")

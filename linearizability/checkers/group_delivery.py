@@ -31,7 +31,7 @@ class GroupDelivery(Checker):
     """
 
     name: ClassVar[str] = "group_delivery"
-    title: ClassVar[str] = "a consumer group passes over no visible record"
+    title: ClassVar[str] = "a consumer group skips no visible record"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
@@ -52,7 +52,7 @@ class GroupDelivery(Checker):
             .unique([*GROUP, "offset", "value"], keep="first", maintain_order=True)
         )
         message = pl.format(
-            "group {} was given offsets {} and {}, but no member was ever given {} at offset {}",
+            "group {} received offsets {} and {}, but no member ever received {} at offset {}",
             "group", "low", "high", "value", "offset",
         )  # fmt: skip
         operations = ["low_op", "high_op", "op_id"]

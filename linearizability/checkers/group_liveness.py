@@ -26,21 +26,19 @@ class GroupLiveness(Checker):
     """
 
     name: ClassVar[str] = "group_liveness"
-    title: ClassVar[str] = "a group gives each partition to one live member, in time"
+    title: ClassVar[str] = "a group assigns each partition to one live member within a bounded time"
     scope: ClassVar[Scope] = Scope.GROUP
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        place = pl.format("{}-{}", "topic", "partition")
         sentences = {
             STARVED: pl.format(
-                "group {} was given nothing of {} for {} s, although records were there for it",
+                "group {} received nothing for {} s, although records were waiting",
                 "group",
-                place,
                 "seconds",
             ),
             NO_OWNER: pl.format(
-                "no live member of group {} owned {} for {} s", "group", place, "seconds"
+                "no live member of group {} owned the partition for {} s", "group", "seconds"
             ),
             NO_PART: pl.format(
                 "process {} was a member of group {} for {} s and owned no partition",
@@ -49,7 +47,7 @@ class GroupLiveness(Checker):
                 "seconds",
             ),
             TWO_OWNERS: pl.format(
-                "two members of group {} owned {} in one generation", "group", place
+                "two members of group {} owned the partition in one generation", "group"
             ),
         }
         message = pl.lit(None, dtype=pl.String)

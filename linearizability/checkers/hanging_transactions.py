@@ -35,7 +35,7 @@ class HangingTransactions(Checker):
     """
 
     name: ClassVar[str] = "hanging_transactions"
-    title: ClassVar[str] = "a transaction that has ended holds no reader up"
+    title: ClassVar[str] = "a transaction that has ended does not hold back the last stable offset"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS, Needs.TRANSACTIONS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.LEADER_ANSWERS})
@@ -69,15 +69,15 @@ class HangingTransactions(Checker):
             .agg(proof=pl.col("send_op").min(), is_acknowledged=is_acknowledged.any())
         )
         ended_message = pl.format(
-            "the last stable offset is still {}, where an ended transaction begins",
+            "the last stable offset is still {}, the first offset of a transaction that has ended",
             "last_stable_offset",
         )
         old_message = pl.format(
-            "the last stable offset is still {}, of a transaction {}",
+            "the last stable offset is still {}, held there by a transaction {}",
             "last_stable_offset",
             pl.when("is_acknowledged")
-            .then(pl.lit("whose end was acknowledged long ago"))
-            .otherwise(pl.lit("that has lasted longer than any may")),
+            .then(pl.lit("whose end was acknowledged more than a minute before"))
+            .otherwise(pl.lit("that has lasted longer than any transaction may")),
         )
         operations = ["proof", "op_id"]
         return pl.concat(

@@ -50,7 +50,8 @@ class HighWatermark(Checker):
             strategy="backward", allow_exact_matches=False, check_sortedness=False,
         ).filter(pl.col("level") < pl.col("highest"))  # fmt: skip
         message = pl.format(
-            "the leader of epoch {} says {} after {} ({})",
+            "the leader of epoch {} reported {}, after an earlier answer of this epoch had "
+            "reached {} ({})",
             "leader_epoch", "level", "highest", "kind",
         )  # fmt: skip
         return describe(found, KEY, pl.col("kind"), ["op_highest", "op_id"], message, "broker")

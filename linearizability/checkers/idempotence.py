@@ -28,7 +28,9 @@ class Idempotence(Checker):
     """
 
     name: ClassVar[str] = "idempotence"
-    title: ClassVar[str] = "a producer's sequences follow each other in the log"
+    title: ClassVar[str] = (
+        "a producer's sequence numbers stand in the log without gap or repetition"
+    )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
     cut: ClassVar[Cut | None] = Cut.OPERATION
@@ -41,7 +43,8 @@ class Idempotence(Checker):
             .otherwise(0)
         )
         message = pl.format(
-            "offset {} holds sequence {} of producer {}, epoch {}, after sequence {} of epoch {}",
+            "offset {} holds sequence {} of producer {}, epoch {}, directly behind its sequence {} "
+            "of epoch {}",
             "offset", "sequence", "producer_id", "producer_epoch", "sequence_before",
             "epoch_before",
         )  # fmt: skip

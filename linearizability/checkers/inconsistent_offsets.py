@@ -24,7 +24,9 @@ class InconsistentOffsets(Checker):
     """
 
     name: ClassVar[str] = "inconsistent_offsets"
-    title: ClassVar[str] = "an offset holds one record, for ever and for everybody"
+    title: ClassVar[str] = (
+        "an offset holds one record: every read of it, at any time, shows the same"
+    )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
     cut: ClassVar[Cut | None] = Cut.OFFSET
@@ -53,12 +55,12 @@ class InconsistentOffsets(Checker):
             .group_by(*KEY, "offset")
             .agg(ops="op", contents=pl.col("content").sort().str.join(", "))
         )
-        message = pl.format("offset {} held different records: {}", "offset", "contents")
+        message = pl.format("different records were seen at offset {}: {}", "offset", "contents")
         changed = pl.concat(
             [_changed(suspects.filter("change"), *field) for field in STORED_FIELDS.items()]
         )
         other = pl.format(
-            "{} at offset {} did not always have the same {}: {}",
+            "reads of {} at offset {} differ in {}: {}",
             "value", "offset", "field", "contents",
         )  # fmt: skip
         return pl.concat(

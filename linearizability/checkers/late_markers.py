@@ -23,7 +23,7 @@ class LateMarkers(Checker):
     """
 
     name: ClassVar[str] = "late_markers"
-    title: ClassVar[str] = "a marker ends its own transaction only"
+    title: ClassVar[str] = "no marker lies inside another transaction of its producer"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.BATCH_HEADERS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS})
@@ -32,8 +32,8 @@ class LateMarkers(Checker):
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = transactions(events).filter(pl.col("markers_first") < pl.col("markers_last"))
         message = pl.format(
-            "transaction {} has records from offset {} to {}, with a marker of its producer {} "
-            "in between",
+            "transaction {} has records from offset {} to {}, but a marker of its producer {} "
+            "lies between them",
             "txn", "first", "last", "producer_id",
         )  # fmt: skip
         return describe(found, KEY, "late-marker", ["op_id", "sends"], message)

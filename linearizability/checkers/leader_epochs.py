@@ -31,7 +31,7 @@ class LeaderEpochs(Checker):
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = along_the_log(events).filter(pl.col("leader_epoch") < pl.col("before"))
         message = pl.format(
-            "offset {} was written in leader epoch {}, but offset {} before it in epoch {}",
+            "offset {} has leader epoch {}, but offset {} before it has the newer epoch {}",
             "offset",
             "leader_epoch",
             "offset_before",

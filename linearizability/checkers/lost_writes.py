@@ -32,7 +32,7 @@ class LostWrites(Checker):
     """
 
     name: ClassVar[str] = "lost_writes"
-    title: ClassVar[str] = "what was acknowledged is there"
+    title: ClassVar[str] = "an acknowledged record is in the log"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS, Needs.READS})
     whole: ClassVar[str] = "how far anybody read"
@@ -57,7 +57,7 @@ class LostWrites(Checker):
             .unique([*KEY, "value", "offset", "op_id"], keep="first", maintain_order=True)
         )
         message = pl.format(
-            "{} was acknowledged at offset {}; reads went to offset {} without it",
+            "{} was acknowledged at offset {}, but no read up to offset {} contains it",
             "value",
             "offset",
             pl.col("reach") - 1,

@@ -49,7 +49,11 @@ class OffsetGaps(Checker):
         passed = passed_over(seen, known).select(*KEY, "before", "offset")
         jump = [*KEY, "before", "offset"]
         seen = seen.join(passed, on=jump, how="anti")
-        message = pl.format("offset {} follows offset {}: there is a hole", "offset", "before")
+        message = pl.format(
+            "offset {} directly follows offset {}: those between are missing",
+            "offset",
+            "before",
+        )
         return pl.concat(
             [
                 describe(in_log, KEY, "offset-gap", ["op_id"], message, "broker"),

@@ -20,7 +20,7 @@ class OwnUncommittedReads(Checker):
     """
 
     name: ClassVar[str] = "own_uncommitted_reads"
-    title: ClassVar[str] = "a transaction does not read what it sends"
+    title: ClassVar[str] = "a transaction does not read its own uncommitted records"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS_IN_TRANSACTIONS})
     cut: ClassVar[Cut | None] = Cut.VALUE
@@ -38,7 +38,7 @@ class OwnUncommittedReads(Checker):
             .agg(readers=pl.col("op_id").unique(), send_op=pl.col("send_op").first())
         )
         message = pl.format(
-            "{} at offset {} was given to transaction {}, which sent it itself and had not ended",
+            "{} at offset {} was read by the transaction {} that had sent it and had not ended yet",
             "value",
             "offset",
             "txn",

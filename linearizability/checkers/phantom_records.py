@@ -25,7 +25,7 @@ class PhantomRecords(Checker):
     """
 
     name: ClassVar[str] = "phantom_records"
-    title: ClassVar[str] = "what is read was sent, there, and unaltered"
+    title: ClassVar[str] = "every record read was sent to that partition with the same content"
     scope: ClassVar[Scope] = Scope.VALUE
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
 
@@ -86,10 +86,10 @@ def _differing() -> dict[str, pl.Expr]:
 
 def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
     cases = [
-        (pl.col("value").is_null(), "unreadable-record", "holds a payload that no client wrote"),
+        (pl.col("value").is_null(), "unreadable-record", "has a payload that no client wrote"),
         (~pl.col("sent"), "phantom-record", "was read, but nobody sent it"),
         (~pl.col("sent_here"), "wrong-partition", "was read, but was sent to another partition"),
-        (pl.col("accepted_here"), "altered-record", "was read with another "),
+        (pl.col("accepted_here"), "altered-record", "was read with a different "),
         (pl.lit(True), "refused-record", "was read, but sending it certainly failed"),
     ]
     kind, what = pl.lit(None, dtype=pl.String), pl.lit(None, dtype=pl.String)
@@ -100,7 +100,5 @@ def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
     named = [pl.when(DIFFERS + name).then(pl.lit(name)) for name in SENT_FIELDS]
     told = pl.concat_str(named, separator=", ", ignore_nulls=True) + " than it was sent with"
     fields = pl.when(kind == "altered-record").then(told).otherwise(pl.lit(""))
-    message = pl.format(
-        "{} at offset {} of {}-{} {}{}", subject, "offset", "topic", "partition", what, fields
-    )
+    message = pl.format("{} at offset {} {}{}", subject, "offset", what, fields)
     return describe(matched, [*PARTITION, "value"], kind, ["op", "send_ops"], message)

@@ -19,7 +19,7 @@ class PollOrder(Checker):
     """
 
     name: ClassVar[str] = "poll_order"
-    title: ClassVar[str] = "a consumer does not go back or repeat"
+    title: ClassVar[str] = "a consumer receives offsets in increasing order, none twice"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
     cut: ClassVar[Cut | None] = Cut.PROCESS
@@ -29,7 +29,7 @@ class PollOrder(Checker):
         repeats = pl.col("offset") == pl.col("before")
         kind = pl.when(repeats).then(pl.lit("poll-repeats")).otherwise(pl.lit("poll-goes-back"))
         message = pl.format(
-            "process {}, session {} was given offset {} after {}",
+            "process {}, session {} received offset {} after offset {}",
             "process",
             pl.col("session").cast(pl.String).fill_null("-"),
             "offset",

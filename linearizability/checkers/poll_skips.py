@@ -40,7 +40,7 @@ class PollSkips(Checker):
     """
 
     name: ClassVar[str] = "poll_skips"
-    title: ClassVar[str] = "a consumer begins where it asked to and passes over no visible record"
+    title: ClassVar[str] = "a consumer begins where it asked to and skips no visible record"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
     whole: ClassVar[str] = "the log between two polls"
@@ -60,7 +60,7 @@ class PollSkips(Checker):
             ]
         )
         message = pl.format(
-            "process {}, session {} was given offset {} after {}, but not {} at offset {}",
+            "process {}, session {} received offset {} after {}, but not {} at offset {}",
             "process",
             pl.col("session").cast(pl.String).fill_null("-"),
             "offset",
@@ -71,18 +71,17 @@ class PollSkips(Checker):
         operations = ["before_op", "op_id", "skipped_op"]
         early = too_early(first, events)
         began = pl.format(
-            "process {}, session {} was to begin at offset {} and was given offset {}",
+            "process {}, session {} asked to begin at offset {} but received offset {}",
             "process", pl.col("session").cast(pl.String).fill_null("-"), pl.col("before") + 1,
             "offset",
         )  # fmt: skip
         wrong = pl.format(
-            "process {} asked for the first record at or after {} ms and was sent to offset {};"
-            " the record at offset {} has the time {} ms",
+            "process {} asked for the first offset at or after timestamp {} ms and got {}, but "
+            "offset {} has timestamp {} ms",
             "process", "wanted", "offset", "proof_offset", "proof_ms",
         )  # fmt: skip
         late = pl.format(
-            "process {} asked for the earliest record and was told offset {}, but the log started"
-            " at {} then",
+            "process {} asked for the earliest offset and got {}, but the log started at {} then",
             "process", "offset", "log_start",
         )  # fmt: skip
         return pl.concat(

@@ -35,7 +35,7 @@ class ProducerOrder(Checker):
     """
 
     name: ClassVar[str] = "producer_order"
-    title: ClassVar[str] = "an idempotent producer's records stand in the order of sending"
+    title: ClassVar[str] = "an idempotent producer's records are stored in the order of sending"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.IDEMPOTENT_SENDS})
     whole: ClassVar[str] = "where the values of an operation stand"
@@ -44,7 +44,7 @@ class ProducerOrder(Checker):
         sends = within_operations(events).filter(pl.col("offset") < pl.col("before"))
         sends = to_a_leader_that_knew_it(sends, events)
         sent = pl.format(
-            "{} was sent after {} by one operation, but stands at offset {} before {}",
+            "one operation sent {} after {}, but it is stored at offset {}, before offset {}",
             "value", "value_before", "offset", "before",
         )  # fmt: skip
         batches = within_sessions(events).filter(

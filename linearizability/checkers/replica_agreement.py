@@ -56,7 +56,7 @@ class ReplicaAgreement(Checker):
             .agg(first=pl.col("offset").min(), records=pl.len())
         )
         message = pl.format(
-            "node {} and the leader do not agree at offset {}, the first of {} ({})",
+            "node {} and the leader first differ at offset {} ({} offsets in all: {})",
             "replica", "first", "records", "kind",
         )  # fmt: skip
         return describe(found, KEY, pl.col("kind"), ["op_id"], message, "broker")

@@ -45,11 +45,11 @@ class Retention(Checker):
     """
 
     name: ClassVar[str] = "retention"
-    title: ClassVar[str] = "only what may be deleted is deleted"
+    title: ClassVar[str] = "only records that retention or DeleteRecords may remove are removed"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TOPIC_SETTINGS})
     counted_under: ClassVar[frozenset[Needs]] = needs
-    whole: ClassVar[str] = "the log starts that were told"
+    whole: ClassVar[str] = "the log starts that were reported"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         gone = deleted(events)
@@ -60,8 +60,8 @@ class Retention(Checker):
         )
         found = gone.filter(~expired & ~pl.col("deletable"))
         message = pl.format(
-            "{} was acknowledged at offset {}; the log began at {} though nothing allowed to "
-            "delete it",
+            "{} was acknowledged at offset {}, but the log start moved past it to {} although "
+            "neither retention nor DeleteRecords allowed that",
             pl.col("value").cast(pl.String).fill_null("a record"), "offset", "log_start",
         )  # fmt: skip
         kept = pl.col("retention_ms") == FOR_EVER
@@ -70,7 +70,7 @@ class Retention(Checker):
         kind = pl.when(kept).then(pl.lit(KEPT)).otherwise(early)
         back = went_back(events)
         lower = pl.format(
-            "DeleteRecords moved the log start to {}, then the leader of epoch {} says {}",
+            "DeleteRecords moved the log start to {}, but later the leader of epoch {} reported {}",
             "log_start_before", "leader_epoch", "log_start",
         )  # fmt: skip
         return pl.concat(

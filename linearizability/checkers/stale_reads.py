@@ -26,7 +26,7 @@ class StaleReads(Checker):
     """
 
     name: ClassVar[str] = "stale_reads"
-    title: ClassVar[str] = "a reader is given what is there before long"
+    title: ClassVar[str] = "a polling reader receives every readable record within a bounded time"
     scope: ClassVar[Scope] = Scope.READER
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.READERS})
 
@@ -36,7 +36,7 @@ class StaleReads(Checker):
         )
         what = pl.col("value").cast(pl.String).fill_null("the record")
         message = pl.format(
-            "{} asked for {} s and was not given {} at offset {}, which was there",
+            "{} polled for {} s without receiving {} at offset {}, which was readable",
             who, pl.col("waited_ns") // NANOSECONDS, what, "offset",
         )  # fmt: skip
         stale = events.filter(pl.col("kind") == STALE)

@@ -60,9 +60,9 @@ class TornTransactions(Checker):
 def _seen(kind: str) -> pl.Expr:
     return pl.col(kind).replace_strict(
         {
-            COMMIT: "has a COMMIT marker behind it",
-            DELIVERED: "was given to a read_committed reader",
-            ABORT: "has an ABORT marker behind it",
-            PASSED: "was passed over by one",
+            COMMIT: "is followed by a COMMIT marker",
+            DELIVERED: "was received by a read_committed reader",
+            ABORT: "is followed by an ABORT marker",
+            PASSED: "was skipped by such a reader",
         }
     )

@@ -31,7 +31,7 @@ class UnseenWrites(Checker):
     """
 
     name: ClassVar[str] = "unseen_writes"
-    title: ClassVar[str] = "what was acknowledged is delivered by the end of the final read"
+    title: ClassVar[str] = "an acknowledged record is delivered by the end of the final read"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.SENDS, Needs.WHOLE_READS})
     whole: ClassVar[str] = "how far the final reads went"
@@ -53,7 +53,7 @@ class UnseenWrites(Checker):
             "{} was acknowledged{}, but no poll had delivered it when the final read ended{}",
             "value",
             pl.format(" at offset {}", "offset").fill_null(""),
-            pl.when("late").then(pl.lit("; it is in the log")).otherwise(pl.lit("")),
+            pl.when("late").then(pl.lit(", although the log contains it")).otherwise(pl.lit("")),
         )
         return describe(unseen, KEY, "unseen-write", ["op_id"], message)
 

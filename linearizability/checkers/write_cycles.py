@@ -40,7 +40,7 @@ class WriteCycles(Checker):
     """
 
     name: ClassVar[str] = "write_cycles"
-    title: ClassVar[str] = "transactions that read each other have an order of commits"
+    title: ClassVar[str] = "transactions that read each other can be put into one order of commits"
     scope: ClassVar[Scope] = Scope.RUN
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.READS_IN_TRANSACTIONS})
 

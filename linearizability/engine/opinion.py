@@ -232,4 +232,7 @@ def _opinion(
 
 def _anomaly(row: dict[str, Any]) -> Anomaly:
     place = {k: v for k, v in json.loads(row["place"]).items() if v not in (None, NO_TOPIC_ID)}
-    return Anomaly(row["kind"], tuple(row["op_ids"]), row["message"], place, row["blame"])
+    where = (
+        f"{place['topic']}-{place['partition']}: " if {"topic", "partition"} <= set(place) else ""
+    )
+    return Anomaly(row["kind"], tuple(row["op_ids"]), where + row["message"], place, row["blame"])

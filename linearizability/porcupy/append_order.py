@@ -147,7 +147,7 @@ def _proven(late: pl.LazyFrame, placed: pl.LazyFrame, read: pl.LazyFrame) -> lis
         kind=pl.lit("append-order"),
         message=pl.format(
             "value {} was sent after value {} had been acknowledged at offset {}, "
-            "yet stands before it, at offset {}",
+            "yet is stored before it, at offset {}",
             _shown("value"), _shown("value_witness"), "offset_witness", "offset",
         ),
     )  # fmt: skip
@@ -157,7 +157,7 @@ def _proven(late: pl.LazyFrame, placed: pl.LazyFrame, read: pl.LazyFrame) -> lis
     ).with_columns(
         kind=pl.lit("read-before-append"),
         message=pl.format(
-            "value {} stands at offset {}, but before it was sent a poll had been given offset {}",
+            "value {} is stored at offset {}, but before it was sent a poll had received offset {}",
             _shown("value"), "offset", "offset_witness",
         ),
     )  # fmt: skip
@@ -221,7 +221,7 @@ def _same_offset(placed: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(
             kind=pl.lit("same-offset"),
             message=pl.format(
-                "offset {} was acknowledged for {} records (values {})",
+                "offset {} was acknowledged to {} records (values {})",
                 "offset",
                 "len",
                 pl.col("values").cast(pl.List(pl.String)).list.join(", "),

@@ -35,7 +35,9 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         )
     },
     "duplicates": {
-        "what an idempotent producer sent once stands at two offsets": (mutators.store_twice,)
+        "a record that an idempotent producer sent once is stored at two offsets": (
+            mutators.store_twice,
+        )
     },
     "inconsistent_offsets": {
         "one offset holds two values": (mutators.show_two_faces,),
@@ -44,56 +46,56 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         ),
     },
     "phantom_records": {
-        "a record was sent by nobody, or to another partition, or cannot be read": (
+        "a record read was never sent, was sent elsewhere, or is unreadable": (
             mutators.read_from_nowhere,
         ),
-        "a record's key, headers or timestamp are not those that were sent": (
+        "a record is read with a key, headers or timestamp that were not sent": (
             record_mutators.alter_a_record,
         ),
     },
     "append_order": {
-        "a record sent after another's acknowledgement stands before it": (
+        "a record sent after another's acknowledgement gets a lower offset": (
             mutators.reorder_appends,
         )
     },
     "producer_order": {
-        "an idempotent producer's records stand out of the order of sending": (
+        "an idempotent producer's records are stored in another order than sent": (
             mutators.reorder_a_batch,
         )
     },
     "poll_order": {"a consumer goes back or repeats within a session": (mutators.go_back,)},
     "poll_skips": {
-        "a consumer passes over a visible record within a session": (mutators.skip_a_record,),
-        "a consumer's first record lies behind one that it was set to": (
-            reader_mutators.ignore_a_rewind,
+        "a consumer skips a visible record within a session": (mutators.skip_a_record,),
+        "a consumer begins after the offset that it asked for": (reader_mutators.ignore_a_rewind,),
+        "a consumer begins before the offset that it asked for": (reader_mutators.begin_too_early,),
+        "a look-up of the earliest offset answers one above the log start": (
+            reader_mutators.begin_above_the_start,
         ),
-        "a consumer's first record lies before the offset that it was set to": (
-            reader_mutators.begin_too_early,
-        ),
-        "the earliest offset lies above the log start": (reader_mutators.begin_above_the_start,),
-        "a look-up by time answers another record than the first one not before it": (
+        "a look-up by timestamp answers a later record than the first match": (
             reader_mutators.look_up_too_late,
         ),
     },
     "aborted_reads": {
-        "a read_committed reader is given an aborted record": (mutators.deliver_an_aborted_record,)
+        "a read_committed reader receives an aborted record": (mutators.deliver_an_aborted_record,)
     },
     "dirty_reads": {
-        "a read_committed reader is given a record before its commit was asked for": (
+        "a read_committed reader receives a record before EndTxn asked to commit it": (
             mutators.read_too_early,
         )
     },
-    "own_uncommitted_reads": {"a transaction reads what it sent": (mutators.read_its_own,)},
-    "group_delivery": {"a group passes over a visible record": (mutators.skip_in_a_group,)},
+    "own_uncommitted_reads": {
+        "a transaction reads its own uncommitted record": (mutators.read_its_own,)
+    },
+    "group_delivery": {"a group skips a visible record": (mutators.skip_in_a_group,)},
     "exactly_once": {
         "two committed transactions of a group consumed one input": (mutators.consume_twice,),
-        "a group goes past an input that aborted transactions alone were given": (
+        "a group moves past an input that only aborted transactions consumed": (
             transaction_mutators.lose_an_effect,
         ),
     },
     "leader_epochs": {"leader epochs decrease along a log": (mutators.lower_an_epoch,)},
     "torn_transactions": {
-        "one record of a transaction was delivered, another passed over": (
+        "readers received one record of a transaction but skipped another": (
             transaction_mutators.deliver_half,
         ),
         "one partition of a transaction has a COMMIT marker, another ABORT": (
@@ -107,13 +109,15 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         "a commit was acknowledged, but the offsets are not in force": (
             end_mutators.forget_the_offsets,
         ),
-        "an abort was acknowledged and no commit asked for, but there is a COMMIT marker": (
+        "only an abort was asked for and acknowledged, but there is a COMMIT marker": (
             end_mutators.commit_an_aborted,
         ),
-        "an abort was acknowledged and no commit asked for, but the offsets are in force": (
+        "only an abort was asked for and acknowledged, but the offsets are in force": (
             end_mutators.keep_aborted_offsets,
         ),
-        "nobody asked for a commit, but there is a COMMIT marker": (end_mutators.commit_unasked,),
+        "the producer never asked to commit, but there is a COMMIT marker": (
+            end_mutators.commit_unasked,
+        ),
         "the last stable offset passed a record without a marker": (
             end_mutators.leave_without_a_marker,
         ),
@@ -121,7 +125,7 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
             end_mutators.join_after_the_end,
             end_mutators.arrive_after_the_end,
         ),
-        "of an unknown end: records committed, offsets not, or the other way round": (
+        "the end is unknown, and only one of records and offsets is committed": (
             end_mutators.tear_the_offsets,
         ),
     },
@@ -132,15 +136,17 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     },
     "offset_gaps": {"a raw read shows a gap without compaction": (log_mutators.leave_a_hole,)},
     "fencing": {
-        "an older epoch of a producer stands behind a newer one in a log": (
+        "a log holds an older epoch of a producer behind a newer one": (
             log_mutators.write_though_fenced,
         )
     },
     "idempotence": {
-        "a sequence does not follow the one before it": (log_mutators.skip_a_sequence,)
+        "a producer's sequence number does not follow the one before it": (
+            log_mutators.skip_a_sequence,
+        )
     },
     "late_markers": {
-        "a marker stands between two records of one transaction": (log_mutators.end_too_early,)
+        "a marker lies between two records of one transaction": (log_mutators.end_too_early,)
     },
     "high_watermark": {
         "a leader's high watermark or last stable offset goes back in an epoch": (
@@ -148,8 +154,10 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         )
     },
     "hanging_transactions": {
-        "the last stable offset stays where an ended transaction begins": (log_mutators.hang_on,),
-        "in the final phase it stays a minute after an acknowledged end": (
+        "the last stable offset stays at the first offset of an ended transaction": (
+            log_mutators.hang_on,
+        ),
+        "in the final phase it stays for a minute after an acknowledged end": (
             log_mutators.hang_after_the_end,
         ),
         "in the final phase it stays longer than any producer's transaction.timeout.ms": (
@@ -157,10 +165,10 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         ),
     },
     "committed_offsets": {
-        "a group is told an offset that no commit explains, or none after a commit": (
+        "a group gets an offset that no commit explains, or none after a commit": (
             kept_mutators.forget_a_commit,
         ),
-        "a commit of an older generation is accepted": (
+        "a commit in an older generation is accepted": (
             kept_mutators.commit_for_a_past_generation,
         ),
         "a member commits after its successor within a generation": (
@@ -169,30 +177,34 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     },
     "replica_agreement": {
         "a follower lacks a replicated record": (kept_mutators.lose_on_a_follower,),
-        "a follower has another batch than the leader": (kept_mutators.differ_on_a_follower,),
+        "a follower has a different batch from the leader's": (kept_mutators.differ_on_a_follower,),
     },
     "compaction": {"the last value of a key is gone": (kept_mutators.clean_too_much,)},
     "retention": {
-        "a log begins behind a record that nothing may delete": (kept_mutators.delete_too_much,)
+        "the log start passes a record that nothing may delete": (kept_mutators.delete_too_much,)
     },
     "stale_reads": {
-        "a reader is not given what is there before the bound": (service_mutators.keep_waiting,)
+        "a polling reader does not receive a readable record within the bound": (
+            service_mutators.keep_waiting,
+        )
     },
     "group_liveness": {
         "no live member owns a partition for longer than a rebalance may take": (
             group_mutators.orphan_a_partition,
         ),
-        "a live member has no part for as long, though there are partitions enough": (
+        "a live member owns nothing for as long, though partitions outnumber members": (
             group_mutators.leave_a_member_idle,
         ),
-        "a group is given nothing of what is there for as long": (group_mutators.starve_a_group,),
+        "a group receives none of the waiting records for as long": (
+            group_mutators.starve_a_group,
+        ),
         "two members own one partition in one generation": (group_mutators.assign_twice,),
     },
     "delivery_semantics": {
-        "a whole reading lacks what its producer's semantics promise": (
+        "a complete read lacks a record promised at least once": (
             service_mutators.read_too_little,
         ),
-        "a whole reading gives twice what is promised at most once": (
+        "a complete read contains twice a record promised at most once": (
             service_mutators.read_it_twice,
         ),
     },
