@@ -5,7 +5,8 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 	$$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 BIN := .venv/bin
-WORKERS ?= 2
+# One more than the cores of the machine it is meant for: some tests wait.
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench nightly docker lock clean

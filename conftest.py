@@ -3,7 +3,7 @@
 A test whose component is missing is not skipped in silence: it is left out and listed at the end,
 under "not run (component missing)", with the command that brings the component.
 
-`make test` runs two workers (pytest-xdist), a file at a time; `pytest PATH` runs in one process.
+`make test` runs three workers (pytest-xdist), a file at a time; `pytest PATH` runs in one process.
 """
 
 import time

@@ -60,7 +60,7 @@ class Fetcher:
     # --- handing out --------------------------------------------------------------------------
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
-        """Records of assigned partitions that are not paused; their positions move behind them."""
+        """Return records of partitions that may be read; their positions move behind them."""
         taken: list[ConsumerRecord] = []
         kept: deque[FetchedPartition] = deque()
         while self._buffered and len(taken) < max_records:
@@ -68,7 +68,7 @@ class Fetcher:
             state = self._subscription.partitions.get(fetched.partition)
             if state is None or state.position != fetched.next_offset:
                 continue  # revoked, or moved by a seek: these records are not wanted any more
-            if state.is_paused:
+            if not state.may_be_read:
                 kept.append(fetched)
                 continue
             try:
@@ -98,7 +98,7 @@ class Fetcher:
         wanted: dict[int, dict[TopicPartition, Wanted]] = {}
         nodes: dict[int, Node] = {}
         for partition, state in self._subscription.partitions.items():
-            if state.position is None or state.is_paused or partition in here:
+            if state.position is None or not state.may_be_read or partition in here:
                 continue
             if state.is_looked_up or self._positions.must_wait(partition, state):
                 continue

@@ -59,6 +59,7 @@ class Handover:
         """Commit the positions (`enable.auto.commit`), tell the application, and let go."""
         gone = tuple(sorted(partitions))
         self._is_giving_up = True
+        self._subscription.revoke(gone)
 
         def let_go() -> None:
             self._is_giving_up = False

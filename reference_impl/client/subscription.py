@@ -37,10 +37,17 @@ class PartitionState:
     reset_to: int | None = None
     """A timestamp: the position is to be asked of the leader (ListOffsets)."""
     is_paused: bool = False
+    is_being_revoked: bool = False
+    """Its position has been committed for the next owner, so it must not move any more."""
     is_looked_up: bool = False
     """A question about the position is under way."""
     high_watermark: int = -1
     not_before_ms: int = 0
+
+    @property
+    def may_be_read(self) -> bool:
+        """Return whether the application may be given records of it."""
+        return not (self.is_paused or self.is_being_revoked)
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
         """Go on from here."""
@@ -99,6 +106,13 @@ class Subscription:
             partition: self.partitions.get(partition, PartitionState())
             for partition in sorted(partitions)
         }
+
+    def revoke(self, partitions: Iterable[TopicPartition]) -> None:
+        """Give out no further records of these: the group is about to take them away
+        (SubscriptionState.markPendingRevocation)."""
+        for partition in partitions:
+            if partition in self.partitions:
+                self.partitions[partition].is_being_revoked = True
 
     def state(self, partition: TopicPartition) -> PartitionState:
         """One that is read now."""

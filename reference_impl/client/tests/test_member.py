@@ -129,6 +129,17 @@ def test_a_member_reads_from_the_committed_offset() -> None:
     assert changes(script) == [(Change.ASSIGNED, 2)]
 
 
+def test_no_record_is_given_out_while_its_partition_is_revoked() -> None:
+    script, poll = member()
+    answer_fetch(script, 3, "d")
+    assert script.results[poll]
+    beat(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    answer_fetch(script, 4, "e")
+    poll = script.call(POLL)
+    assert poll not in script.results, "the next owner would read it again: 4 is being committed"
+    assert answer_commit(script) == {0: 4, 1: 3}
+
+
 def test_an_eager_member_commits_and_gives_up_everything_before_it_joins_again() -> None:
     script, poll = member()
     answer_fetch(script, 3, "d")
