@@ -168,7 +168,7 @@ class Container:
         return True
 
     def _all_held(self) -> list[HeldProcess]:
-        """Its first process, and the others in its pid namespace."""
+        """Return the container's first process, and the others in its pid namespace."""
         return [] if self._held is None else [self._held, *self._held.company()]
 
     def _has_ended(self, timeout_s: float) -> bool:
@@ -193,7 +193,8 @@ class Container:
             remove(self._handle)
 
     def last_words(self, lines: int = 2) -> str:
-        """The end of what it printed in one line, for an error message; stack traces left out."""
+        """Return the end of what it printed in one line, for an error message, without stack
+        traces."""
         with suppress(ContainerError):
             told = [line for line in self.log(50).splitlines() if line[:1].strip()]
             return " / ".join(line[:LINE_LENGTH_MAX] for line in told[-lines:])
@@ -226,7 +227,7 @@ class Container:
         return said
 
     def address(self, network: str) -> str:
-        """Its IP address there."""
+        """Return its IP address there."""
         self._state()
         return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
 

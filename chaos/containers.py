@@ -88,7 +88,7 @@ class Bridge:
 
 
 def _is_ours(address: str) -> bool:
-    """Only a machine's own addresses can be bound."""
+    """Return whether the address is the machine's own, since only those can be bound."""
     try:
         with socket.create_server((address, 0)):
             return True
@@ -107,7 +107,7 @@ class Engine:
 
     @classmethod
     def connect(cls) -> Engine:
-        """Ask this machine's daemon, and remove what the dead have left there."""
+        """Connect to this machine's daemon, and remove what dead owners have left there."""
         engine = cls(_client(url := daemon_url()))
         sweep(engine._client)
         with _lock:
@@ -148,7 +148,7 @@ class Engine:
         return None
 
     def network(self) -> Bridge:
-        """A new bridge network."""
+        """Create a new bridge network."""
         name = self._name("network")
         with asking("make a network"):
             made = self._client.networks.create(name, driver="bridge", labels={LABEL: self.owner})
@@ -157,8 +157,8 @@ class Engine:
         return Bridge(name, any(_is_ours(address) for address in gateways))
 
     def user(self) -> str:
-        """As whom a node runs, so that what it writes into a directory of ours is ours: ourselves,
-        or whom the daemon of a user without root takes for him. Raises ContainerError."""
+        """Return the user as whom a node runs, so that its files in our directories are ours:
+        ourselves, or whom the daemon of a user without root takes for him. Raise ContainerError."""
         with asking("tell its settings"):
             settings = " ".join(self._client.info().get("SecurityOptions") or ())
         if "name=userns" in settings:
@@ -172,8 +172,8 @@ class Engine:
         self, image: str, name: str, command: Sequence[str], ports: Sequence[int] = (),
         **options: Any,
     ) -> Container:  # fmt: skip
-        """A container that is not started yet: `command` instead of the image's entrypoint; ports
-        published on loopback; more options are docker.containers.create's."""
+        """Create a container without starting it: `command` instead of the image's entrypoint;
+        ports published on loopback; more options are docker.containers.create's."""
         image = self.image(image)
         with asking(f"make {name}"):
             handle = self._client.containers.create(
@@ -212,8 +212,8 @@ def remove_leftovers() -> int:
 
 
 def leftovers() -> list[str]:
-    """The containers and networks of owners that died without removing them, and the daemons that
-    cannot be asked for them."""
+    """Return the containers and networks of owners that died without removing them, and the daemons
+    that cannot be asked for them."""
     found: dict[str, None] = {}
     for note in _notes_of_the_dead():
         try:

@@ -83,7 +83,7 @@ class Disk:
 
     @classmethod
     def make(cls, name: str, size_bytes: int = SIZE_BYTES) -> Disk:
-        """A new, empty, mounted disk. Raises DiskError."""
+        """Make a new, empty, mounted disk. Raise DiskError."""
         if reason := why_none():
             raise DiskError(reason)
         home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_own_directory()))
@@ -235,7 +235,7 @@ def remove_leftovers() -> list[Path]:
 
 
 def leftovers() -> list[Path]:
-    """The disks of owners that died without removing them."""
+    """Return the disks of owners that died without removing them."""
     homes = {mount_point.parent for mount_point in _mount_points() if _is_leftover(mount_point)}
     for directory in _left_directories():
         homes |= set(directory.iterdir()) if directory.is_dir() else set()

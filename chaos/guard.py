@@ -37,12 +37,12 @@ def start_time(pid: int) -> str | None:
 
 
 def owner_name(pid: int) -> str:
-    """`PID:START:NAMESPACE`, a name that no other process of this boot ever has."""
+    """Return `PID:START:NAMESPACE`, a name that no other process of this boot ever has."""
     return f"{pid}:{start_time(pid)}:{_pid_namespace('self')}"
 
 
 def owner_tag(pid: int) -> str:
-    """The same in characters that any file system or name takes: `PID-START-NAMESPACE`."""
+    """Return the owner's name in characters that any file system takes: `PID-START-NAMESPACE`."""
     process, started, namespace = owner_name(pid).split(":", 2)
     return f"{process}-{started}-{''.join(filter(str.isdigit, namespace))}"
 
@@ -79,7 +79,7 @@ def _owner_of(pid: int) -> str | None:
 
 
 def owned() -> Iterator[tuple[int, str]]:
-    """(pid, owner) of every living process that some owner in our pid namespace started."""
+    """Yield (pid, owner) of every living process that some owner in our pid namespace started."""
     here = _pid_namespace("self")
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():

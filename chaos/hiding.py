@@ -104,7 +104,7 @@ def scrub_files(directory: Path, settings: Mapping[str, str]) -> None:
 
 
 def _hidden_lines(properties: bytes) -> bytes:
-    """A file as chaos.targets.properties writes it: a setting is a line."""
+    """Comment out settings in a file that chaos.targets.properties wrote, a setting per line."""
     lines = []
     for line in properties.split(b"\n"):
         key, assigned, _ = line.partition(b"=")

@@ -75,7 +75,7 @@ def joined(address: Address) -> str:
 
 
 def toxiproxy_server() -> Path:
-    """The executable that set-up built. Raises LinkError with the mending command."""
+    """Return the executable that set-up built. Raise LinkError with the command that repairs it."""
     path = executable("toxiproxy-server")
     if path is None:
         raise LinkError("toxiproxy-server is not built, so no link can be cut; run `make setup`")
@@ -135,7 +135,7 @@ class Links:
         return tuple(self._links)
 
     def link(self, name: str) -> Link:
-        """One link by its name."""
+        """Return one link by its name."""
         return self._links[name]
 
     def is_troubled(self, name: str) -> bool:
@@ -197,7 +197,7 @@ class Links:
         self.add(list(self._links.values()))
 
     def toxics(self, name: str) -> list[dict[str, Any]]:
-        """The toxics of one link, as the server tells them."""
+        """Return the toxics of one link, as the server reports them."""
         answer: list[dict[str, Any]] = self._call("get", f"/proxies/{name}/toxics")
         return answer
 
@@ -219,7 +219,8 @@ class Links:
         self, verb: str, path: str, body: Mapping[str, Any] | None = None,
         timeout_s: float = API_TIMEOUT_S,
     ) -> Any:  # fmt: skip
-        """One request. The client keeps its host and port in the class: one caller at a time."""
+        """Send one request. The client keeps its host and port in the class, so only one caller may
+        use it at a time."""
         with _client_lock:
             APIConsumer.host, APIConsumer.port = self._api
             options: dict[str, Any] = {"timeout": timeout_s, "proxies": _NO_HTTP_PROXY}

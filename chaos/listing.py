@@ -26,12 +26,12 @@ COMMIT_WITHOUT_MEMBERS = frozenset({"offsets", "offsets-transactions"})
 
 
 def workload_named(name: str) -> Workload:
-    """The workload of that name; TargetError tells which there are."""
+    """Return the workload of that name. Raise TargetError with the known names."""
     return _named("workload", name, WORKLOADS)
 
 
 def nemesis_named(name: str) -> Nemesis:
-    """The nemesis of that name; TargetError tells which there are."""
+    """Return the nemesis of that name. Raise TargetError with the known names."""
     return _named("nemesis", name, NEMESES)
 
 
@@ -44,7 +44,7 @@ def _named(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 def targets() -> dict[str, Target]:
-    """Every target that can be started here, in its default version."""
+    """Return every target that can be started here, in its default version."""
     return {name: parse_target(name) for name in TARGETS}
 
 
@@ -139,7 +139,7 @@ def proofs_markdown(proofs: Sequence[Proof]) -> str:
 
 
 def list_text() -> str:
-    """The same, shorter, for a terminal."""
+    """Return a shorter list for a terminal."""
     all_targets = targets()
     workloads = {w.name: _first_line(w) for w in WORKLOADS.values()}
     nemeses = {}
@@ -166,7 +166,7 @@ def list_text() -> str:
 
 
 def _aligned(rows: Mapping[str, str]) -> Iterator[str]:
-    """Names in a column as wide as the longest of them."""
+    """Yield names in a column as wide as the longest of them."""
     width = max(map(len, rows))
     return (f"  {name:<{width}}  {text}" for name, text in rows.items())
 

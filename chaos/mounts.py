@@ -10,11 +10,12 @@ TABLE = Path("/proc/self/mounts")
 
 
 def mount_points() -> Iterator[str]:
-    """All of them, in the order in which they were mounted."""
+    """Yield all mount points, in the order in which they were mounted."""
     for line in TABLE.read_text("utf-8", "surrogateescape").splitlines():
         yield _plain(line.split(" ")[1])
 
 
 def _plain(field: str) -> str:
-    r"""A blank, a tab, the end of a line and a backslash are written as \040, \011, \012, \134."""
+    r"""Decode a path in which a blank, a tab, the end of a line and a backslash are written as
+    \040, \011, \012, \134."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

@@ -149,7 +149,7 @@ def _outcome(error: str | None, certainty: Certainty, single_attempt: bool) -> O
 
 
 def list_markdown() -> str:
-    """The table for people."""
+    """Return the table for people."""
     lines = ["| error | a send failed | an end failed | because |", "|---|---|---|---|"]
     lines += [f"| `{r.error}` | {r.send} | {r.end} | {r.reason} |" for r in TABLE]
     return "\n".join(lines)

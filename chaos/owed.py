@@ -60,7 +60,7 @@ class Debt:
 
     @classmethod
     def of_command(cls, address: Address, command: Sequence[str], folder: Path) -> Debt:
-        """The owner's own command, which returns."""
+        """Return the note about the owner's own command, which undoes the fault."""
         return cls(*address, command=tuple(command), folder=str(folder.resolve()))
 
     @classmethod
@@ -70,7 +70,7 @@ class Debt:
 
     @classmethod
     def read(cls, file: Path) -> Debt:
-        """Of a note. Raises OSError, ValueError, TypeError or KeyError if it is none."""
+        """Read a note. Raise OSError, ValueError, TypeError or KeyError if it is none."""
         told = json.loads(file.read_text())
         return cls(**{**told, "command": tuple(told["command"])})
 
@@ -188,7 +188,8 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 
 def plain_environment() -> Mapping[str, str]:
-    """Ours without the mark of what we started: their processes are not ours to end."""
+    """Return our environment without the mark of processes that we started: theirs are not ours to
+    end."""
     return {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
 
 

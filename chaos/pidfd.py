@@ -26,7 +26,7 @@ class HeldProcess:
 
     @classmethod
     def in_group(cls, pid: int, group: str) -> HeldProcess | None:
-        """That process, if the path of its control group has that name in it; otherwise None."""
+        """Return that process if the path of its control group has that name in it, or None."""
         try:
             held = cls(pid)
         except (OSError, AttributeError):  # no such process; a system without such descriptors

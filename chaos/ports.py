@@ -36,7 +36,7 @@ def _highest() -> int:
 
 
 def allowed() -> range:
-    """The ports to choose from: those that TOUCHSTONE_PORTS names as FIRST-LAST, or all."""
+    """Return the ports to choose from: those that TOUCHSTONE_PORTS names as FIRST-LAST, or all."""
     text = os.environ.get(VARIABLE)
     if not text:
         return range(LOWEST, _highest())

@@ -163,7 +163,7 @@ class Child:
         self.kill()
 
     def last_words(self, lines: int = 2) -> str:
-        """The end of its log in one line, for an error message; stack traces left out."""
+        """Return the end of its log in one line, for an error message, without stack traces."""
         try:
             text = self.log.read_text("utf-8", "replace")
         except OSError:
@@ -227,7 +227,7 @@ def has_stopped(pid: int) -> bool:
 
 
 def _group(leader: int) -> Iterator[int]:
-    """The processes of a process group."""
+    """Yield the processes of a process group."""
     for place in Path("/proc").glob("[0-9]*"):
         fields = _fields(place)
         if len(fields) > PROCESS_GROUP and int(fields[PROCESS_GROUP]) == leader:
@@ -254,7 +254,8 @@ def _may_run(thread: Path) -> bool:
 
 
 def _fields(place: Path) -> list[str]:
-    """The fields of /proc/…/stat from the state on; of what is gone, the state X alone."""
+    """Return the fields of /proc/…/stat from the state on; of a process that is gone, the state X
+    alone."""
     try:
         return (place / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -310,7 +311,8 @@ def end_all() -> None:
 
 
 def leftovers() -> list[tuple[int, str]]:
-    """The processes of owners that died without ending them, and who those were (chaos.guard)."""
+    """Return the processes of owners that died without ending them, and those owners
+    (chaos.guard)."""
     return [(pid, owner) for pid, owner in guard.owned() if not guard.is_alive(owner)]
 
 

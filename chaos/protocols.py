@@ -263,7 +263,8 @@ class Nemesis(Protocol):
     """With fewer nodes its faults would strike nothing."""
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Seconds to wait, then the fault. The runner cuts it off, and heals at the end."""
+        """Yield seconds to wait, then the fault. The runner cuts the schedule off, and heals at the
+        end."""
         ...
 
 
@@ -295,7 +296,8 @@ class Cluster(Protocol):
     def perform(self, fault: Fault) -> Performed: ...
 
     def alive(self) -> bool:
-        """All nodes run and answer ApiVersions. For conformance: did a case kill the target?"""
+        """Return whether all nodes run and answer ApiVersions. For conformance: did a case kill the
+        target?"""
         ...
 
     def restart(self) -> None:
@@ -334,7 +336,7 @@ class MustShow(Protocol):
     """A workload that is about something which brokers do by themselves, and may not have done."""
 
     def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
-        """Of the final raw reading: why the run shows nothing of it, or None. A problem of the run
+        """Return why the run shows nothing of the final raw read, or None. A problem of the run
         then: nothing was found amiss, and there was nothing to judge."""
         ...
 
@@ -344,7 +346,8 @@ class DiskTarget(Protocol):
     """A target whose nodes can be put on disks of their own, for faults.DISK_FAULTS."""
 
     def with_disks(self) -> Target:
-        """The same, on such disks. Its start raises TargetError where there can be none."""
+        """Return the same target on such disks. Its start raises TargetError if there can be
+        none."""
         ...
 
 
@@ -353,7 +356,7 @@ class PreloadTarget(Protocol):
     """A target whose nodes can be preloaded with the shim, for faults.SHIM_FAULTS."""
 
     def with_shim(self) -> Target:
-        """The same, preloaded. Its start raises TargetError where there is no shim."""
+        """Return the same target, preloaded. Its start raises TargetError if there is no shim."""
         ...
 
 

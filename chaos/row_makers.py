@@ -75,7 +75,8 @@ def _tombstones(operation: Send) -> list[bool] | None:
 
 
 def _settled(operation: Send, completion: Completion | None) -> Sequence[Record]:
-    """One record per value, in order; a value of which the client said nothing is as the whole."""
+    """Return one record per value, in order; a value that the client did not report gets the
+    outcome of the whole."""
     if completion is not None and len(completion.records) == len(operation.values):
         return completion.records
     said = {record.value: record for record in completion.records} if completion else {}
@@ -110,7 +111,7 @@ def _read_all(operation: ReadAll, completion: Completion | None) -> tuple[int, C
 
 
 def _assign(operation: Assign, completion: Completion | None) -> tuple[int, Columns]:
-    """One row per partition, and where its reading begins, once that was set."""
+    """Make one row per partition, with the offset where its reading begins, if it was set."""
     count, columns = _per_partition(F.ASSIGN, operation.partitions, completion)
     if completion is None or completion.outcome is not Outcome.OK:
         return count, columns
@@ -132,7 +133,7 @@ def _seek(operation: Seek, completion: Completion | None) -> tuple[int, Columns]
 
 
 def _seek_to_time(operation: SeekToTime, completion: Completion | None) -> tuple[int, Columns]:
-    """The offset is what the look-up answered, null: nothing."""
+    """Make the row of a look-up: the offset is its answer, or null if nothing was found."""
     records = completion.records if completion else ()
     asked: Columns = {"asked": "timestamp", "asked_offset": operation.timestamp_ms}
     found = records[0].offset if records else None
@@ -199,7 +200,8 @@ def _send_offsets(operation: SendOffsets, completion: Completion | None) -> tupl
 def _commit_in_transaction(
     operation: CommitInTransaction, completion: Completion | None
 ) -> tuple[int, Columns]:
-    """Its end: a commit, or an abort where the group refused; what else was done is told beside."""
+    """Make the row of the transaction's end: a commit, or an abort if the group refused; further
+    rows tell the rest."""
     told = completion.told if completion is not None else ()
     offsets = [row for row in told if row["f"] == F.SEND_OFFSETS.value]
     f = F.ABORT if any(row["type"] != Outcome.OK.value for row in offsets) else F.COMMIT
@@ -224,7 +226,8 @@ def _per_partition(
 
 
 def _one_row(f: F, *fields: str) -> Callable[[Operation, Completion | None], tuple[int, Columns]]:
-    """A row with these fields of the operation, which are columns of the same names."""
+    """Return a maker of one row with these fields of the operation, which are columns of the same
+    names."""
 
     def make(operation: Operation, completion: Completion | None) -> tuple[int, Columns]:
         told = {field: getattr(operation, field) for field in fields}
@@ -265,7 +268,7 @@ def _outcomes(records: Sequence[Record]) -> Columns:
 
 
 def _extras(records: Sequence[Record]) -> Columns:
-    """The further columns that any of the records brings."""
+    """Return the further columns that any of the records brings."""
     names = dict.fromkeys(name for record in records for name in record.extra)
     return {name: _shared([record.extra.get(name) for record in records]) for name in names}
 

@@ -82,7 +82,8 @@ class _Column:
             self.rows = rows
 
     def array(self, rows: int, type_: pa.DataType, values: list[Any] | None = None) -> pa.Array:
-        """As Arrow has it; `values` instead of our own, where a column follows from another."""
+        """Return the column as Arrow has it; `values` replaces our own if a column follows from
+        another."""
         if not self.values:
             return pa.nulls(rows, type=type_)
         self.fill(rows)
@@ -152,7 +153,7 @@ class RowBuilder:
             self._counts.append(self.rows - before)
 
     def table(self) -> pa.Table:
-        """Everything gathered so far, in the history's schema."""
+        """Return everything gathered so far, in the history's schema."""
         return pa.Table.from_arrays([self._array(column) for column in SCHEMA], schema=SCHEMA)
 
     def _array(self, column: pa.Field) -> pa.Array:
@@ -177,7 +178,7 @@ class RowBuilder:
 
 
 def _fault_json(performed: Performed) -> str:
-    """The fault's JSON with the struck nodes added, so that a report needs no roles."""
+    """Return the fault's JSON with the struck nodes added, so that a report needs no roles."""
     told: dict[str, Any] = json.loads(performed.fault.to_json())
     if performed.failed and told["fault"] == "Heal":
         told["fault"] = "FailedHeal"  # judges take a heal for the end of all faults
@@ -186,7 +187,7 @@ def _fault_json(performed: Performed) -> str:
 
 
 def _told(rows: Sequence[Mapping[str, Any]], shared: Columns) -> Iterator[tuple[int, Columns]]:
-    """Rows of other kinds than the operation's own; what they do not say themselves is as there."""
+    """Yield rows of other kinds than the operation's own, completed from it."""
     alike = {name: value for name, value in shared.items() if not isinstance(value, list)}
     for row in rows:
         yield 1, {"type": "ok", **alike, **row}

@@ -276,7 +276,7 @@ class _Run:
         self.cluster.focus = (topics[0].name, 0)
 
     def _config(self) -> dict[str, str]:
-        """The brokers' settings beside the target's own."""
+        """Return the brokers' settings besides the target's own."""
         varied = self.shared.variety.brokers
         return {**varied, **self.workload.config, **self.scenario.config}
 
@@ -419,7 +419,7 @@ class _Run:
 
 
 def replicas_of(config: Mapping[str, str], brokers: int) -> int:
-    """As many copies as `default.replication.factor` says; otherwise three, where so many are."""
+    """Return `default.replication.factor`, or by default three, limited to the number of nodes."""
     asked = config.get("default.replication.factor", str(REPLICAS_MAX))
     if not asked.isdigit() or int(asked) < 1:
         raise RunError(f"default.replication.factor={asked}: write a number of copies from 1 on")

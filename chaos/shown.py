@@ -190,7 +190,7 @@ def _timed_out(rows: pl.LazyFrame) -> int:
 
 
 def _cleaned(rows: pl.LazyFrame) -> int:
-    """Offsets of the final logs without a record."""
+    """Count the offsets of the final logs that hold no record."""
     final = rows.filter(FINAL_LEADER)
     last = final.filter(_is(F.READ_ALL)).group_by("topic", "partition").last()
     span = last.select((pl.col("high_watermark") - pl.col("log_start")).sum()).collect().item()
@@ -200,7 +200,7 @@ def _cleaned(rows: pl.LazyFrame) -> int:
 
 
 def _wrapped(rows: pl.LazyFrame) -> int:
-    """Partitions where a producer's sequences go on from 0."""
+    """Count the partitions in which a producer's sequences wrapped to 0."""
     numbered = rows.filter(FINAL_LEADER & (pl.col("sequence") >= 0))
     ends = numbered.group_by("topic", "partition", "producer_id", "producer_epoch").agg(
         low=pl.col("sequence").min(), high=pl.col("sequence").max()
@@ -209,7 +209,7 @@ def _wrapped(rows: pl.LazyFrame) -> int:
 
 
 def _under_fault(rows: pl.LazyFrame) -> int:
-    """Acknowledged sends under way at some moment between a fault and the next heal."""
+    """Count the acknowledged sends in progress at some moment between a fault and the next heal."""
     is_heal = pl.col("detail").str.contains('"fault": "Heal"', literal=True)
     events = (
         rows.filter(_is(F.NEMESIS))

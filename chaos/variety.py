@@ -110,7 +110,7 @@ class Dresser:
 
 
 def plain(seed: int = 0) -> Variety:
-    """Nothing is varied: what others configure, and what tests look at."""
+    """Return no variation: the settings that others use and tests expect."""
     return Variety(seed)
 
 

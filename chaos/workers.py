@@ -198,7 +198,7 @@ class Actor:
             self.close()
 
     def _context(self, operation: Operation, client: str) -> dict[str, Any]:
-        """The history columns that this process brings to every row of the operation."""
+        """Return the history columns that this process brings to every row of the operation."""
         context: dict[str, Any] = {
             "session": self._session,
             "client": client,
@@ -253,7 +253,7 @@ class Actor:
 
 
 def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
-    """The topics that the operation's rows speak of; of polls: those assigned."""
+    """Return the topics that the operation's rows name; for polls, the assigned ones."""
     match operation:
         case Send():
             return {operation.topic}

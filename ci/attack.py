@@ -104,8 +104,8 @@ def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[s
 
 
 def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> Judged:
-    """The same of a scenario that is a value already. Raises KeyboardInterrupt after Ctrl-C, which
-    ends a run in good order and is meant for everything that was planned."""
+    """Attack as the given scenario says. Raise KeyboardInterrupt after Ctrl-C, which ends a run in
+    good order and is meant for everything that was planned."""
     judged = attack(
         target=scenario.target, workload=scenario.workload, nemesis=scenario.nemesis,
         nodes=scenario.nodes, seconds=scenario.seconds, seed=scenario.seed, bug=scenario.bug,
@@ -215,7 +215,8 @@ def verdict_of(
     path: Path, run: Mapping[str, Any], *, engine: str, spark_master: str | None = None,
     second_opinion: bool = True, bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:  # fmt: skip
-    """The checkers by one engine, porcupine if wanted, and what kept the run from its end."""
+    """Return the verdict of the checkers by one engine, of porcupine if wanted, and of what kept
+    the run from its end."""
     named = tuple(run.get("judged_by", ()))
     verdict = check(
         path, engine=engine, spark_master=spark_master, named_by_workload=named, bounds=bounds

@@ -62,7 +62,7 @@ class Demo:
 
 
 def run_demo(seconds: float, out: Path) -> int:
-    """The whole demo; exit status 0 if everything is as it must be, else 1."""
+    """Run the whole demo; return 0 if everything is as it must be, else 1."""
     demo = Demo(out, seconds)
     out.mkdir(parents=True, exist_ok=True)
     components = doctor.components()

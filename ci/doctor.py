@@ -59,7 +59,7 @@ class Check:
 
 
 def succeeds(*command: str) -> bool:
-    """Whether a harmless command exits 0."""
+    """Return whether a harmless command exits 0."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_S
@@ -70,13 +70,13 @@ def succeeds(*command: str) -> bool:
 
 
 def missing_programs(*names: str) -> list[str]:
-    """Those not on PATH, nor where the tools of administrators are kept off a user's PATH."""
+    """Return those not on PATH, nor where administrators' tools are kept off a user's PATH."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     return [name for name in names if shutil.which(name, path=path) is None]
 
 
 def java_program() -> str | None:
-    """The Java that the engine will take."""
+    """Return the Java that the engine will take, or None."""
     program = find_java()
     return str(program) if program else None
 
@@ -190,7 +190,7 @@ def netns() -> tuple[bool, str]:
 
 
 def has_capability(bit: int) -> bool:
-    """Whether this process holds a capability (CapEff, proc(5))."""
+    """Return whether this process holds a capability (CapEff, proc(5))."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -299,12 +299,12 @@ def _looked_for() -> tuple[Component, ...]:
 
 
 def components() -> list[Component]:
-    """Every component, looked for once per process, all at the same time."""
+    """Look for every component, once per process and all at the same time."""
     return list(_looked_for())
 
 
 def component(name: str) -> Component:
-    """One component by its name; an unknown name is a mistake in the caller."""
+    """Return one component by its name; an unknown name is a mistake in the caller."""
     for candidate in components():
         if candidate.name == name:
             return candidate
@@ -313,7 +313,7 @@ def component(name: str) -> Component:
 
 
 def found(name: str) -> bool:
-    """Whether this machine has the component."""
+    """Return whether this machine has the component."""
     return component(name).found
 
 

@@ -81,7 +81,7 @@ class Tables:
                 self._take(directory.parent)
 
     def answer(self, cell: Cell) -> Answer:
-        """Another seed, as long as what may happen has not."""
+        """Run the cell with other seeds as long as an allowed outcome has not been seen."""
         if reason := why_not(cell.scenario):
             return Answer(cell, None, reason)
         answer = Answer(cell, None, "no seed was tried")
@@ -124,7 +124,8 @@ class Tables:
 
 
 def list_scenarios(targets: Sequence[str]) -> str:
-    """The regression list and the cells of the tables: command, expected verdict or promise."""
+    """Print the regression list and the cells of the tables: command, expected verdict or
+    promise."""
     lines = []
     for target in targets:
         parse_target(target)
@@ -138,7 +139,7 @@ def list_scenarios(targets: Sequence[str]) -> str:
 
 
 def judge_written(directory: Path) -> str:
-    """The verdict that lies in a run directory."""
+    """Return the verdict that lies in a run directory."""
     return str(json.loads((directory / VERDICT_FILE).read_text())["validity"])
 
 
@@ -149,7 +150,8 @@ def run_tables(
     reuse: bool = False,
     engine: str = "auto",
 ) -> tuple[str, int]:
-    """(the tables as Markdown, the exit status): 1 if a promise was broken, 3 if a cell is open."""
+    """Run the tables and return (the tables as Markdown, the exit status): 1 if a promise was
+    broken, 3 if a cell is open."""
     tables = Tables(runs, seeds, reuse, engine)
     answers = {
         target: [tables.answer(cell) for cell in cells(target)]
@@ -161,7 +163,7 @@ def run_tables(
 
 
 def markdown(target: str, answers: Sequence[Answer]) -> str:
-    """The tables of one target."""
+    """Return the tables of one target."""
     if not answers:
         return f"There are no guarantee tables for {target}; there are for apache and reference."
     tables = dict.fromkeys(answer.cell.table for answer in answers)

@@ -22,11 +22,11 @@ KAFKA_VERSION = "4.3.1"
 
 
 def kafka_versions() -> list[str]:
-    """Every version of Apache Kafka that has a pom.xml here, newest first."""
+    """Return every version of Apache Kafka that has a pom.xml here, newest first."""
     versions = [folder.name for folder in KAFKA_POMS.iterdir() if (folder / "pom.xml").is_file()]
     return sorted(versions, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
 
 
 def shown(path: Path) -> str:
-    """A path as a reader wants it: from the project's root where it lies below."""
+    """Return a path as a reader wants it: from the project's root where it lies below."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)

@@ -82,7 +82,7 @@ def case(
 
 
 def case_of(function: Any) -> Case | None:
-    """The Case that `@case` put on a test function, if any."""
+    """Return the Case that `@case` put on a test function, if any."""
     found = getattr(function, "case", None)
     return found if isinstance(found, Case) else None
 

@@ -29,7 +29,7 @@ class Certificate:
 
 @cache
 def for_loopback() -> Certificate:
-    """A certificate that signs itself, for localhost; the same one in all of this process."""
+    """Make a self-signed certificate for localhost, once per process."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)

@@ -137,7 +137,8 @@ class Connection:
         return answer
 
     def is_closed_by_peer(self, timeout_s: float = 10.0) -> bool:
-        """True once the target closes; False if it answers, or stays silent for timeout_s."""
+        """Return True once the target closes the connection, and False if it answers or stays
+        silent for timeout_s."""
         try:
             self.socket.settimeout(timeout_s)
             return self.socket.recv(1) == b""
@@ -147,7 +148,7 @@ class Connection:
             return True
 
     def is_silent(self, for_s: float) -> bool:
-        """True if nothing at all arrives for so long."""
+        """Return True if nothing at all arrives for so long."""
         try:
             self.socket.settimeout(for_s)
             self.socket.recv(1, socket.MSG_PEEK)
@@ -178,7 +179,7 @@ class Connection:
 
 
 def api_key(api: str) -> int:
-    """The key of an API by its Kafka name ("Produce" → 0)."""
+    """Return the key of an API by its Kafka name ("Produce" → 0)."""
     return int(ApiKey[_constant(api)])
 
 
@@ -193,10 +194,10 @@ def _constant(api: str) -> str:
 
 
 def request(api: str, **fields: Any) -> Struct:
-    """A request's body; fields that the version in use lacks are not written."""
+    """Return a request's body; fields that the version in use lacks are not written."""
     return request_definition(api_key(api)).new(**fields)
 
 
 def part(api: str, struct_name: str, **fields: Any) -> Struct:
-    """A nested struct of a request: part("Produce", "TopicProduceData", name="t")."""
+    """Return a nested struct of a request: part("Produce", "TopicProduceData", name="t")."""
     return request_definition(api_key(api)).struct(struct_name, **fields)

@@ -46,7 +46,7 @@ class ConsumerMember:
     def of(
         wire: Wire, *topics: Topic, group: str = "", version: int | None = None, **fields: Any
     ) -> ConsumerMember:
-        """A member that has not joined; of a group of its own unless told."""
+        """Return a member that has not joined, by default of a group of its own."""
         version = wire.version("ConsumerGroupHeartbeat") if version is None else version
         group = group or wire.new_name("group")
         connection = group_connection(wire, group)
@@ -54,14 +54,15 @@ class ConsumerMember:
 
     @staticmethod
     def stable(wire: Wire, *topics: Topic, **fields: Any) -> ConsumerMember:
-        """The only member of a group, which owns every partition of its topics."""
+        """Return the only member of a group, which owns every partition of its topics."""
         member = ConsumerMember.of(wire, *topics, **fields)
         member.join()
         settle(member)
         return member
 
     def partner(self, **fields: Any) -> ConsumerMember:
-        """Another member of the same group with the same subscription, which has not joined."""
+        """Return another member of the same group with the same subscription, which has not
+        joined."""
         same: dict[str, Any] = {
             "group": self.group, "version": self.version, "regex": self.regex,
             "assignor": self.assignor, "rebalance_timeout_ms": self.rebalance_timeout_ms,
@@ -69,7 +70,7 @@ class ConsumerMember:
         return ConsumerMember.of(self.wire, *self.topics, **(same | fields))
 
     def subscription(self) -> dict[str, Any]:
-        """The fields of a full request beside the identity and what is owned."""
+        """Return the fields of a full request beside the identity and what is owned."""
         return {
             "rebalance_timeout_ms": self.rebalance_timeout_ms,
             "subscribed_topic_names": [topic.name for topic in self.topics],
@@ -78,7 +79,8 @@ class ConsumerMember:
         }
 
     def try_to_beat(self, **changed: Any) -> Struct:
-        """A heartbeat of nothing but the identity and the changed fields; the answer as it is."""
+        """Send a heartbeat of nothing but the identity and the changed fields; return the raw
+        answer."""
         identity: dict[str, Any] = {
             "group_id": self.group, "member_id": self.member_id, "member_epoch": self.epoch,
             "instance_id": self.instance_id,
@@ -86,7 +88,7 @@ class ConsumerMember:
         return self.connection.call("ConsumerGroupHeartbeat", self.version, **(identity | changed))
 
     def try_to_join(self, **changed: Any) -> Struct:
-        """The heartbeat of a member that joins; the answer as it is."""
+        """Send the heartbeat of a member that joins; return the raw answer."""
         first = {"member_epoch": 0, "topic_partitions": []}
         return self.try_to_beat(**(self.subscription() | first | changed))
 
@@ -96,11 +98,11 @@ class ConsumerMember:
         return self.learn(self.try_to_join(**changed))
 
     def beat(self, **changed: Any) -> Struct:
-        """A heartbeat that must succeed, and neither acknowledges nor changes anything."""
+        """Send a heartbeat that must succeed and neither acknowledges nor changes anything."""
         return self.learn(self.try_to_beat(**changed))
 
     def acknowledge(self, **changed: Any) -> Struct:
-        """A heartbeat that must succeed and says what is owned."""
+        """Send a heartbeat that must succeed and reports what is owned."""
         return self.beat(topic_partitions=owned_field(self.owned), **changed)
 
     def try_to_leave(self, epoch: int = LEAVE) -> Struct:
@@ -145,7 +147,7 @@ def described(connection: Connection, group: str, version: int) -> Struct:
 
 
 def assigned(answer: Struct) -> list[Partition]:
-    """The partitions in the assignment of an answer, in order."""
+    """Return the partitions in the assignment of an answer, in order."""
     return partitions_in(answer.assignment.topic_partitions)
 
 
@@ -154,12 +156,12 @@ def partitions_in(topics: Iterable[Struct]) -> list[Partition]:
 
 
 def partitions_of(*topics: Topic) -> list[Partition]:
-    """Every partition of these topics, in order."""
+    """Return every partition of these topics, in order."""
     return sorted((topic.id, index) for topic in topics for index in range(topic.partitions))
 
 
 def owned_field(owned: Iterable[Partition]) -> list[Struct]:
-    """The field TopicPartitions of a heartbeat."""
+    """Return the field TopicPartitions of a heartbeat."""
     topics: dict[uuid.UUID, list[int]] = {}
     for topic_id, partition in sorted(owned):
         topics.setdefault(topic_id, []).append(partition)
@@ -188,7 +190,7 @@ def settle(*members: ConsumerMember) -> None:
 def settled_pair(
     wire: Wire, *topics: Topic, **fields: Any
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """A stable group of two, who share the partitions of these topics."""
+    """Return a stable group of two that share the partitions of these topics."""
     first = ConsumerMember.stable(wire, *topics, **fields)
     second = first.partner()
     second.join()

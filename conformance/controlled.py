@@ -65,7 +65,7 @@ class Guest:
     _principals: set[str] = field(default_factory=set)
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
-        """One request of the guest; the newest version unless told."""
+        """Send one request of the guest, by default in the newest version."""
         return self.connection.call(
             api, self.wire.version(api) if version is None else version, **fields
         )
@@ -102,7 +102,7 @@ class Guest:
 
 
 def acl(**fields: Any) -> Struct:
-    """An entry, for CreateAcls: literal, from every host, and it allows, unless said otherwise."""
+    """Return an entry for CreateAcls: by default it is literal, for every host, and allows."""
     defaults = {
         "resource_pattern_type": PatternType.LITERAL,
         "host": "*",
@@ -140,7 +140,7 @@ def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> 
 
 
 def codes_in(answer: Any) -> set[int]:
-    """Every error code in an answer, in whatever row, but NONE."""
+    """Return every error code in an answer, in whatever row, except NONE."""
     if isinstance(answer, Struct):
         found = {
             getattr(answer, name)

@@ -118,7 +118,8 @@ def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
 def _of_whole_groups(
     asked: Struct, answer: Struct, wanted: list[Key], told: list[Key]
 ) -> tuple[list[Key], list[Key]]:
-    """The same without the partitions of groups asked for all, or refused as a whole."""
+    """Return the answer without the partitions of groups that asked for all or were refused as a
+    whole."""
     skipped = {g.group_id for g in asked.groups if g.topics is None}
     skipped |= {g.group_id for g in answer.groups if g.error_code != NONE}
 
@@ -160,7 +161,8 @@ Level = tuple[str, tuple[str, ...]]
 
 @lru_cache(None)
 def _levels(kind: str, api: str, version: int, path: str) -> tuple[Level, ...] | None:
-    """A path as (list, keys) for each level; None where the version has not that list."""
+    """Return a path as (list, keys) for each level, or None if the version does not have that
+    list."""
     define = request_definition if kind == "request" else response_definition
     fields = {f.name: f for f in define(api_key(api)).root.fields}
     found: list[Level] = []
@@ -189,7 +191,7 @@ def _keys(message: Struct, levels: tuple[Level, ...] | None) -> Iterator[Key]:
 
 
 def _plain(value: Any) -> Any:
-    """A list of rows, such as a quota's entity, as something that can be compared."""
+    """Return a list of rows, such as a quota's entity, as something that can be compared."""
     if isinstance(value, list):
         return tuple(sorted((row.entity_type, row.entity_name or "<default>") for row in value))
     return value

@@ -52,7 +52,7 @@ def _actual(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of a case or of the suite, which tells more than a library's."""
+    """Return the innermost line of a case or of the suite, which tells more than a library's."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(_HERE)] or frames[-1:]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "an unknown line"

@@ -111,7 +111,7 @@ class Examined:
         return self._variant[1]
 
     def running_for(self, stated: Case | None) -> Examined:
-        """As `for_case`, but starts nothing."""
+        """Examine a running target as `for_case` does, without starting one."""
         if stated is not None and self._variant is not None and self._variant[0] == stated.config:
             return self._variant[1]
         return self
@@ -173,7 +173,8 @@ class Examined:
         return f"{self.name} at {self.bootstrap} no longer answered ApiVersions"
 
     def _lives(self) -> bool:
-        """Whether the target answers. One that listens gets a while: a busy machine is no death."""
+        """Return whether the target answers. One that listens gets some time, since a busy machine
+        is not a dead target."""
         deadline = time.monotonic() + BUSY_TIMEOUT_S
         while not self.cluster.alive():
             if time.monotonic() > deadline or not listens(
@@ -222,7 +223,7 @@ def _is_configured(target: str | None) -> bool:
 
 
 def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
-    """API name -> (first, last) version as the address advertises (ApiVersions v0)."""
+    """Return API name -> (first, last) version as the address advertises (ApiVersions v0)."""
     host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
     connection = Connection(host, int(port))
     try:
@@ -240,10 +241,8 @@ def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
 def chosen_versions(
     stated: Case, examined: Examined | None, *, all_versions: bool = False
 ) -> list[int]:
-    """The versions on which a case runs: first and last that case, target and we share.
-
-    Where the target shares none, the case's first version stands for it (and is unsupported).
-    """
+    """Return the versions on which a case runs: first and last that case, target and we share.
+    Where the target shares none, the case's first version stands for it (and is unsupported)."""
     key = next(key for key, name in CAMEL.items() if name == stated.api)
     valid = request_definition(int(key)).valid_versions
     low, high = stated.versions or (valid[0], valid[-1])

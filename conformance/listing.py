@@ -70,7 +70,7 @@ class Listed:
 
 
 def all_cases() -> list[Listed]:
-    """Every case, by area, id and name."""
+    """Return every case, by area, id and name."""
     found = [listed for module in _modules() for listed in _cases_of(module)]
     areas = list(AREAS)
     return sorted(found, key=lambda c: (areas.index(c.area), c.case.id, c.case.function))
@@ -96,13 +96,13 @@ def _valid_versions(api: str) -> range:
 
 
 def apis_without_cases(cases: Sequence[Listed]) -> list[str]:
-    """The APIs of Kafka, in the order of their keys, that no case is about."""
+    """Return the APIs of Kafka, in the order of their keys, that no case is about."""
     covered = {listed.case.api for listed in cases}
     return [CAMEL[ApiKey(key)] for key in api_keys() if CAMEL[ApiKey(key)] not in covered]
 
 
 def list_cases(form: Form = "text") -> str:
-    """All cases for people, as Markdown, or for machines."""
+    """Return all cases as Markdown for people, or in a form for machines."""
     cases = all_cases()
     return {"text": _as_text, "markdown": _as_markdown, "json": _as_json}[form](cases)
 

@@ -23,8 +23,9 @@ MIN_SESSION_TIMEOUT_MS = 6_000  # group.min.session.timeout.ms
 
 
 def subscription(*topics: str, user_data: bytes | None = None) -> bytes:
-    """A consumer's metadata. Apache Kafka 4.3.1 parses it where the protocol type is "consumer",
-    and never answers the JoinGroup if it cannot (README, Where Apache Kafka contradicts)."""
+    """Return a consumer's metadata. Apache Kafka 4.3.1 parses it where the protocol type is
+    "consumer", and never answers the JoinGroup if it cannot (README, Where Apache Kafka
+    contradicts)."""
     of = definition("ConsumerProtocolSubscription")
     return encode_versioned(of, of.new(topics=list(topics), user_data=user_data), 1)
 
@@ -35,7 +36,7 @@ RANGE = ("range", subscription())
 def found_coordinator(
     connection: Connection, version: int, key: str, key_type: int = GROUP
 ) -> Struct:
-    """One answer to FindCoordinator: error_code, node_id, host, port in either form."""
+    """Return one answer to FindCoordinator: error_code, node_id, host, port in either form."""
     answer = connection.call(
         "FindCoordinator", version, key=key, key_type=key_type, coordinator_keys=[key]
     )
@@ -46,7 +47,7 @@ def found_coordinator(
 
 
 def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
-    """The address of a group's or a transactional id's coordinator, once it has one."""
+    """Return the address of the coordinator of a group or a transactional id, once it has one."""
     version = wire.version("FindCoordinator")
     found = eventually(
         lambda: found_coordinator(wire.bootstrap, version, key, key_type),
@@ -57,7 +58,7 @@ def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
 
 
 def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
-    """The name of another group (or transactional id) with the same coordinator, so that one
+    """Return the name of another group (or transactional id) with the same coordinator, so that one
     request may name both: coordinators know nothing of the others' groups."""
     here, prefix = coordinator(wire, key, key_type), key.partition("-")[0]
     name: str = eventually(
@@ -69,7 +70,7 @@ def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
 
 
 def group_connection(wire: Wire, group: str) -> Connection:
-    """A fresh connection to a group's coordinator, once that serves the group."""
+    """Open a connection to a group's coordinator, once that serves the group."""
     connection = wire.connect(address=coordinator(wire, group))
     eventually(
         lambda: described(connection, wire, group).error_code,
@@ -108,14 +109,14 @@ class Member:
 
     @staticmethod
     def of(wire: Wire, group: str = "", **fields: Any) -> Member:
-        """A member that has not joined; of a group of its own unless told."""
+        """Return a member that has not joined, by default of a group of its own."""
         group = group or wire.new_name("group")
         connections = group_connection(wire, group), group_connection(wire, group)
         return Member(wire, group, *connections, **fields)
 
     @staticmethod
     def stable(wire: Wire, group: str = "", **fields: Any) -> Member:
-        """The only member of a Stable group, with assignment b"mine"."""
+        """Return the only member of a Stable group, with assignment b"mine"."""
         member = Member.of(wire, group, **fields)
         member.join()
         member.sync({member.member_id: b"mine"})
@@ -148,7 +149,7 @@ class Member:
         )
 
     def answer_to_join(self) -> Struct:
-        """The answer to JoinGroup, whatever it says; an accepted one is remembered."""
+        """Send JoinGroup and return the answer, whatever it says; remember an accepted one."""
         _, answer = self.connection.receive("JoinGroup", self.version("JoinGroup"))
         if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self.member_id = answer.member_id
@@ -215,7 +216,7 @@ class Member:
         return bytes(answer.assignment)
 
     def heartbeat(self, **changed: Any) -> int:
-        """The error code of a Heartbeat."""
+        """Send a Heartbeat and return its error code."""
         fields = {
             "group_id": self.group, "generation_id": self.generation, "member_id": self.member_id,
             "group_instance_id": self.instance_id,
@@ -231,7 +232,7 @@ class Member:
         )
 
     def state(self) -> str:
-        """The group's state, as DescribeGroups tells it."""
+        """Return the group's state, as DescribeGroups reports it."""
         return str(self.describe().group_state)
 
     def describe(self) -> Struct:
@@ -253,7 +254,8 @@ class Member:
 
 
 def rebalanced(first: Member, *others: Member) -> list[Member]:
-    """All of them in one new generation, the leader first. The first is a member already."""
+    """Rebalance until all of them are in one new generation; return them, the leader first. The
+    first is a member already."""
     for count, member in enumerate(others, start=2):
         member.begin_to_join()
         first.wait_for_members(count)
@@ -263,7 +265,8 @@ def rebalanced(first: Member, *others: Member) -> list[Member]:
 
 
 def gathered(first: Member, *others: Member) -> list[Member]:
-    """The others have asked to join: the first joins too, all are answered; the leader first."""
+    """Let the first join after the others have asked to, so that all are answered; return them, the
+    leader first."""
     first.ask_to_join()
     members = [first, *others]
     for member in members:
@@ -274,7 +277,7 @@ def gathered(first: Member, *others: Member) -> list[Member]:
 
 
 def stable_pair(wire: Wire, **fields: Any) -> tuple[Member, Member]:
-    """A Stable group of two: leader (assignment b"one") and follower (b"two")."""
+    """Return a Stable group of two: leader (assignment b"one") and follower (b"two")."""
     first = Member.stable(wire, **fields)
     leader, follower = rebalanced(first, Member.of(wire, first.group, **fields))
     leader.ask_to_sync({leader.member_id: b"one", follower.member_id: b"two"})

@@ -11,7 +11,7 @@ from reference_impl.wire import ErrorCode, Struct
 def describe_producers(
     wire: Wire, topic: Topic, partition: int = 0, version: int | None = None
 ) -> Struct:
-    """The answer for one partition, from its leader."""
+    """Send DescribeProducers for one partition to its leader."""
     version = wire.version("DescribeProducers") if version is None else version
     entry = part("DescribeProducers", "TopicRequest", name=topic.name,
                  partition_indexes=[partition])  # fmt: skip
@@ -22,7 +22,7 @@ def describe_producers(
 
 
 def described_producers(wire: Wire, topic: Topic, version: int | None = None) -> list[Struct]:
-    """The producers that partition 0 knows."""
+    """Return the producers that partition 0 knows."""
     answer = describe_producers(wire, topic, 0, version)
     expect(answer.error_code, ErrorCode.NONE, "DescribeProducers error")
     return list(answer.active_producers)

@@ -248,7 +248,7 @@ def _answer(connection: socket.socket, address: Address, api: str, deadline: flo
 
 
 def _size(address: Address, received: bytes) -> int:
-    """The size in front of an answer; raise Unreachable where these bytes are no size."""
+    """Return the size in front of an answer. Raise Unreachable if these bytes are no size."""
     where = joined(address)
     if received.startswith(b"HTTP"):
         raise Unreachable(_HTTP.format(where))

@@ -10,7 +10,7 @@ from reference_impl.wire import ErrorCode
 
 
 def leader_epochs(wire: Wire, topic: Topic) -> list[int]:
-    """The leader epoch of each partition, as Metadata tells it."""
+    """Return the leader epoch of each partition, as Metadata reports it."""
     described = wire.topic_metadata(topic.name)
     return [p.leader_epoch for p in sorted(described.partitions, key=lambda p: p.partition_index)]
 
@@ -36,7 +36,7 @@ def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
 
 
 def _is_led_again(wire: Wire, topic: Topic, old: list[int]) -> bool:
-    """Whether the leader of each partition serves under an epoch that is newer."""
+    """Return whether the leader of each partition serves under a newer epoch."""
     new = leader_epochs(wire, topic)
     if len(new) != len(old) or any(now <= then for now, then in zip(new, old, strict=True)):
         return False

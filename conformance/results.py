@@ -28,7 +28,8 @@ class HasOptions(Protocol):
 
 
 def reproduce_line(nodeid: str, examined: HasOptions) -> str:
-    """The command that runs exactly this case again; safe to paste whatever the id contains."""
+    """Return the command that runs exactly this case again, safe to paste whatever the id
+    contains."""
     return f"pytest {shlex.quote(nodeid)} {examined.options}"
 
 

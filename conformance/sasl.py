@@ -27,23 +27,23 @@ NEWEST = 2
 
 
 def handshake(connection: Connection, mechanism: str, version: int = 1) -> Struct:
-    """Ask for a mechanism; the answer lists those which are enabled."""
+    """Ask for a mechanism; the answer lists those that are enabled."""
     return connection.call("SaslHandshake", version, mechanism=mechanism)
 
 
 def authenticate(connection: Connection, token: bytes, version: int = NEWEST) -> Struct:
-    """One token of the exchange, framed as a request (KIP-152)."""
+    """Send one token of the exchange, framed as a request (KIP-152)."""
     return connection.call("SaslAuthenticate", version, auth_bytes=token)
 
 
 def raw_token(connection: Connection, token: bytes) -> bytes:
-    """One token as it was sent before KIP-152: only its size in front. The answer, likewise."""
+    """Send one token as before KIP-152, with only its size in front; return the answer's token."""
     connection.send_bytes(struct.pack(">i", len(token)) + token)
     return connection.receive_frame()
 
 
 def plain(user: str, password: str, authorization_id: str = "") -> bytes:
-    """The one token of PLAIN (RFC 4616)."""
+    """Return the one token of PLAIN (RFC 4616)."""
     return f"{authorization_id}\0{user}\0{password}".encode()
 
 
@@ -65,11 +65,11 @@ class Scram:
     final_without_proof: str = ""
 
     def first(self) -> bytes:
-        """The client's first message."""
+        """Return the client's first message."""
         return (self.header + self._first_bare()).encode()
 
     def final(self, server_first: bytes, nonce: str | None = None) -> bytes:
-        """The client's final message: the proof, made over the server's nonce unless told."""
+        """Return the client's final message: the proof, by default over the server's nonce."""
         self.server_first = server_first.decode()
         channel = base64.b64encode(self.header.encode()).decode()
         self.final_without_proof = f"c={channel},r={nonce or self.answered('r')}"
@@ -85,7 +85,8 @@ class Scram:
         return b"v=" + base64.b64encode(signature)
 
     def answered(self, attribute: str) -> str:
-        """An attribute of the server's first message: r (nonce), s (salt), i (iterations)."""
+        """Return an attribute of the server's first message: r (nonce), s (salt), i
+        (iterations)."""
         found = dict(part.split("=", 1) for part in self.server_first.split(","))
         return found[attribute]
 
@@ -107,7 +108,7 @@ class Scram:
 def log_in(
     connection: Connection, mechanism: str, user: str, password: str, version: int = NEWEST
 ) -> Struct:
-    """The whole exchange; the last answer, whatever it says."""
+    """Do the whole exchange; return the last answer, whatever it says."""
     expect(handshake(connection, mechanism).error_code, ErrorCode.NONE, "SaslHandshake")
     if mechanism == "PLAIN":
         return authenticate(connection, plain(user, password), version)

@@ -36,7 +36,8 @@ _PROTOCOLS = {
 
 
 def _settings() -> dict[str, str]:
-    """All four listeners on loopback; whoever starts the target chooses the ports."""
+    """Return the settings of all four listeners on loopback; whoever starts the target chooses the
+    ports."""
     found = {
         "listeners": ",".join(f"{name}://127.0.0.1:0" for name in _PROTOCOLS),
         "listener.security.protocol.map": ",".join(map(":".join, _PROTOCOLS.items())),

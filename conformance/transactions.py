@@ -31,7 +31,8 @@ class Producer:
 
     @staticmethod
     def of(wire: Wire, transactional_id: str = "") -> Producer:
-        """A producer that has not asked for its id; Unsupported where there are no transactions."""
+        """Return a producer that has not asked for its id. Raise Unsupported if there are no
+        transactions."""
         wire.version("EndTxn")
         wire.version("AddPartitionsToTxn")
         name = transactional_id or wire.new_name("transactional")
@@ -39,13 +40,13 @@ class Producer:
 
     @staticmethod
     def ready(wire: Wire, transactional_id: str = "", timeout_ms: int = 60_000) -> Producer:
-        """A producer that may begin a transaction."""
+        """Return a producer that may begin a transaction."""
         producer = Producer.of(wire, transactional_id)
         producer.init(timeout_ms=timeout_ms)
         return producer
 
     def another(self) -> Producer:
-        """A second producer that may begin a transaction, of the same coordinator."""
+        """Return a second producer that may begin a transaction, of the same coordinator."""
         return Producer.ready(self.wire, beside(self.wire, self.transactional_id, TRANSACTION))
 
     def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
@@ -75,7 +76,7 @@ class Producer:
     def try_to_add(
         self, topic: Topic, *partitions: int, version: int | None = None, **changed: Any
     ) -> dict[int, int]:
-        """AddPartitionsToTxn v0-3: partition -> error code."""
+        """Send AddPartitionsToTxn v0-3; return partition -> error code."""
         version = self.explicit("AddPartitionsToTxn") if version is None else version
         entry = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name,
                      partitions=list(partitions))  # fmt: skip
@@ -162,7 +163,7 @@ class Producer:
 
 
 def errors_of_added(answer: Struct) -> dict[int, int]:
-    """Partition -> error code, of an answer to AddPartitionsToTxn v0-3 about one topic."""
+    """Return partition -> error code, of an answer to AddPartitionsToTxn v0-3 about one topic."""
     return {
         p.partition_index: p.partition_error_code
         for topic in answer.results_by_topic_v3_and_below
@@ -207,7 +208,7 @@ def committed_values(
 
 
 def batches_of(answer: Struct) -> list[RecordBatch]:
-    """The batches in a Fetch answer's partition."""
+    """Return the batches in a Fetch answer's partition."""
     records, at, found = bytes(answer.records or b""), 0, []
     while at < len(records):
         one, at = RecordBatch.decode(records, at)

@@ -89,7 +89,7 @@ class Wire:
     def connect(
         self, timeout_s: float = ANSWER_TIMEOUT_S, address: tuple[str, int] | None = None
     ) -> Connection:
-        """A fresh connection of the case's own; to the first bootstrap address unless told."""
+        """Open a connection of the case's own, by default to the first bootstrap address."""
         connection = Connection(*(address or self.addresses[0]), timeout_s=timeout_s)
         self._open.append(connection)
         return connection
@@ -105,12 +105,13 @@ class Wire:
         return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
 
     def broker(self, node_id: int) -> Connection:
-        """The connection to one broker, of which some requests tell only about itself."""
+        """Return the connection to one broker, since some requests only concern the broker that is
+        asked."""
         found = self.brokers()
         return self._cached(found[node_id]) if len(found) > 1 else self.bootstrap
 
     def everywhere(self) -> list[Connection]:
-        """A connection to each broker. The others learn of what the controller has decided a
+        """Return a connection to each broker. The others learn of what the controller has decided a
         moment after the one that was asked, so that who goes on to them waits for all."""
         found = self.brokers()
         return [self._cached(at) for at in found.values()] if len(found) > 1 else [self.bootstrap]
@@ -134,7 +135,8 @@ class Wire:
     # --- versions ---------------------------------------------------------------------------------
 
     def version(self, api: str, low: int = 0, high: int = 1 << 15) -> int:
-        """The newest version of an API in [low, high] that the target advertises and we know."""
+        """Return the newest version of an API in [low, high] that the target advertises and we
+        know."""
         if api not in self.advertised:
             raise Unsupported(f"{api} is not advertised")
         known = request_definition(api_key(api)).valid_versions
@@ -145,24 +147,22 @@ class Wire:
         return newest
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
-        """One request to the bootstrap broker; the newest version unless told."""
+        """Send one request to the bootstrap broker, by default in the newest version."""
         return self.bootstrap.call(api, self.version(api) if version is None else version, **fields)
 
     # --- topics -----------------------------------------------------------------------------------
 
     def new_name(self, prefix: str = "case") -> str:
-        """A name that no other case uses."""
+        """Return a name that no other case uses."""
         return f"{prefix}-{_RUN}-{next(_TOPIC_NUMBER)}"
 
     def create_topic(
         self, partitions: int = 1, config: Mapping[str, str] | None = None,
         name: str | None = None, *, on_one_broker: bool = False, with_defaults: bool = False,
     ) -> Topic:  # fmt: skip
-        """A new topic whose partitions all have a leader, known to every broker.
-
-        on_one_broker: the one at `home` leads them all, so that one request may name several.
-        with_defaults: whatever the broker's defaults are, and not what cases take for granted.
-        """
+        """Create a topic whose partitions all have a leader, known to every broker. on_one_broker:
+        the one at `home` leads them all, so that one request may name several. with_defaults:
+        whatever the broker's defaults are, and not what cases take for granted."""
         name = name or self.new_name()
         usual = {} if with_defaults else self._usual_configs()
         entries = [
@@ -199,7 +199,8 @@ class Wire:
         return int(answer.topics[0].error_code)
 
     def _placed_together(self, partitions: int) -> list[Struct]:
-        """The assignment of partitions to one of several brokers; nothing where there is one."""
+        """Return an assignment of partitions to one of several brokers, or nothing if there is only
+        one."""
         brokers = self.brokers()
         return [
             part(
@@ -253,8 +254,8 @@ class Wire:
     def topic_metadata(
         self, name: str, version: int | None = None, *, connection: Connection | None = None
     ) -> Struct:
-        """The answer's entry for one topic, never creating it; of the bootstrap broker unless
-        told."""
+        """Return the answer's entry for one topic without creating it, by default from the
+        bootstrap broker."""
         answer = (connection or self.bootstrap).call(
             "Metadata", self.version("Metadata") if version is None else version,
             topics=[part("Metadata", "MetadataRequestTopic", name=name)],
@@ -265,7 +266,8 @@ class Wire:
         return answer.topics[0]  # type: ignore[no-any-return]
 
     def leader(self, topic: Topic, partition: int = 0) -> Connection:
-        """The connection to a partition's leader; to the bootstrap broker where nobody leads."""
+        """Return the connection to a partition's leader, or to the bootstrap broker if nobody
+        leads."""
         return self._cached(self.leader_address(topic, partition))
 
     def leader_address(self, topic: Topic, partition: int = 0) -> tuple[str, int]:
@@ -282,7 +284,7 @@ class Wire:
         return self.addresses[0]
 
     def connect_to_leader(self, topic: Topic, partition: int = 0) -> Connection:
-        """A fresh connection of the case's own to a partition's leader."""
+        """Open a connection of the case's own to a partition's leader."""
         return self.connect(address=self.leader_address(topic, partition))
 
     # --- produce and fetch ------------------------------------------------------------------------
@@ -346,7 +348,7 @@ class Wire:
         )  # fmt: skip
 
     def batches(self, topic: Topic, offset: int = 0, *, partition: int = 0) -> list[RecordBatch]:
-        """Every batch from an offset to the high watermark."""
+        """Read every batch from an offset to the high watermark."""
         found: list[RecordBatch] = []
         while True:
             answer = self.fetch(topic, offset, partition=partition)
@@ -362,7 +364,7 @@ class Wire:
             offset = found[-1].base_offset + int(found[-1].last_offset_delta or 0) + 1
 
     def values(self, topic: Topic, *, partition: int = 0) -> list[bytes | None]:
-        """The value of every data record of a partition, in offset order."""
+        """Return the value of every data record of a partition, in offset order."""
         return [
             record.value
             for batch in self.batches(topic, partition=partition)
@@ -371,7 +373,7 @@ class Wire:
         ]
 
     def end_offset(self, topic: Topic, partition: int = 0) -> int:
-        """The high watermark."""
+        """Return the high watermark."""
         return int(self.fetch(topic, 0, partition=partition).high_watermark)
 
 
@@ -394,7 +396,7 @@ def _told_defaults(wire: Wire) -> dict[str, str | None]:
 
 
 def batch(*values: bytes | None, **fields: Any) -> RecordBatch:
-    """A record batch of these values, with the header fields that a case wants to set."""
+    """Return a record batch of these values, with the header fields that a case wants to set."""
     now_ms = int(time.time() * 1000)
     defaults = {"base_timestamp": now_ms, "max_timestamp": now_ms}
     records = [Record(value=value, offset_delta=n) for n, value in enumerate(values)]

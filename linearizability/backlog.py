@@ -46,7 +46,8 @@ class Backlog:
 
 
 def backlog(path: Path) -> Backlog | None:
-    """Of a run directory or history file; None where it has more than ROWS_MAX rows."""
+    """Return the backlog of a run directory or history file, or None if it has more than ROWS_MAX
+    rows."""
     rows = history.scan(path)
     if rows.select(pl.len()).collect().item() > ROWS_MAX:
         return None

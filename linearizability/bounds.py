@@ -28,8 +28,8 @@ class Bounds:
 
     @staticmethod
     def stated(stated: Mapping[str, Any], **more: float | None) -> Bounds:
-        """Those of a run's facts, with what `more` gives (None: nothing) instead. Raises ValueError
-        naming what is none of ours, or no number from 0 up."""
+        """Return the bounds that a run's facts state, overridden by those that `more` gives. Raise
+        ValueError naming what is none of ours, or no number from 0 up."""
         given = {**stated, **{name: value for name, value in more.items() if value is not None}}
         known = {field.name for field in fields(Bounds)}
         for name, value in given.items():

@@ -59,7 +59,7 @@ class Move(NamedTuple):
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """The opinions; those whose anomalies may come of moved clocks are unknown. The history is
+    """Return the opinions, UNKNOWN where moved clocks may explain the anomalies. The history is
     asked for faults only where there is such a one."""
     found = list(opinions)
     proofs = {o.name: o.anomalies for o in found if _goes_by_clocks(o)}
@@ -86,8 +86,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
 
 
 def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
-    """Whether it is invalid, and brokers' own clocks may explain all that is known of why (of each
-    kind of anomaly some are known)."""
+    """Return whether it is invalid and brokers' moved clocks may explain every known anomaly (of
+    each kind of anomaly some are known)."""
     return opinion.validity is Validity.INVALID and all(
         (opinion.name, anomaly.kind) in EXCUSED_FROM_MS for anomaly in opinion.anomalies
     )
@@ -115,7 +115,7 @@ def _told(
 
 
 def clock_faults(history: pl.LazyFrame) -> list[Move]:
-    """The faults that moved clocks, each with the heal that ended it."""
+    """Return the faults that moved clocks, each with the heal that ended it."""
     told = history.filter(pl.col("f") == F.NEMESIS.value).select("t_invoke_ns", "detail")
     found: list[Move] = []
     healed_ns: int | None = None

@@ -92,8 +92,8 @@ def _row(
 
 
 def _starved(group: Group, pause: Pause) -> Iterator[Row]:
-    """The group was given nothing of a partition, though a record was there for it, and in the end
-    no member was given anything else either: none had a backlog."""
+    """Find groups that received nothing of a partition though a record was there for it, and in the
+    end no member was given anything else either: none had a backlog."""
     for span in within((max(pause.since_ns, pause.known_ns), pause.until_ns), group.watched):
         if span[1] - span[0] > group.limit_ns and (polls := _drained(group, span[1])):
             yield _row(STARVED, group, place=pause.place, span=span, op_ids=(pause.op_id, *polls))
@@ -149,8 +149,8 @@ def _polled(group: Group, at_ns: int) -> tuple[int, ...]:
 
 
 def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
-    """A member owned nothing for longer than a rebalance may take, though there are more partitions
-    than processes that were ever members."""
+    """Find members that owned nothing for longer than a rebalance may take, though there are more
+    partitions than processes that were ever members."""
     if partitions <= len({member.process for member in group.members}):
         return
     for member in group.members:
@@ -178,7 +178,7 @@ def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
 
 
 def _assigned_twice(group: Group, place: Place) -> Iterator[Row]:
-    """Two members owned a partition at a time in one generation (KIP-848: epoch)."""
+    """Find partitions that two members owned at a time in one generation (KIP-848: epoch)."""
     owned = _owned(group, place)
     for number, (span, process, op_id, generation) in enumerate(owned):
         for other, other_process, other_op, other_generation in owned[number + 1 :]:

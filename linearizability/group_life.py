@@ -263,7 +263,7 @@ def _members(rows: pl.DataFrame) -> Iterator[Member]:
 
 
 def _reports(rows: pl.DataFrame) -> Iterator[Report]:
-    """Each report names its partitions in order, or none in a row of its own."""
+    """Yield each report with its partitions in order; a report of none has a row of its own."""
     report: Report | None = None
     last: Place | None = None
     for process, op_id, topic, partition, generation, at_ns in rows.select(

@@ -159,12 +159,13 @@ PARTITION = ("topic", "topic_id", "partition")
 
 
 def arrow_schema() -> pa.Schema:
-    """The schema as Arrow has it (what the recorder writes and Spark reads)."""
+    """Return the schema as Arrow has it (what the recorder writes and Spark reads)."""
     return pl.DataFrame(schema=SCHEMA).to_arrow().cast(_plain_arrow()).schema
 
 
 def _plain_arrow() -> pa.Schema:
-    """Arrow types without polars' large and view strings, so that every reader understands them."""
+    """Return Arrow types without polars' large and view strings, so that every reader understands
+    them."""
     types = {
         pl.Int16: pa.int16(), pl.Int32: pa.int32(), pl.Int64: pa.int64(),
         pl.String: pa.string(), pl.Boolean: pa.bool_(),
@@ -173,10 +174,8 @@ def _plain_arrow() -> pa.Schema:
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """A history from plain rows (for tests and small tools); what a row leaves out is null.
-
-    schema_version, record_index, process, type and the times have the obvious defaults.
-    """
+    """Return a history from plain rows (for tests and small tools); what a row leaves out is null.
+    schema_version, record_index, process, type and the times have the obvious defaults."""
     filled = []
     for number, row in enumerate(rows):
         if unknown := set(row) - set(SCHEMA):

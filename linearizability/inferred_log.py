@@ -37,7 +37,7 @@ PROVEN_POLL = HAS_RECORD & BELOW_HIGH_WATERMARK
 
 
 def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """One row per distinct (partition, offset, value, control) that somebody proved."""
+    """Return one row per distinct (partition, offset, value, control) that somebody proved."""
     is_poll = PROVEN_POLL
     outcome = pl.col("outcome")
     return (
@@ -52,7 +52,8 @@ def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def log_starts(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partition -> the highest log start that any answer named: below it, absence is no loss."""
+    """Return partition -> the highest log start that any answer named: below it, absence is no
+    loss."""
     return (
         events.filter(pl.col("log_start").is_not_null())
         .group_by(KEY)
@@ -61,7 +62,7 @@ def log_starts(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def at_or_above_log_start(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Those rows whose offset was not removed by retention or DeleteRecords."""
+    """Return those rows whose offset was not removed by retention or DeleteRecords."""
     return (
         rows.join(log_starts(events), on=KEY, how="left")
         .filter(pl.col("offset") >= pl.col("log_start_max").fill_null(0))

@@ -60,7 +60,8 @@ CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
 
 def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
-    """topic -> topic_id where the history names exactly one; fills rows which do not name it."""
+    """Return topic -> topic_id where the history names exactly one; fills rows which do not name
+    it."""
     return collect(
         history.filter(pl.col("topic").is_not_null() & pl.col("topic_id").is_not_null())
         .group_by("topic")
@@ -85,7 +86,7 @@ def places(events: pl.LazyFrame) -> pl.DataFrame:
 
 
 def in_order(events: pl.DataFrame) -> pl.DataFrame:
-    """The rows by operation and record: as they were recorded, before shuffles."""
+    """Return the rows by operation and record: as they were recorded, before shuffles."""
     op, record = pl.col("op_id").diff(), pl.col("record_index").diff()
     unordered = (op < 0) | ((op == 0) & (record < 0))
     if events.select(unordered.any()).item():
@@ -94,10 +95,8 @@ def in_order(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_places(events: pl.DataFrame) -> pl.DataFrame:
-    """Adds `place`, null on rows that belong to no partition; the rows are put in order.
-
-    Texts of few values become categories, a quarter of the memory and of the time to compare.
-    """
+    """Add `place`, null on rows that belong to no partition, and sort the rows. Texts of few values
+    become categories, a quarter of the memory and of the time to compare."""
     texts = [column for column in CATEGORIES if column in events.columns]
     events = in_order(events).with_columns(pl.col(texts).cast(pl.Categorical))
     named = places(events.lazy()).lazy()
@@ -198,10 +197,8 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
 
 
 def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
-    """Adds `outcome` to the rows of any number of whole partitions; needs `place`, `txn_outcome`.
-
-    The joins are done on the few columns that matter, in the order of the rows.
-    """
+    """Add `outcome` to the rows of any number of whole partitions; needs `place`, `txn_outcome`.
+    The joins are done on the few columns that matter, in the order of the rows."""
     rows = events.lazy().with_row_index("row")
     known = record_outcomes(rows, markers_of_records(rows))
     outcome = rows.select("row").join(known, on="row", how="left", maintain_order="left")
@@ -249,7 +246,7 @@ def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """Adds OF_TRANSACTION, null outside transactions and where unknown."""
+    """Add OF_TRANSACTION, null outside transactions and where unknown."""
     found = events.lazy().select("txn").join(
         outcomes, on="txn", how="left", maintain_order="left"
     )  # fmt: skip
@@ -257,7 +254,7 @@ def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> p
 
 
 def resolved(history: pl.LazyFrame) -> pl.DataFrame:
-    """The three steps in one process, for a history that fits into memory."""
+    """Run the three steps in one process, for a history that fits into memory."""
     longest_ns = longest_of(time_outs_in(history))
     known = with_eras(with_longest(history, longest_ns), lost_polls(history))
     events = with_places(collect(with_topic_ids(known, topic_ids(history))))

@@ -49,14 +49,12 @@ def check(
     history_format: str = "auto",
     bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:
-    """The verdict of all checkers on a run directory or a history file.
-
-    engine: "local" (polars), "spark", or "auto": local, unless a master is named or the history is
-    large (see `chosen_engine`): a small one starts no JVM. named_by_workload: checkers that must
-    have judged something. history_format: "touchstone", "jepsen", or "auto": by the suffix.
-    bounds: what the run promised beyond correctness. Raises HistoryError if there is no sound
-    history under `path`, or the engine cannot be had.
-    """
+    """Return the verdict of all checkers on a run directory or a history file. engine: "local"
+    (polars), "spark", or "auto": local, unless a master is named or the history is large (see
+    `chosen_engine`): a small one starts no JVM. named_by_workload: checkers that must have judged
+    something. history_format: "touchstone", "jepsen", or "auto": by the suffix. bounds: what the
+    run promised beyond correctness. Raise HistoryError if there is no sound history under `path`,
+    or the engine cannot be had."""
     with imported(Path(path), history_format) as file:
         return _check(file, engine, spark_master, named_by_workload, bounds)
 
@@ -85,7 +83,7 @@ def check_frame(
     events: pl.DataFrame, *, named_by_workload: Sequence[str] = (),
     bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:  # fmt: skip
-    """The local verdict on a history in memory (the simulator, tests)."""
+    """Return the local verdict on a history in memory (the simulator, tests)."""
     opinions = excused(local.run(events.lazy(), bounds=bounds), events.lazy())
     opinions = unclean.excused(opinions, events.lazy())
     return merge(opinions, engine=local.NAME, named_by_workload=named_by_workload)
@@ -146,7 +144,8 @@ def write_verdict(directory: Path, verdict: Verdict) -> Path:
 
 
 def anomalies_of(verdict: Verdict) -> pl.DataFrame:
-    """The anomalies as they are written: ANOMALY_COLUMNS; `scope` is JSON."""
+    """Return the anomalies in the form in which they are written: ANOMALY_COLUMNS; `scope` is
+    JSON."""
     rows = [{"checker": name, **anomaly.as_dict()} for name, anomaly in verdict.anomalies]
     for row in rows:
         row["scope"] = json.dumps(row["scope"])
@@ -154,7 +153,8 @@ def anomalies_of(verdict: Verdict) -> pl.DataFrame:
 
 
 def to_pandas(verdict: Verdict) -> pd.DataFrame:
-    """The anomalies as a pandas frame, for notebooks: checker, kind, message, operations, …"""
+    """Return the anomalies as a pandas frame, for notebooks: checker, kind, message, operations,
+    …"""
     import pandas as pd
 
     rows = [{"checker": name, **anomaly.as_dict()} for name, anomaly in verdict.anomalies]
@@ -162,7 +162,7 @@ def to_pandas(verdict: Verdict) -> pd.DataFrame:
 
 
 def checkers_to_pandas(verdict: Verdict) -> pd.DataFrame:
-    """One row per checker: validity, checked, excused, anomaly_count, reason."""
+    """Return one row per checker: validity, checked, excused, anomaly_count, reason."""
     import pandas as pd
 
     rows = [{"checker": name, **opinion.as_dict()} for name, opinion in verdict.checkers.items()]

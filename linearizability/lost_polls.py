@@ -132,7 +132,7 @@ def lost_polls(history: pl.LazyFrame) -> LostPolls:
 
 
 def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
-    """Add the columns `era` and `own_era`."""
+    """Return add the columns `era` and `own_era`."""
     if lost.spans.is_empty():
         return history.with_columns(era=_number(0), own_era=_number(0))
     operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]
@@ -176,7 +176,8 @@ def _counted(
     until: str,
     is_strict: bool,
 ) -> pl.DataFrame:
-    """Add how many spans of the same `by` have their `at` before `until` (or at that instant)."""
+    """Return add how many spans of the same `by` have their `at` before `until` (or at that
+    instant)."""
     so_far = spans.sort(at).select(*by, at, pl.int_range(1, pl.len() + 1).over(by).alias(name))
     return (
         told.sort(until)

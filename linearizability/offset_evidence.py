@@ -102,7 +102,8 @@ def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
-    """Add the columns of what is in force, or has ended, before each answer was asked for."""
+    """Return add the columns of what is in force, or has ended, before each answer was asked
+    for."""
     return answers.sort("as_of_ns").join_asof(
         last, left_on="as_of_ns", right_on="since_ns", by=OF_GROUP, strategy="backward",
         allow_exact_matches=False, coalesce=False, check_sortedness=False,

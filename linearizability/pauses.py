@@ -149,7 +149,8 @@ def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
-    """Each with the first record behind what its reader had been given; only where there is one."""
+    """Return each pause with the first record behind what its reader had received, if there is
+    one."""
     committed = (pl.col("isolation") != "read_uncommitted").fill_null(True)
     return (
         paused.with_columns(committed=committed, wanted=pl.col("before") + 1)

@@ -36,23 +36,23 @@ def for_rows(rows: int) -> Iterator[None]:
 
 
 def engine() -> Engine:
-    """The engine that is chosen here."""
+    """Return the engine that is chosen here."""
     return _engine.get()
 
 
 def whole(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with each column in one piece, if the engine needs it so: where a filter leaves an
-    empty piece, `pl.format` panics in the one for short histories (polars 2.1)."""
+    """Return the frame with each column in one piece, if the engine needs it so: where a filter
+    leaves an empty piece, `pl.format` panics in the one for short histories (polars 2.1)."""
     return frame.rechunk() if engine() == "in-memory" else frame
 
 
 def collect(plan: pl.LazyFrame) -> pl.DataFrame:
-    """The rows of a plan."""
+    """Collect the rows of a plan."""
     return _carried_out(lambda by: plan.collect(engine=by))
 
 
 def collect_all(plans: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:
-    """The rows of several plans; what they share is worked out once."""
+    """Collect the rows of several plans; what they share is computed once."""
     wanted = list(plans)
     return _carried_out(lambda by: pl.collect_all(wanted, engine=by))
 

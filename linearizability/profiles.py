@@ -46,7 +46,7 @@ class Facts:
     subscribes: bool
 
     def spans_operations(self, anomaly: Anomaly) -> bool:
-        """Whether one process shows it over several polls, rather than inside one."""
+        """Return whether the anomaly needs several polls of one process, rather than one."""
         by_process = Counter(self.polls[op][0] for op in anomaly.operations if op in self.polls)
         return any(operations > 1 for operations in by_process.values())
 
@@ -98,7 +98,7 @@ NAMED_POLLS = ("poll_order", "poll_skips", "aborted_reads")
 
 
 def known_profile(profile: str) -> str:
-    """The profile; HistoryError if there is none of this name."""
+    """Return the profile, or raise HistoryError if there is none of this name."""
     if profile not in PROFILES:
         raise HistoryError(f"profile {profile!r} is not one of {', '.join(PROFILES)}")
     return profile
@@ -107,10 +107,8 @@ def known_profile(profile: str) -> str:
 def under_profile(
     verdict: Verdict, path: Path, profile: str, *, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
-    """The verdict on the history `path` by the rules of a profile.
-
-    Opinions that no checker gave (that a recording is incomplete, say) stand as they are.
-    """
+    """Return the verdict on the history `path` by the rules of a profile. Opinions that no checker
+    gave (that a recording is incomplete, say) stand as they are."""
     if known_profile(profile) == "touchstone":
         return verdict
     facts = _facts(path, verdict)

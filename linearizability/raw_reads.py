@@ -19,7 +19,8 @@ IS_RAW = PROVEN_POLL & pl.col("producer_id").is_not_null()
 
 
 def raw_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The records of raw reads as they were read, each with the offset that was read before it."""
+    """Return the records of raw reads as they were read, each with the offset that was read before
+    it."""
     return (
         events.filter(IS_RAW)
         .select(

@@ -40,7 +40,7 @@ MOST_NAMED = 20
 def judge_registers(
     path: Path | str, *, timeout_s: float = 60, memory_mib: int = 1024
 ) -> CheckerVerdict | None:
-    """The opinion on all registers of a history; None where it has none. Counted: operations."""
+    """Judge all registers of a history, or return None if it has none. Counted: operations."""
     events = registers_of(history.scan(Path(path)))
     if events.is_empty():
         return None
@@ -78,7 +78,7 @@ def registers_of(events: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _add(builder: OperationsBuilder, key: int, rows: pl.DataFrame) -> Iterator[int]:
-    """Add a register's operations; yields their op_ids in the order in which they were added."""
+    """Add a register's operations; yield their op_ids in the order in which they were added."""
     for row in rows.iter_rows(named=True):
         known = row["type"] == Type.OK.value
         value = NOTHING if row["value"] is None else row["value"]

@@ -18,7 +18,7 @@ OF_KEY = [*KEY, "key"]
 
 
 def setting(name: str) -> pl.Expr:
-    """One of a topic's settings, as text; null where it is not named."""
+    """Return one of a topic's settings, as text; null where it is not named."""
     return pl.col("settings").str.json_path_match(f"$['{name}']")
 
 
@@ -27,8 +27,8 @@ IS_COMPACTED = setting("cleanup.policy").str.contains("compact").fill_null(False
 
 
 def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The partitions that may be compacted: by their cleanup.policy, or, where the history does not
-    tell that, for their records' keys."""
+    """Return the partitions that may be compacted: by their cleanup.policy, or, where the history
+    does not tell that, for their records' keys."""
     with_keys = events.filter(pl.col("key").is_not_null()).select(KEY).unique()
     told = events.filter(IS_TOPIC & setting("cleanup.policy").is_not_null())
     by_settings = told.filter(IS_COMPACTED).select(KEY)
@@ -37,14 +37,15 @@ def compactable(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def still_there(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Those rows (place, offset) whose records neither retention nor compaction may have taken."""
+    """Return those rows (place, offset) whose records neither retention nor compaction may have
+    taken."""
     return not_compacted_away(at_or_above_log_start(rows, events), events)
 
 
 def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Those rows (place, offset) that stand in no partition which may be compacted, or hold the
-    last value of their key: a later record of the key, or one of unknown place, may have taken
-    them, and a tombstone takes itself."""
+    """Return the rows (place, offset) in partitions that are never compacted, or hold the last
+    value of their key: a later record of the key, or one of unknown place, may have taken them, and
+    a tombstone takes itself."""
     compacted = collect(compactable(events))
     if compacted.is_empty():  # mostly so; finding the last values is dear
         return rows

@@ -51,12 +51,12 @@ class Summary:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """The series as a pandas frame."""
+        """Return the series as a pandas frame."""
         return self.series.to_pandas()
 
 
 def summarise(path: Path | str, engine: str = "auto", spark_master: str | None = None) -> Summary:
-    """The summary of a run directory or a history file; engines as in `check`."""
+    """Summarise a run directory or a history file; engines as in `check`."""
     path = Path(path)
     engine = chosen_engine(path, engine, spark_master)
     rows = history.scan(path).filter(pl.col("f") != F.NEMESIS.value)

@@ -44,5 +44,5 @@ def longest_of(told: pl.DataFrame) -> int | None:
 
 
 def with_longest(history: pl.LazyFrame, longest_ns: int | None) -> pl.LazyFrame:
-    """Add the column `longest_ns`."""
+    """Return add the column `longest_ns`."""
     return history.with_columns(longest_ns=pl.lit(longest_ns, dtype=pl.Int64))

@@ -72,7 +72,7 @@ def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The records whose place is known: key, RECORD."""
+    """Return the records whose place is known: key, RECORD."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
     placed = sends.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
@@ -82,7 +82,7 @@ def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """The records behind which a raw read found a marker."""
+    """Return the records behind which a raw read found a marker."""
     found = markers_of_records(events).select(*KEY, "offset", "value", "marker", "op_id")
     return sent.join(found, on=[*KEY, "offset", "value"]).select(
         *RECORD, kind="marker", op_ids=pl.concat_list("op_id")
@@ -90,7 +90,7 @@ def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """The records that some read_committed reader was given, with the first that was."""
+    """Return the records that some read_committed reader was given, with the first that was."""
     given = (
         events.filter(IS_DATA & (pl.col("isolation") == READ_COMMITTED))
         .group_by(*KEY, "value")
@@ -102,7 +102,7 @@ def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """The records that some read_committed reader went over, with the first that did."""
+    """Return the records that some read_committed reader skipped, with the first such reader."""
     jumps = (
         steps(events)
         .filter((pl.col("isolation") == READ_COMMITTED) & (pl.col("offset") > pl.col("before") + 1))
@@ -121,7 +121,7 @@ def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """The jumps with a record that was not aborted inside: few, in a correct log none."""
+    """Return the jumps over a record that was not aborted: few, in a correct log none."""
     undecided = sent.filter((pl.col("txn_outcome") != "aborted").fill_null(True))
     ends = undecided.select(*KEY, inside="offset").unique().sort("inside")
     return (

@@ -115,7 +115,7 @@ class Verdict:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Verdict:
-        """The inverse of as_dict; raises KeyError or ValueError on what it did not write."""
+        """Invert as_dict. Raise KeyError or ValueError on what it did not write."""
         checkers = {}
         for name, c in data["checkers"].items():
             anomalies = tuple(
@@ -138,7 +138,7 @@ def merge(
     engine: str,
     named_by_workload: Iterable[str] = (),
 ) -> Verdict:
-    """One verdict of many opinions, by the rule at the head of this file."""
+    """Merge many opinions into one verdict, by the rule at the head of this file."""
     checkers = {opinion.name: opinion for opinion in opinions}
     applicable = [c for c in checkers.values() if c.validity is not Validity.NOT_APPLICABLE]
     invalid = [c.name for c in applicable if c.validity is Validity.INVALID]

@@ -76,7 +76,7 @@ def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
-    """`Polls` from one row per record."""
+    """Return `Polls` from one row per record."""
     return collect(
         polls.join(who.lazy(), on=WHOSE, how="semi", nulls_equal=True)
         .group_by(*WHOSE, "op_id")
@@ -119,7 +119,8 @@ ASKED: dict[str, Any] = {
 def _undisturbed(
     paused: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, shortest_ns: int
 ) -> pl.DataFrame:
-    """The long parts of pauses between faults, until the reader's positions were set anew."""
+    """Return the long parts of pauses between faults that end before the reader's positions are set
+    again."""
     parts = paused.with_row_index("pause").join(quiet(faults), how="cross")
     found = []
     for own in WHOSE:
@@ -144,8 +145,8 @@ def _undisturbed(
 
 
 def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> pl.DataFrame:
-    """Those whose readers had no poll of which nobody knows what it gave, from when they were given
-    what is known until the pause began: an assignment may go on behind what it gave."""
+    """Return the pauses whose readers had no poll of unknown result, from when they were given what
+    is known until the pause began: an assignment may go on behind what it gave."""
     lost = (
         turns.filter(pl.col(own).is_not_null() & pl.col("lost_until_ns").is_not_null())
         .sort("t_invoke_ns")
@@ -164,8 +165,8 @@ def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> p
 
 
 def _stale(paused: pl.DataFrame, asked: pl.DataFrame, shortest_ns: int) -> pl.DataFrame:
-    """Those in which the reader asked for long enough; op_ids: the record's, what it was given
-    last, and the first poll that proves it."""
+    """Return the pauses in which the reader asked for long enough; op_ids: the record's, what it
+    was given last, and the first poll that proves it."""
     late = pl.col("asked_ns") >= pl.col("since_ns") + shortest_ns
     early = pl.col("asked_ns") <= pl.col("since_ns") + shortest_ns // 2
     polls = asked.select(*WHOSE, "nothing", asked_ns="t_invoke_ns", poll_op="op_id")

@@ -78,7 +78,7 @@ class Admin:
     def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
-        """None when all brokers live, all partitions are led and all replicas are in sync;
+        """Return None when all brokers live, all partitions are led and all replicas are in sync;
         readable_only: when all partitions are led."""
         try:
             view = self._cluster.view([topic.name for topic in topics])

@@ -26,10 +26,8 @@ class Refused(Exception):
 
 
 def insist(timeout_s: float, attempt: Callable[[], str | None]) -> int:
-    """Ask until it is done; returns the number of attempts, or raises Refused.
-
-    attempt: returns the error's name, or None; it may raise WireError.
-    """
+    """Ask until it succeeds; return the number of attempts, or raise Refused. attempt: returns the
+    error's name, or None; it may raise WireError."""
     deadline, attempts = time.monotonic() + timeout_s, 0
     while True:
         attempts += 1

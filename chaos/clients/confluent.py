@@ -221,7 +221,7 @@ class ConfluentClient:
         return replace(ended, told=added.told)
 
     def _add_offsets(self, _: AddOffsets) -> Completion:
-        """The member's positions join the transaction, if there is a member."""
+        """Add the member's positions to the transaction, if there is a member."""
         if self._member is None:
             return Completion(Outcome.OK)
         member, producer = self._member, self._open_producer()

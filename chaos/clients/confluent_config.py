@@ -38,7 +38,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
 
 
 def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
-    """As the workload wants it."""
+    """Return the producer's settings as the workload wants them."""
     config = common_config(bootstrap) | {
         "acks": settings.acks,
         "enable.idempotence": settings.idempotent or settings.transactional,
@@ -67,7 +67,8 @@ def consumer_config(
     rack: str | None = None,
     fetch_bytes: int | None = None,
 ) -> dict[str, Any]:
-    """A reader that owns its positions: no group is joined, and none is reset behind its back."""
+    """Return the settings of a reader that owns its positions: it joins no group, and no position
+    is reset automatically."""
     return common_config(bootstrap) | {
         "group.id": f"touchstone-{nonce.hex()}",
         "enable.auto.commit": False,
@@ -90,7 +91,7 @@ def _fetches_of(size: int) -> dict[str, Any]:
 
 
 def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[str, Any]:
-    """A member of a group whose crash is noticed when its session times out."""
+    """Return the settings of a group member whose crash is noticed when its session times out."""
     config = consumer_config(bootstrap, isolation, b"") | {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,

@@ -90,7 +90,7 @@ class ConfluentMember:
         return Completion(Outcome.OK, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
-        """Records of one assignment; `rebalanced`: of another than the last poll's."""
+        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
         if self._consumer is None:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         consumer, deadline = self._consumer, time.monotonic() + poll.timeout_s
@@ -302,7 +302,7 @@ def _committed(position: TopicPartition, error: str | None) -> Record:
 
 
 def _identity(consumer: Consumer) -> dict[str, Any]:
-    """The columns member_id and generation; null before the member has joined."""
+    """Return the columns member_id and generation, null before the member has joined."""
     columns: dict[str, Any] = {"member_id": consumer.memberid() or None}
     metadata = consumer.consumer_group_metadata()
     if isinstance(metadata, bytes) and metadata.startswith(_METADATA_MAGIC):

@@ -29,7 +29,7 @@ _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: 
 
 
 def record_of(message: Message, nonce: bytes) -> Record:
-    """One delivered record."""
+    """Return one delivered record."""
     headers = payload.plain_headers(cast("list[tuple[str, bytes | None]]", message.headers()))
     carried = payload.Carried(message.value(), message.key(), headers)
     value, extra = payload.value_of(carried, nonce)

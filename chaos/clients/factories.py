@@ -28,7 +28,7 @@ JOIN_GROUPS: dict[str, frozenset[GroupProtocol]] = {
 
 
 def clients_named(name: str) -> Callable[[bytes], ClientFactory]:
-    """The clients of that name; TargetError tells which there are."""
+    """Return a factory of the clients of that name. Raise TargetError with the known names."""
     if name in CLIENTS:
         return CLIENTS[name]
     nearest = difflib.get_close_matches(name, CLIENTS, n=1, cutoff=0.4)

@@ -57,7 +57,8 @@ def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
 
 
 def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
-    """A record per partition, its offset None where the group has committed none."""
+    """Fetch the committed offsets: a record per partition, its offset None if the group has
+    committed none."""
     struct = request_definition(ApiKey.OFFSET_FETCH).struct
     topic = struct(
         "OffsetFetchRequestTopic",

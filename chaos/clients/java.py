@@ -63,7 +63,7 @@ def common_config(bootstrap: str) -> dict[str, Any]:
 
 
 def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
-    """As the workload wants it."""
+    """Return the producer's settings as the workload wants them."""
     idempotent = settings.idempotent or settings.transactional
     config = common_config(bootstrap) | {
         "acks": str(settings.acks),
@@ -84,7 +84,8 @@ def producer_config(bootstrap: str, settings: ClientSettings) -> dict[str, Any]:
 def consumer_config(
     bootstrap: str, isolation: str, rack: str | None = None, fetch_bytes: int | None = None
 ) -> dict[str, Any]:
-    """A reader that owns its positions: no group is joined, and none is reset behind its back."""
+    """Return the settings of a reader that owns its positions: it joins no group, and no position
+    is reset automatically."""
     return common_config(bootstrap) | {
         "enable.auto.commit": "false",
         "auto.offset.reset": "none",
@@ -273,7 +274,7 @@ class JavaClient:
         return whole_partitions.read_all(operation, self._bootstrap, attempt, HostError)
 
     def _read_on(self, readings: Readings) -> str | None:
-        """One poll, and how far it led, behind control records and aborted ones too."""
+        """Poll once; note the position reached, behind control records and aborted ones too."""
         completion = self._poll(Poll(POLL_MS / 1000))
         if completion.outcome is not Outcome.OK:
             return completion.detail

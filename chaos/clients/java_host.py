@@ -50,7 +50,7 @@ class JavaHost:
         self._waiting: dict[int, SimpleQueue[Answer | None]] = {}
 
     def enter(self) -> int:
-        """A number for a new client; starts the process where none runs."""
+        """Return a number for a new client, starting the process if none runs."""
         with self._lock:
             if self.process is None or self.process.poll() is not None:
                 self.process = _start()
@@ -138,7 +138,7 @@ def _jars() -> list[str]:
 
 @lru_cache(None)
 def compiled() -> Path:
-    """The folder with the classes, made once for each version of the source."""
+    """Return the folder with the classes, compiled once for each version of the source."""
     version = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     folder = cache_directory() / "java-clients" / version
     if folder.is_dir():

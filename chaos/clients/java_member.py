@@ -93,7 +93,7 @@ class JavaMember:
         return replace(ended, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
-        """Records of one assignment; `rebalanced`: of another than the last poll's."""
+        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
         if not self._is_member:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         answer = self._ask(
@@ -172,7 +172,7 @@ def _ended(answer: Answer) -> Completion:
 
 
 def _identity(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns member_id and generation; null before the member has joined."""
+    """Return the columns member_id and generation, null before the member has joined."""
     generation = answer.get("generation", -1)
     return {
         "member_id": answer.get("member_id") or None,

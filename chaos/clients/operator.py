@@ -106,14 +106,14 @@ class Operator:
         return Completion(Outcome.OK, columns={**columns, "topic_id": topic_id})
 
     def _ids(self, name: str) -> list[str]:
-        """The topic's id as each broker has it, "" where one has none; raises WireError unless all
-        of them answer."""
+        """Return the topic's id as each broker has it, "" where one has none. Raise WireError
+        unless all of them answer."""
         brokers = self._cluster.view([]).brokers.values()
         return [self._cluster.view([name], each).topic_ids.get(name, "") for each in brokers]
 
     def _agreed_id(self, name: str, gone: bool) -> str:
-        """The id that all brokers have; raises WireError while they differ, or while the topic is
-        not gone as it should be, or not there."""
+        """Return the id that all brokers have. Raise WireError while they differ, or while the
+        topic is not gone as it should be, or not there."""
         found = set(self._ids(name))
         if len(found) != 1 or (found == {""}) is not gone:
             raise WireError(f"topic {name} has the ids {sorted(found)} in the brokers' metadata")
@@ -207,7 +207,8 @@ class WithOperator:
 
 
 def with_operator(make: Callable[[bytes], ClientFactory]) -> Callable[[bytes], ClientFactory]:
-    """The same clients, which perform operations on topics too, and raw producers among them."""
+    """Return the same clients, which can also perform operations on topics and make raw
+    producers."""
 
     def of_run(nonce: bytes) -> ClientFactory:
         factory = make(nonce)

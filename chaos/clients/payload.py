@@ -45,7 +45,7 @@ def nonce_of(run_id: str) -> bytes:
 
 
 def record_for(send: Send, index: int, nonce: bytes) -> Carried:
-    """The record of the value at this place of a send."""
+    """Return the record of the value at this place of a send."""
     value, is_tombstone = send.values[index], bool(send.tombstones) and send.tombstones[index]
     filling, key, headers = b"", None, list[Header]()
     if send.filling:
@@ -59,8 +59,9 @@ def record_for(send: Send, index: int, nonce: bytes) -> Carried:
 
 
 def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]]:
-    """The number inside, and what else the history says of such a record: its `checksum`, `key`
-    and `tombstone` where the workload named a key, `detail` where this is no record of ours."""
+    """Return the number inside, and what else the history says of such a record: its `checksum`,
+    `key` and `tombstone` where the workload named a key, `detail` where this is no record of ours.
+    """
     payload, key, headers = carried
     extra: dict[str, Any] = {"checksum": checksum_of(carried)}
     named = key is not None and not key.startswith(_DRESSED)
@@ -105,7 +106,7 @@ def encode(
     key: bytes | None = None,
     headers: Headers = (),
 ) -> bytes:
-    """The payload of one value."""
+    """Return the payload of one value."""
     signed = struct.pack(">q8s", value, nonce)
     return signed + struct.pack(">I", _checksum(signed, filling, key, headers)) + filling
 
@@ -113,7 +114,7 @@ def encode(
 def decode(
     payload: bytes | None, nonce: bytes, key: bytes | None = None, headers: Headers = ()
 ) -> tuple[int | None, str | None]:
-    """(value, None), or (None, why these bytes are not what this run has sent)."""
+    """Return (value, None), or (None, why these bytes are not what this run has sent)."""
     if payload is None:
         return None, "the record has no value"
     shown = payload[:64].hex()

@@ -83,7 +83,7 @@ class PartitionRead:
         return Record(self.topic, self.partition, None, self.begun_at, extra=extra)
 
     def summary(self) -> Record:
-        """The statement about the whole partition, a READ_ALL row."""
+        """Return the statement about the whole partition, a READ_ALL row."""
         extra = {
             "f": "read_all",
             "replica": self.replica,
@@ -145,11 +145,9 @@ class RawClient:
         return Completion(Outcome.OK, records, detail=late or None)
 
     def read_latest(self, topic: str, partition: int) -> Completion:
-        """The last record below the high watermark, once; none where nothing was written.
-
-        The leader of an epoch refuses to tell a high watermark until it knows it (KIP-207), so the
-        record is the last one that was acknowledged, or one that was not yet.
-        """
+        """Read the last record below the high watermark once; none if nothing was written. The
+        leader of an epoch refuses to tell a high watermark until it knows it (KIP-207), so the
+        record is the last one that was acknowledged, or one that was not yet."""
         try:
             leader = self._cluster.leader(topic, partition)
             end = self._cluster.offset(leader, topic, partition, LATEST)
@@ -312,7 +310,7 @@ class RawClient:
 
 
 def _unreadable(read: PartitionRead, header: BatchHeader, reason: str) -> Iterator[Record]:
-    """A batch that is not what anybody wrote: its offsets, without values."""
+    """Yield the offsets of a batch that no client wrote, without values."""
     extra: dict[str, Any] = {"detail": reason, "batch_base_offset": header.base_offset}
     if read.replica is not None:
         extra["replica"] = read.replica

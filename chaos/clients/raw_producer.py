@@ -112,7 +112,7 @@ class RawProducer:
     # --- who it is ------------------------------------------------------------------------------
 
     def _init(self) -> Identity:
-        """Ask for a producer id and epoch (InitProducerId). Raise Refused."""
+        """Return ask for a producer id and epoch (InitProducerId). Raise Refused."""
         found: list[Identity] = []
 
         def attempt() -> str | None:
@@ -159,7 +159,7 @@ class RawProducer:
     # --- records --------------------------------------------------------------------------------
 
     def _send(self, send: Send) -> Completion:
-        """One batch of all records; and, where it is asked for, older ones once more."""
+        """Send one batch of all records and, if asked for, older ones once more."""
         raw = send if isinstance(send, RawSend) else RawSend(send.topic, send.partition, ())
         place, carried = (send.topic, send.partition), self._carried(send)
         offsets: list[int] = []
@@ -244,7 +244,7 @@ class RawProducer:
         return [] if name else [offset]
 
     def _produce(self, place: Place, batch: bytes) -> tuple[str | None, int]:
-        """The error's name, or None, and the base offset. Raises WireError."""
+        """Send the batch; return (the error's name or None, the base offset). Raise WireError."""
         struct = request_definition(ApiKey.PRODUCE).struct
         partition = struct("PartitionProduceData", index=place[1], records=batch)
         data = struct("TopicProduceData", name=place[0], partition_data=[partition])
@@ -309,7 +309,7 @@ class RawProducer:
         return Completion(Outcome.OK)
 
     def _commit_as_former(self, _: CommitAsFormer) -> Completion:
-        """Ask to commit what the successor has aborted."""
+        """Return ask to commit what the successor has aborted."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "nobody was superseded")
         former, self._former = self._former, None
@@ -317,7 +317,7 @@ class RawProducer:
         return Completion(completion.outcome, (), completion.error, completion.detail)
 
     def _send_offsets(self, send: SendOffsets) -> Completion:
-        """AddOffsetsToTxn, then TxnOffsetCommit at the group's coordinator."""
+        """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator."""
         identity = self._known()
         shared: dict[str, Any] = {
             "transactional_id": self._settings.transactional_id, "group_id": send.group,

@@ -69,7 +69,7 @@ def common_config() -> dict[str, Any]:
 
 
 def producer_config(settings: ClientSettings) -> dict[str, Any]:
-    """As the workload wants it."""
+    """Return the producer's settings as the workload wants them."""
     config = common_config() | {
         "acks": settings.acks,
         "enable.idempotence": settings.idempotent or settings.transactional,
@@ -87,7 +87,8 @@ def producer_config(settings: ClientSettings) -> dict[str, Any]:
 
 
 def consumer_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
-    """A reader that owns its positions: no group is joined, and none is reset behind its back."""
+    """Return the settings of a reader that owns its positions: it joins no group, and no position
+    is reset automatically."""
     return common_config() | {
         "auto.offset.reset": "none",
         "isolation.level": isolation,
@@ -224,7 +225,7 @@ class ReferenceClient:
         return self._consumer
 
     def _open_member(self) -> Consumer:
-        """A consumer of the group, for one membership."""
+        """Open a consumer of the group, for one membership."""
         assert self._settings.group is not None
         config = consumer_config(self._settings.isolation.value)
         return Consumer(self._bootstrap, config | member_config(self._settings.group))

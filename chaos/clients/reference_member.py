@@ -79,7 +79,7 @@ class ReferenceMember:
         return Completion(Outcome.OK, columns=self._settings)
 
     async def poll(self, poll: Poll) -> Completion:
-        """Records of one assignment; `rebalanced`: of another than the last poll's."""
+        """Poll records of one assignment; `rebalanced`: a different one from the last poll's."""
         consumer = self._consumer
         if consumer is None:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
@@ -143,8 +143,8 @@ class ReferenceMember:
         self._rows.clear()
 
     def _identity(self, consumer: Consumer) -> dict[str, Any]:
-        """The columns member_id and generation; null before the member has joined. Who is thrown
-        out is nobody by the end of a poll: what it was given, it was given before."""
+        """Return the columns member_id and generation, null before the member has joined. Who is
+        thrown out is nobody by the end of a poll: what it was given, it was given before."""
         group = consumer.group_metadata
         self._member_id = group.member_id or self._member_id
         epoch = group.generation_id

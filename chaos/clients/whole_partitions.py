@@ -102,6 +102,6 @@ def _completion(operation: ReadAll, readings: Readings, problem: str | None) -> 
 
 
 def together(records: list[Record]) -> Outcome:
-    """Of a send as a whole: what all its records have in common, or INFO."""
+    """Return the outcome of a send as a whole: that of all its records if they agree, or INFO."""
     outcomes = {record.outcome for record in records}
     return outcomes.pop() if len(outcomes) == 1 else Outcome.INFO

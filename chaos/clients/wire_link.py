@@ -148,7 +148,7 @@ class View:
     partitions: dict[tuple[str, int], PartitionState]
 
     def state(self, topic: str, partition: int) -> PartitionState:
-        """Of one partition; WireError if it is led by nobody who can be reached."""
+        """Return the state of one partition. Raise WireError if no reachable broker leads it."""
         state = self.partitions.get((topic, partition))
         if state is None or state.leader not in self.brokers:
             raise WireError(f"{topic}-{partition} has no leader")
@@ -171,7 +171,7 @@ class WireCluster:
         self._connections: dict[Address, Connection] = {}
 
     def ask(self, address: Address, api: ApiKey, **fields: Any) -> Struct:
-        """Ask one broker; a connection that failed is not used again."""
+        """Ask one broker; do not use a failed connection again."""
         connection = self._connection(address)
         try:
             return connection.ask(api, **fields)

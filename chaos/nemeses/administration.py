@@ -20,7 +20,7 @@ class PreferredElection:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """The returned node has a few seconds to be in sync again."""
+        """Schedule the fault so that the returned node has a few seconds to be in sync again."""
         while True:
             yield rng.uniform(0.5, 2.0), Kill("leader")
             yield rng.uniform(3.5, 5.0), Heal()

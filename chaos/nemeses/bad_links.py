@@ -68,7 +68,7 @@ class Resets:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """At once, or half a second late."""
+        """Schedule connections that close at once, or half a second late."""
 
         def blow() -> Fault:
             return ResetConnections(rng.choice(NODES), rng.choice((0, 500)), rng.choice(WHERE))
@@ -100,7 +100,8 @@ class CutShort:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """After 100 bytes to 30 kilobytes: the handshake, or some batches, still get through."""
+        """Schedule cuts after 100 bytes to 30 kilobytes: the handshake, or some batches, still get
+        through."""
 
         def blow() -> Fault:
             size_bytes = rng.choice((100, 1000, 5000, 30_000))
@@ -117,7 +118,7 @@ class LossyNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """A fifth to four fifths of them, for 0.5 to 5 seconds."""
+        """Schedule losses of a fifth to four fifths of the packets, for 0.5 to 5 seconds."""
 
         def blow() -> Fault:
             share, timeout_ms = rng.choice((0.2, 0.5, 0.8)), rng.choice((500, 2000, 5000))

@@ -16,5 +16,5 @@ class NoFaults:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Nothing, ever."""
+        """Schedule nothing, ever."""
         return iter(())

@@ -62,7 +62,7 @@ class PowerLossOne:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """The node is without power for 0.1 to 2 seconds and the time it needs to start."""
+        """Schedule a node without power for 0.1 to 2 seconds and the time it needs to start."""
         while True:
             yield rng.uniform(2.0, 5.0), PowerLoss(rng.choice(("leader", "random")))
             yield rng.uniform(0.1, 2.0), Heal()
@@ -80,7 +80,7 @@ class PowerLossAll:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """All nodes are without power for 0.1 to 1 second and the time they need to start."""
+        """Schedule all nodes without power for 0.1 to 1 second and the time they need to start."""
         while True:
             yield rng.uniform(3.0, 6.0), PowerLoss("all")
             yield rng.uniform(0.1, 1.0), Heal()
@@ -98,7 +98,7 @@ class PowerLossWhenShut:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """The power goes as soon as the last node has ended."""
+        """Schedule the loss of power as soon as the last node has ended."""
         while True:
             yield rng.uniform(3.0, 6.0), Shutdown("all")
             yield 0.0, PowerLoss("all")
@@ -116,7 +116,7 @@ class PowerLossMinority:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """They are without power for 0.1 to 2 seconds and the time they need to start."""
+        """Schedule nodes without power for 0.1 to 2 seconds and the time they need to start."""
         while True:
             yield rng.uniform(2.0, 5.0), PowerLoss("minority")
             yield rng.uniform(0.1, 2.0), Heal()
@@ -134,7 +134,7 @@ class PowerLossMajority:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """They are without power for 0.1 to 1 second and the time they need to start."""
+        """Schedule nodes without power for 0.1 to 1 second and the time they need to start."""
         while True:
             yield rng.uniform(3.0, 6.0), PowerLoss("majority")
             yield rng.uniform(0.1, 1.0), Heal()

@@ -40,7 +40,7 @@ class KillLeader:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """The leader is away for 0.5 to 4 seconds and the time it needs to start."""
+        """Schedule a dead leader for 0.5 to 4 seconds and the time it needs to start."""
         yield rng.uniform(0.5, 2.0), Kill("leader")
         while True:
             yield rng.uniform(0.5, 4.0), Heal()

@@ -21,8 +21,8 @@ class LastReplicaStanding:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """The follower is dead for longer than a session (3 s in the targets' chaos settings)
-        before the leader's power goes: the leader was alone in sync, and took writes."""
+        """Schedule a follower that is dead for longer than a session (3 s in the targets' chaos
+        settings) before the leader's power goes: the leader was alone in sync, and took writes."""
         while True:
             yield rng.uniform(1.0, 2.5), Kill("follower")
             yield rng.uniform(5.0, 6.5), PowerLoss("leader")

@@ -108,7 +108,8 @@ class LoseNames:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """All nodes are without power for 0.1 to 0.5 seconds and the time they need to start."""
+        """Schedule all nodes without power for 0.1 to 0.5 seconds and the time they need to
+        start."""
         while True:
             yield rng.uniform(2.0, 5.0), LostNames("all")
             yield rng.uniform(0.1, 0.5), Heal()
@@ -129,7 +130,7 @@ class FlipBit:
         self._segment = segment
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """The node is away for 0.1 to 1 second and the time it needs to start."""
+        """Schedule a node that is away for 0.1 to 1 second and the time it needs to start."""
         while True:
             yield rng.uniform(2.0, 5.0), BitFlip(rng.choice(("leader", "random")), self._segment)
             yield rng.uniform(0.1, 1.0), Heal()

@@ -25,7 +25,7 @@ class RollingRestart:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """The runner waits after each heal until all nodes answer."""
+        """Schedule restarts; the runner waits after each heal until all nodes answer."""
         return rounds(rng, lambda: Shutdown("next"), (0.5, 3.0), (0.0, 1.0))
 
 

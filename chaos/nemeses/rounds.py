@@ -14,7 +14,7 @@ Seconds = tuple[float, float]
 def rounds(
     rng: Random, blow: Callable[[], Fault], calm: Seconds, hold: Seconds
 ) -> Iterator[tuple[float, Fault]]:
-    """After some calm a blow, held for some time."""
+    """Schedule rounds: some calm, then a fault held for some time."""
     while True:
         yield rng.uniform(*calm), blow()
         yield rng.uniform(*hold), Heal()

@@ -57,7 +57,7 @@ def message(kind: int, flags: int, queue: int, *attributes: bytes) -> bytes:
 
 
 def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(kind, body) of what one read gave."""
+    """Yield (kind, body) of the messages in one read."""
     while len(data) >= HEADER.size:
         size, kind, *_ = HEADER.unpack_from(data)
         yield kind, data[HEADER.size : size]
@@ -65,7 +65,7 @@ def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def packet_id(body: bytes) -> int | None:
-    """Of a PACKET message."""
+    """Return the id in a PACKET message, or None."""
     at = FAMILY.size
     while at + ATTRIBUTE.size <= len(body):
         size, kind = ATTRIBUTE.unpack_from(body, at)
@@ -107,7 +107,7 @@ class Namespace:
                     raise OSError(number, f"queue {queue}: {os.strerror(number)}")
 
     def packets(self) -> Iterator[tuple[int, int]]:
-        """(queue, id) of those that have come."""
+        """Yield (queue, id) of the packets that have come."""
         try:
             while True:
                 for kind, body in messages(self.socket.recv(BUFFER_BYTES)):

@@ -38,7 +38,7 @@ class Delays:
             raise LinkError(f"packets cannot be held back: {error}") from error
 
     def number_of(self, latency_ms: int, jitter_ms: int) -> int:
-        """The queue whose packets are so late from now on. Raises LinkError."""
+        """Return the queue whose packets are delayed so much from now on. Raise LinkError."""
         latency = latency_ms, jitter_ms
         if latency not in self._latencies:
             if len(self._latencies) == delayer.QUEUES:

@@ -84,7 +84,7 @@ class Namespaces:
         return f"198.18.{self.network}.{HARNESS_HOST}"
 
     def path(self, node: int) -> Path:
-        """The name by which the kernel finds a node's."""
+        """Return the path of a node's namespace."""
         return NAMES / self._name(str(node))
 
     def enter(self, node: int) -> list[str]:
@@ -170,7 +170,7 @@ def remove_leftovers() -> int:
 
 
 def leftovers() -> list[str]:
-    """The namespaces of owners that died without removing them."""
+    """Return the namespaces of owners that died without removing them."""
     named = [(name, _OWNED.fullmatch(name)) for name in _names()]
     return [name for name, found in named if found is not None and guard.is_dead_tag(found[1])]
 
@@ -195,7 +195,7 @@ def _delete(names: Iterable[str]) -> None:
 
 
 def _device(network: int) -> str:
-    """The harness's end of its pair with the hub."""
+    """Return the harness's end of its pair with the hub."""
     return f"touchst{network}"
 
 

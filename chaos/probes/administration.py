@@ -13,7 +13,7 @@ STORM_TOPICS = 20
 
 
 def the_preferred_replica_leads_again(site: Site) -> str:
-    """After it was away, and another led."""
+    """Prove that the preferred replica leads again after it was away and another led."""
     preferred = _replicated_topic(site)[0]
     site.cluster.perform(Shutdown(preferred))
     site.expect(lambda: _leader(site) not in (preferred, -1), "another replica leads")
@@ -27,7 +27,7 @@ def the_preferred_replica_leads_again(site: Site) -> str:
 
 
 def a_replica_leaves_and_comes_back(site: Site) -> str:
-    """The first one, and when it is back it is the last."""
+    """Prove that the first replica leaves, and is the last when it comes back."""
     first = _replicated_topic(site)
     seen = [first]
     for wanted in (first[1:], [*first[1:], first[0]]):
@@ -69,7 +69,7 @@ def topics_come_and_go(site: Site) -> str:
 
 
 def _replicated_topic(site: Site) -> list[int]:
-    """Its replicas, as the topic has them now; it is led, and all are in sync."""
+    """Return the topic's replicas, once it is led and all are in sync."""
     make_topic(_address(site), TOPIC, site.cluster.nodes)
     site.cluster.focus = (TOPIC, 0)
     site.expect(
@@ -83,5 +83,5 @@ def _leader(site: Site) -> int:
 
 
 def _address(site: Site) -> tuple[str, int]:
-    """Of a node that runs, past the proxies."""
+    """Return the address of a running node, past the proxies."""
     return site.cluster.direct(site.cluster.reachable()[0])

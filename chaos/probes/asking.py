@@ -62,7 +62,7 @@ def partition(address: Address, topic: str) -> PartitionState:
 
 
 def topics(address: Address) -> list[str]:
-    """The names of all topics."""
+    """Return the names of all topics."""
     with closing(Connection(address, TOPIC_TIMEOUT_S)) as connection:
         return [topic.name for topic in connection.ask(ApiKey.METADATA, topics=None).topics]
 
@@ -99,6 +99,6 @@ def refusal(site: Site, topic: str, what: str) -> str:
 
 
 def log_end(address: Address, topic: str) -> int:
-    """The high watermark of partition 0."""
+    """Return the high watermark of partition 0."""
     with closing(WireCluster(joined(address))) as cluster:
         return cluster.offset(cluster.leader(topic, 0), topic, 0, LATEST)

@@ -13,7 +13,7 @@ TOPIC = "probe"
 
 
 def a_write_hangs(site: Site) -> str:
-    """A write to a frozen disk has no answer until the thaw, and then it has."""
+    """Prove that a write to a frozen disk has no answer until the thaw, and then it has."""
     answered = threading.Event()
     make_topic(site.cluster.direct(1), TOPIC)
 
@@ -38,7 +38,7 @@ def there_is_no_room(site: Site) -> str:
 
 
 def what_was_not_synced_is_gone(site: Site) -> str:
-    """Records that were acknowledged and not flushed are lost with the power."""
+    """Prove that records that were acknowledged and not flushed are lost with the power."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     disk_faults.sync(site.cluster.members())

@@ -115,8 +115,8 @@ class Site:
         return probe.answers(self.client(node), timeout_s)
 
     def ask_over(self, connection: socket.socket, whole: bool = True) -> bytes:
-        """Ask for ApiVersions on an open connection: the answer's bytes; what came of it, if not
-        `whole`; nothing, if the connection ends."""
+        """Ask for ApiVersions on an open connection; return the answer's bytes, or what came of it,
+        if not `whole`; nothing, if the connection ends."""
         body = request_definition(ApiKey.API_VERSIONS).new()
         connection.sendall(encode_request(ApiKey.API_VERSIONS, 0, 1, "touchstone-probe", body))
         received = b""

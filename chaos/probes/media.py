@@ -20,12 +20,12 @@ DELAY_MS = 300
 
 
 def writes_fail_with_a_dead_disk(site: Site) -> str:
-    """Every write is refused, and after the heal none is."""
+    """Prove that every write is refused, and after the heal none is."""
     return _writes_fail(site, DiskDead(1))
 
 
 def writes_fail_with_a_read_only_disk(site: Site) -> str:
-    """Every write is refused, and after the heal none is."""
+    """Prove that every write is refused, and after the heal none is."""
     return _writes_fail(site, DiskReadOnly(1))
 
 
@@ -48,7 +48,7 @@ def _writes_fail(site: Site, fault: Fault) -> str:
 
 
 def a_sync_takes_longer(site: Site) -> str:
-    """A new topic is acknowledged when the metadata log is synced."""
+    """Prove by creating a topic, which is acknowledged when the metadata log is synced."""
     address, name = site.cluster.direct(1), f"slow-{time.monotonic_ns()}"
     with site.struck(SlowDisk(1, DELAY_MS)):
         slow_ms = _making_a_topic_ms(site, name)
@@ -66,12 +66,12 @@ def _making_a_topic_ms(site: Site, name: str) -> float:
 
 
 def some_of_what_was_not_synced_is_gone(site: Site) -> str:
-    """The largest of the unsynced ends is a batch's, and is gone with those before it."""
+    """Prove that records are cut at a batch's end, and that those before the cut stay."""
     return _is_gone(site, TornWrites(1, "reordered"), _somebody_syncs)
 
 
 def what_has_no_name_is_gone(site: Site) -> str:
-    """A topic's directory, whose name was not synced, is gone with all in it."""
+    """Prove that a topic's directory whose name was not synced is gone with all in it."""
     return _is_gone(site, LostNames(1))
 
 

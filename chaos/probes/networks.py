@@ -41,14 +41,15 @@ NOT_KAFKA = b"\x7f\xff\xff\xff"
 
 
 def clients_are_refused(site: Site) -> str:
-    """Their connections end, and new ones are refused."""
+    """Prove that clients' connections end, and new ones are refused."""
     with site.struck(CutClients(1, how="refuse")):
         site.expect(lambda: is_refused(site.client()), "a client is refused")
     return "a client's dial was refused"
 
 
 def clients_are_left_without_an_answer(site: Site) -> str:
-    """Their dials are accepted, and nothing comes back; past the proxies the node is well."""
+    """Prove that clients' dials are accepted and nothing comes back, while the node is well past
+    the proxies."""
     with site.struck(CutClients(1)):
         if not is_silent(site.client(), QUIET_S):
             raise ProbeFailed("a client was answered through a black hole")
@@ -63,7 +64,8 @@ def answers_are_late(site: Site) -> str:
 
 
 def one_node_cannot_dial_another(site: Site) -> str:
-    """One direction of one link: the other direction, and the third node, go on."""
+    """Prove that one direction of one link is cut, while the other direction and the third node go
+    on."""
     expect_dials(site, cut=set())
     with site.struck(CutLink(1, 2, how="refuse")):
         expect_dials(site, cut={(1, 2)}, how="refused")
@@ -80,7 +82,7 @@ def an_isolated_node_is_alone(site: Site) -> str:
 
 
 def only_controllers_are_cut(site: Site) -> str:
-    """A node's controller is alone; as a broker it dials and is dialled."""
+    """Prove that a node's controller is alone, while as a broker it dials and is dialled."""
     cut = {(1, 2), (2, 1), (1, 3), (3, 1)}
     with site.struck(CutControllers(1, how="refuse")):
         expect_dials(site, cut, "refused", listener="CONTROLLER")
@@ -90,17 +92,17 @@ def only_controllers_are_cut(site: Site) -> str:
 
 
 def a_minority_is_split_off(site: Site) -> str:
-    """One of three, and the two others see each other."""
+    """Prove that one of three is cut off and the two others see each other."""
     return _split(site, "halves", {(1, 2), (2, 1), (1, 3), (3, 1)})
 
 
 def a_bridge_sees_both_sides(site: Site) -> str:
-    """The two others do not see each other."""
+    """Prove that one node sees both others, which do not see each other."""
     return _split(site, "bridge", {(2, 3), (3, 2)})
 
 
 def a_ring_of_majorities(site: Site) -> str:
-    """Each dials the next one only: two of three, and no two the same."""
+    """Prove that each dials the next one only: two of three, and no two the same."""
     return _split(site, "ring", {(1, 3), (2, 1), (3, 2)})
 
 
@@ -113,7 +115,7 @@ def _split(site: Site, shape: Shape, cut: set[tuple[int, int]]) -> str:
 
 
 def what_passes_is_late(site: Site) -> str:
-    """Both ways, so an answer is late by twice the latency."""
+    """Prove that an answer is late by twice the latency, which applies both ways."""
     return _late_under(site, SlowLinks(1, latency_ms=DELAY_MS // 2))
 
 
@@ -127,7 +129,8 @@ def _late_under(site: Site, fault: Fault) -> str:
 
 
 def a_node_is_far_away(site: Site) -> str:
-    """A dial and an answer go there and back twice; others are as near as they were."""
+    """Prove that a dial and an answer take the delay twice, while other nodes are as near as
+    before."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(SlowLinks(2, latency_ms=DELAY_MS // 2, jitter_ms=JITTER_MS, where="nodes")):
         far_ms, back_ms, near_ms = (cluster.dial_ms(*pair) for pair in ((1, 2), (2, 1), (1, 3)))
@@ -164,7 +167,7 @@ def connections_are_reset(site: Site) -> str:
 
 
 def a_close_is_late(site: Site) -> str:
-    """The node hangs up, and the client learns of it later."""
+    """Prove that the client learns later that the node has hung up."""
     with site.struck(SlowClose(1, delay_ms=DELAY_MS)):
         with socket.create_connection(site.client(), timeout=PATIENCE_S) as connection:
             began = time.perf_counter()
@@ -177,7 +180,7 @@ def a_close_is_late(site: Site) -> str:
 
 
 def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
-    """After so many bytes of it."""
+    """Prove that a connection ends after so many bytes of an answer."""
     fault = LimitData(1, size_bytes=LIMIT_BYTES)
     with site.struck(fault), socket.create_connection(site.client(), PATIENCE_S) as connection:
         received = site.ask_over(connection, whole=False)
@@ -205,7 +208,8 @@ def a_share_of_the_connections_stalls(site: Site) -> str:
 
 
 def packets_are_dropped_one_way(site: Site) -> str:
-    """Nothing reaches 2 from 1, so neither gets an answer from the other; 3 is answered by both."""
+    """Prove that nothing reaches 2 from 1, so neither gets an answer from the other, while 3 is
+    answered by both."""
     with site.struck(DropPackets(1, 2)):
         expect_dials(site, cut={(1, 2), (2, 1)})
     expect_dials(site, cut=set())

@@ -12,7 +12,7 @@ from chaos.targets import probe
 
 
 def a_killed_node_answers_nobody(site: Site) -> str:
-    """Nothing of it runs any more, and then it is gone; the heal starts it again."""
+    """Prove that nothing of the node runs any more, and that the heal starts it again."""
     with site.struck(Kill(1)):
         began = time.perf_counter()
         child = site.cluster.members()[0].child
@@ -24,7 +24,7 @@ def a_killed_node_answers_nobody(site: Site) -> str:
 
 
 def a_paused_node_is_silent(site: Site) -> str:
-    """The kernel accepts connections for it, and nobody reads them until it is continued."""
+    """Prove that the kernel accepts connections that nobody reads until the node continues."""
     with site.struck(Pause(1)):
         if not is_silent(site.cluster.direct(1), QUIET_S):
             raise ProbeFailed("the paused node answered")

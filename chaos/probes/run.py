@@ -18,7 +18,8 @@ EFFECT_ERRORS = (ProbeFailed, TargetError, LinkError, OSError)
 
 
 def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
-    """The probes of one fault, by its name, or of all. Raises TargetError for an unknown one."""
+    """Return the probes of one fault, by its name, or of all. Raise TargetError for an unknown
+    one."""
     if fault is not None and fault not in FAULTS:
         raise TargetError(f"there is no fault {fault!r}; use one of {', '.join(FAULTS)}")
     wanted = [probe for probe in PROBES if fault in (None, probe.fault.__name__)]
@@ -83,7 +84,7 @@ def exit_status(proofs: Sequence[Proof]) -> int:
 
 
 def line(proof: Proof) -> str:
-    """One proof in one line."""
+    """Return one proof in one line."""
     if proof.outcome is Outcome.NOT_HERE:
         return f"{proof.outcome:<8} {proof.probe.name}: {proof.detail}"
     return f"{proof.outcome:<8} {proof.probe.name}: {proof.detail} [{_times(proof)}]"
@@ -116,7 +117,7 @@ def _names(grounds: Iterable[Ground]) -> str:
 
 
 def proofs_table(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
-    """The same as performed: what was seen, and the times."""
+    """Return a row per proof as performed: what was seen, and the times."""
     rows = []
     for fault in FAULTS.values():
         mine = [proof for proof in proofs if proof.probe.fault is fault]

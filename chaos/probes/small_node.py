@@ -37,7 +37,7 @@ def dial(host: str, port: int, seconds: float, filling: bytes = b"") -> str:
 
 
 def answer(line: bytes) -> bytes:
-    """The answer to one line; what is no command is filling, and has none."""
+    """Answer one line; a line that is no command is filling, and has no answer."""
     words = line.decode("ascii", "replace").split()
     if words[:1] == ["PING"]:
         return PONG + b"\n"

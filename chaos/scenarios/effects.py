@@ -48,7 +48,7 @@ class Effects:
 
 
 def effects_of(run: Path) -> Effects:
-    """The effects in one run directory."""
+    """Return the effects in one run directory."""
     facts = run_directory.read(run)
     if not facts.get("ended"):
         return Effects(problem="the run was killed before its end")
@@ -58,7 +58,7 @@ def effects_of(run: Path) -> Effects:
 
 
 def counted(events: pl.LazyFrame) -> Effects:
-    """The same of a history whose final read is whole."""
+    """Count the effects in a history whose final read is whole."""
     whole = events.filter(_of_leaders() & (pl.col("f") == F.READ_ALL.value))
     if not whole.select(pl.len()).collect().item():
         return Effects(problem="no log was read at the end")
@@ -89,11 +89,11 @@ def last_logs(events: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _of_leaders() -> pl.Expr:
-    """Rows of the final raw read of the leaders."""
+    """Return the rows of the final raw read of the leaders."""
     read = pl.col("f").is_in([F.POLL.value, F.READ_ALL.value]) & (pl.col("client") == "raw")
     return read & pl.col("final") & pl.col("replica").is_null()
 
 
 def lost(sent: pl.DataFrame, logs: pl.DataFrame) -> pl.DataFrame:
-    """Of what was sent, what no log holds."""
+    """Return the records sent that no log holds."""
     return sent.join(logs, on=[*PARTITION, "value"], how="anti")

@@ -93,7 +93,8 @@ def _round(target: str, rng: Random) -> list[Expectation]:
 
 
 def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario | None:
-    """One pair with settings and a seed of its own; plain where the settings do not fit it."""
+    """Return one pair with settings and a seed of its own, or without settings if these do not fit
+    it."""
     seed = rng.randrange(1 << 30)
     chosen = SETTINGS[0] if rng.random() < PLAIN_SHARE else rng.choice(SETTINGS)
     for settings in (chosen, SETTINGS[0]):
@@ -118,7 +119,7 @@ def promises(workload: str, nemesis: str, family: str) -> bool:
 
 
 def promised_config(nemesis: str) -> Mapping[str, str]:
-    """A loss of power may take what was not flushed; what was flushed, it may not. A clean shutdown
-    before it has flushed everything."""
+    """Return the settings under which nothing may be lost. A loss of power may take what was not
+    flushed, but nothing that was. A clean shutdown before it has flushed everything."""
     faults = NEMESES[nemesis].faults
     return FLUSH_EACH if POWER_FAULTS & faults and Shutdown not in faults else {}

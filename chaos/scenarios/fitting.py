@@ -29,7 +29,7 @@ def family_of(target: str) -> str:
 
 
 def nodes_of(target: str) -> int:
-    """Three nodes where the target can run them."""
+    """Return three nodes if the target can run them, else one."""
     chosen = parse_target(target)
     if isinstance(chosen, SizedTarget):
         return chosen.nodes

@@ -104,7 +104,8 @@ REGRESSION: tuple[Found, ...] = (
 
 
 def regressions(target: str) -> list[Expectation]:
-    """The list for one target, whether or not this machine can perform it (fitting.why_not)."""
+    """Return the list for one target, whether or not this machine can perform it
+    (fitting.why_not)."""
     family = family_of(target)
     return [
         Expectation(

@@ -116,7 +116,7 @@ SEMANTICS_NEMESIS = "kill"
 
 
 def cells(target: str) -> Iterator[Cell]:
-    """Every cell of every table for one target; none for a target that has no tables."""
+    """Yield every cell of every table for one target; none for a target that has no tables."""
     table = DURABILITY.get(family_of(target))
     if table is None:
         return

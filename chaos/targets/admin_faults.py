@@ -58,7 +58,7 @@ def _elect(cluster: LocalCluster, fault: Elect) -> list[int]:
 
 
 def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
-    """The replicas from now on, the first of them preferred."""
+    """Assign the replicas, the first of them preferred; return the nodes that were asked."""
     topic, index = _interesting(cluster)
     view = roles.focus(cluster)
     if view is None:
@@ -81,7 +81,7 @@ def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
 
 
 def _admin_storm(cluster: LocalCluster, fault: AdminStorm) -> list[int]:
-    """Topics come, change and go; whom was asked is told."""
+    """Create, change and delete topics; return the nodes that were asked."""
     names = [f"storm-{next(_storms)}" for _ in range(fault.topics)]
     steps: Sequence[tuple[ApiKey, Callable[[list[str]], dict[str, Any]]]] = (
         (ApiKey.CREATE_TOPICS, _creation),
@@ -134,7 +134,7 @@ def _interesting(cluster: LocalCluster) -> tuple[str, int]:
 
 
 def _ask(cluster: LocalCluster, api: ApiKey, **fields: Any) -> Struct:
-    """Ask the nodes in turn until one answers. Raises NoAnswer."""
+    """Return ask the nodes in turn until one answers. Raise NoAnswer."""
     body, last = request_definition(api).new(**fields), NoAnswer("no node runs")
     for node in cluster.reachable():
         try:

@@ -83,7 +83,7 @@ class ApacheCluster(LocalCluster):
     layout: Layout
 
     def controller(self) -> int | None:
-        """The leader of the metadata quorum (KIP-595), as the newest epoch knows it."""
+        """Return the leader of the metadata quorum (KIP-595) in the newest known epoch."""
         return newest_leader(self.layout.bound("CONTROLLER", node) for node in self.reachable())
 
     def stop(self) -> None:
@@ -124,11 +124,11 @@ class ApacheKafka:
         self.faults = FAULTS
 
     def with_disks(self) -> ApacheKafka:
-        """The same, each node's data on a disk of its own."""
+        """Return the same target, each node's data on a disk of its own."""
         return type(self)(self.version, self.full_speed, True, self.preloaded)
 
     def with_shim(self) -> ApacheKafka:
-        """The same, each node preloaded with the shim."""
+        """Return the same target, each node preloaded with the shim."""
         return type(self)(self.version, self.full_speed, self.on_disks, preloaded=True)
 
     def start(
@@ -185,7 +185,8 @@ class ApacheKafka:
         return cluster
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """The addresses, and the links between them where they can be cut. Raises TargetError."""
+        """Return the addresses, and the links between them if they can be cut. Raise
+        TargetError."""
         try:
             layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
         except NoFreePort as error:
@@ -209,7 +210,7 @@ class ApacheKafka:
         """What else nodes need to be where the layout has them: nothing, on loopback."""
 
     def jars(self) -> list[Path]:
-        """The class path. Raises TargetError with the mending command."""
+        """Return the class path. Raise TargetError with the command that repairs it."""
         found = sorted((cache_directory() / "kafka" / self.version).glob("*.jar"))
         if not any(jar.name == f"kafka-clients-{self.version}.jar" for jar in found):
             raise TargetError(
@@ -298,7 +299,8 @@ def _format(directory: Path, members: Sequence[LocalNode], tool: Sequence[str]) 
 
 
 def kafka_uuid() -> str:
-    """As org.apache.kafka.common.Uuid.randomUuid writes it: base 64, never with a leading dash."""
+    """Return a UUID as org.apache.kafka.common.Uuid.randomUuid writes it: base 64, never with a
+    leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):

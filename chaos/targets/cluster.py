@@ -197,7 +197,7 @@ class LocalCluster:
         )
 
     def alive(self) -> bool:
-        """Every node runs, is not paused, and answers ApiVersions."""
+        """Return whether every node runs, is not paused, and answers ApiVersions."""
         return all(
             member.running and not member.paused and probe.answers(member.direct, ALIVE_TIMEOUT_S)
             for member in self._members.values()
@@ -240,7 +240,7 @@ class LocalCluster:
             disk_faults.heal(members)
 
     def members(self) -> Sequence[LocalNode]:
-        """The nodes, in the order of their numbers."""
+        """Return the nodes, in the order of their numbers."""
         return list(self._members.values())
 
     # --- what roles.resolve asks ------------------------------------------------------------------
@@ -300,11 +300,11 @@ class LocalCluster:
             )
 
     def resolve(self, node: Node) -> tuple[int, ...]:
-        """The nodes that a number or a role means now."""
+        """Return the nodes that a number or a role means now."""
         return roles.resolve(node, self)
 
     def open_links(self) -> Links:
-        """The links, which a fault needs (perform has looked)."""
+        """Return the links, which a fault needs (perform has checked that they exist)."""
         assert self.links is not None
         return self.links
 

@@ -12,7 +12,7 @@ ASK_TIMEOUT_S = 60
 
 @cache
 def found() -> str | None:
-    """The words of the command, or None if there is none."""
+    """Return the words of the command, or None if there is none."""
     return next((words for words in KINDS if _answers(words)), None)
 
 

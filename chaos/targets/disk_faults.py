@@ -95,7 +95,7 @@ def _fill(members: Members) -> list[int]:
 
 
 def _kill_disk(members: Members) -> list[int]:
-    """Every sync fails from now on, and none that is under way can return success."""
+    """Fail every sync from now on, so that none in progress can return success."""
     return _while_standing_still(members, Disk.die)
 
 
@@ -128,7 +128,8 @@ def standing_still(members: Members) -> Iterator[None]:
 
 
 def _cut_power(members: Members) -> list[int]:
-    """A node that has ended before loses what the system had not written for it, too."""
+    """Cut the power of nodes; one that ended before also loses what the system had not written for
+    it."""
     for disk in _disks(members):
         disk.thaw()
     stand_still(members)
@@ -144,7 +145,7 @@ def _cut_power(members: Members) -> list[int]:
 
 
 def _running(members: Members) -> list[int]:
-    """Asked before the fault: a node may end of it at once."""
+    """Return the running nodes. Ask before the fault: a node may end at once."""
     return [member.number for member in members if member.running]
 
 

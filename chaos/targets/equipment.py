@@ -19,7 +19,7 @@ Faults = frozenset[type[Fault]]
 
 
 def equipped(target: Target, faults: Faults) -> Target:
-    """The target, with what these faults need, as far as this machine has it."""
+    """Return the target with what these faults need, as far as this machine has it."""
     if _needs_disks(target, faults) and isinstance(target, DiskTarget):
         target = target.with_disks()
     if _needs_shim(target, faults) and isinstance(target, PreloadTarget):
@@ -54,8 +54,9 @@ def _needs_shim(target: Target, faults: Faults) -> bool:
 
 
 def _by_shim_alone(target: Target, faults: Faults) -> bool:
-    """A loss of power, and no other fault of disks: with the shim if that is all there is, or if
-    it is needed anyway, since a torn disk and a torn ledger would not agree."""
+    """Return whether the shim performs the faults: a loss of power and no other disk fault, with
+    the shim if that is all there is, or if it is needed anyway, since a torn disk and a torn ledger
+    would not agree."""
     if faults & DISK_FAULTS != {PowerLoss} or not isinstance(target, PreloadTarget):
         return False
     return bool(faults & SHIM_FAULTS) or (disks.why_none() is not None and shim.why_none() is None)

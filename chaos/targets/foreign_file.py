@@ -73,7 +73,7 @@ class Broken(Exception):
 
 
 def read(path: Path) -> Foreign:
-    """The description; raises TargetError: one sentence with file, key, and what to do."""
+    """Read the description, or raise TargetError: one sentence with file, key, and what to do."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

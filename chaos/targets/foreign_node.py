@@ -53,8 +53,8 @@ class ForeignProcess:
         return found[0] if found is not None else 0
 
     def _found(self) -> tuple[int, str] | None:
-        """Its number and when it started. A pid file outlives its process: that number may be
-        another's by now, which is not ours to strike."""
+        """Return the process's number and when it started. A pid file outlives its process: that
+        number may be another's by now, which is not ours to strike."""
         pid = self._told()
         started = guard.start_time(pid) if pid > 0 else None
         if started is None:

@@ -68,7 +68,7 @@ class Kfake:
 
 
 def pinned(rest: str, bug: str | None) -> Kfake:
-    """The row of the table: one version, no planted bugs."""
+    """Return the target with one version and no planted bugs."""
     if rest:
         raise TargetError(f"kfake is pinned to {VERSION}, there is no {rest!r}; write `kfake`")
     if bug:

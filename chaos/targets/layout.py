@@ -23,12 +23,13 @@ _CLAIM_PORT = 8474
 
 
 def client_link(node: int) -> str:
-    """The link from all clients to a node."""
+    """Return the link from all clients to a node."""
     return f"client-{node}"
 
 
 def node_links(source: int, destination: int) -> tuple[str, str]:
-    """The links that `source` opens towards `destination`: as a broker, and to its controller."""
+    """Return the links that `source` opens towards `destination`: as a broker, and to its
+    controller."""
     return f"internal-{source}-{destination}", f"controller-{source}-{destination}"
 
 
@@ -68,7 +69,7 @@ class Layout:
         return "\n".join(lines) + "\n"
 
     def links(self) -> Iterator[Link]:
-        """Every directed link of a proxied cluster."""
+        """Yield every directed link of a proxied cluster."""
         for to in self.numbers():
             client = self.advertised("CLIENT", to)
             yield Link(client_link(to), client, self.bound("CLIENT", to))
@@ -90,7 +91,7 @@ class Layout:
 
 
 def plain(nodes: int) -> Layout:
-    """Nothing between: free ports on 127.0.0.1."""
+    """Return a layout without links: free ports on 127.0.0.1."""
     found = free_ports(nodes * len(LISTENERS))
     ports = {name: tuple(found[i :: len(LISTENERS)]) for i, name in enumerate(LISTENERS)}
     return Layout(nodes, ports)

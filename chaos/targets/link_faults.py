@@ -38,7 +38,7 @@ Pairs = Iterable[tuple[int, int]]
 
 
 def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:
-    """The names of a node's links."""
+    """Return the names of a node's links."""
     if where == "clients":
         return [client_link(node)]
     listener = ("nodes", "controllers").index(where)
@@ -47,7 +47,7 @@ def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:
 
 
 def both_ways(pairs: Pairs) -> Iterator[tuple[int, int]]:
-    """Each pair and its reverse."""
+    """Yield each pair and its reverse."""
     for source, to in pairs:
         yield source, to
         yield to, source

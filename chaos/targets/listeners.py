@@ -23,10 +23,8 @@ NODE = "{node}"
 def with_listeners(
     own: Mapping[str, str], asked: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The settings of one node, and host:port of each listener that was asked for, by its name.
-
-    What is asked for wins over the target's own settings, except that listeners add up.
-    """
+    """Return the settings of one node, and host:port of each requested listener, by its name. What
+    is asked for wins over the target's own settings, except that listeners add up."""
     number = own.get("node.id", "1")
     asked = {key: value.replace(NODE, number) for key, value in asked.items()}
     settings = {**own, **asked}
@@ -41,7 +39,7 @@ def with_listeners(
 
 
 def by_name(nodes: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The bootstrap addresses of each added listener, from those of every node."""
+    """Return the bootstrap addresses of each added listener, from those of every node."""
     found: dict[str, str] = {}
     for listeners in nodes:
         for name, where in listeners.items():

@@ -30,7 +30,7 @@ class NamespacedApache(ApacheKafka):
         self.faults = FAULTS - LINK_FAULTS | namespaced.FAULTS
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """Namespaces, whether or not links are to be cut."""
+        """Return namespaces, whether or not links are to be cut."""
         try:
             return namespaced.build(nodes, directory)
         except LinkError as error:
@@ -43,7 +43,7 @@ class NamespacedApache(ApacheKafka):
 
 
 def in_namespaces(rest: str, bug: str | None) -> NamespacedApache:
-    """The row of the table: `netns:apache`, `netns:apache:3.9`."""
+    """Return the target: `netns:apache`, `netns:apache:3.9`."""
     name, _, version = (rest or "apache").partition(":")
     if name != "apache":
         raise TargetError(

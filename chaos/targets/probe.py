@@ -58,7 +58,7 @@ def ask(address: Address, request: bytes, timeout_s: float) -> bytearray:
 
 
 def exchange(address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float) -> Struct:
-    """Ask one question in one version. Raises NoAnswer."""
+    """Ask one question in one version. Raise NoAnswer."""
     frame = ask(address, encode_request(api, version, 1, _CLIENT_ID, body), timeout_s)
     try:
         return decode_response(frame, api, version)[1]
@@ -103,18 +103,18 @@ def _metadata(address: Address, topics: list[str], timeout_s: float) -> Struct:
 
 
 def brokers(address: Address, timeout_s: float) -> dict[int, Address]:
-    """The brokers which one broker knows to be alive, and where clients find them."""
+    """Return the brokers which one broker knows to be alive, and where clients find them."""
     answer = _metadata(address, [], timeout_s)
     return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
 
 
 def controller(address: Address, timeout_s: float) -> int:
-    """The controller, as Metadata names it (a KRaft broker names any living broker)."""
+    """Return the controller, as Metadata names it (a KRaft broker names any living broker)."""
     return int(_metadata(address, [], timeout_s).controller_id)
 
 
 def partition(address: Address, topic: str, index: int, timeout_s: float) -> PartitionView | None:
-    """One partition, or None if that broker does not know it."""
+    """Return one partition, or None if that broker does not know it."""
     answer = _metadata(address, [topic], timeout_s)
     for described in answer.topics:
         for one in described.partitions:
@@ -124,7 +124,7 @@ def partition(address: Address, topic: str, index: int, timeout_s: float) -> Par
 
 
 def quorum_leader(address: Address, timeout_s: float) -> tuple[int, int] | None:
-    """(epoch, node) if the controller listening there leads the quorum, else None."""
+    """Return (epoch, node) if the controller listening there leads the quorum, else None."""
     request = request_definition(ApiKey.DESCRIBE_QUORUM)
     partition_data = request.struct("PartitionData", partition_index=0)
     topic = request.struct("TopicData", topic_name=METADATA_TOPIC, partitions=[partition_data])
@@ -139,14 +139,14 @@ def quorum_leader(address: Address, timeout_s: float) -> tuple[int, int] | None:
 
 
 def groups(address: Address, timeout_s: float) -> list[str]:
-    """The groups which this broker coordinates."""
+    """Return the groups which this broker coordinates."""
     body = request_definition(ApiKey.LIST_GROUPS).new()
     answer = exchange(address, ApiKey.LIST_GROUPS, LIST_VERSION, body, timeout_s)
     return [group.group_id for group in answer.groups]
 
 
 def transactional_ids(address: Address, timeout_s: float) -> list[str]:
-    """The transactional ids which this broker coordinates (KIP-664)."""
+    """Return the transactional ids which this broker coordinates (KIP-664)."""
     body = request_definition(ApiKey.LIST_TRANSACTIONS).new()
     answer = exchange(address, ApiKey.LIST_TRANSACTIONS, LIST_VERSION, body, timeout_s)
     return [state.transactional_id for state in answer.transaction_states]

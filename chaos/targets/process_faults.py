@@ -39,7 +39,8 @@ def stand_still(members: Sequence[LocalNode]) -> None:
 
 
 def kill_and_wait(members: Sequence[LocalNode]) -> list[int]:
-    """The same, until they are gone: nothing holds their files any more. Raises TargetError."""
+    """Kill the processes and wait until they are gone, so that nothing holds their files. Raise
+    TargetError."""
     struck = kill(members)
     for member in members:
         if member.child is not None:

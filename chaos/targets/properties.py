@@ -34,7 +34,7 @@ ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
-    """All settings of a node; the caller lays the user's own on top."""
+    """Return all settings of a node, to which the caller adds the user's own."""
     replicas = str(min(layout.nodes, 3))
     in_sync = "2" if layout.nodes >= 3 else "1"
     return {
@@ -55,7 +55,8 @@ def properties_of(layout: Layout, node: int, data: Path) -> dict[str, str]:
 
 
 def as_text(settings: Mapping[str, str]) -> str:
-    """As java.util.Properties reads it: a value of several lines, such as a key in PEM, is one."""
+    """Encode the settings as java.util.Properties reads them: a value of several lines, such as a
+    key in PEM, becomes one."""
     return "".join(
         f"{_escaped(key, '=: #!')}={_escaped(value)}\n" for key, value in settings.items()
     )

@@ -58,15 +58,15 @@ class Reference:
         self.faults = FAULTS
 
     def with_bug(self, bug: str) -> Reference:
-        """The same, with one planted bug (its name in reference_impl.bugs)."""
+        """Return the same target with one planted bug (its name in reference_impl.bugs)."""
         return Reference(bug, self.on_disks, self.preloaded)
 
     def with_disks(self) -> Reference:
-        """The same, its data on a disk of its own."""
+        """Return the same target, its data on a disk of its own."""
         return Reference(self.bug, True, self.preloaded)
 
     def with_shim(self) -> Reference:
-        """The same, preloaded with the shim."""
+        """Return the same target, preloaded with the shim."""
         return Reference(self.bug, self.on_disks, preloaded=True)
 
     def start(
@@ -149,7 +149,7 @@ def own_version() -> str:
 
 
 def with_bug_or_not(rest: str, bug: str | None) -> Reference:
-    """The row of the table: the reference has no versions to choose from."""
+    """Return the target, with a bug or without: the reference has no versions to choose from."""
     if rest:
         raise TargetError(f"the reference broker has no version {rest!r}; write `reference`")
     return Reference(bug)

@@ -36,7 +36,7 @@ class Askable(Protocol):
 
 
 def resolve(node: Node, cluster: Askable) -> tuple[int, ...]:
-    """The nodes that a number or a role means now; none if the role is nobody's at the moment."""
+    """Return the nodes that a number or a role means now; none if no node has the role."""
     if isinstance(node, int):
         if not 1 <= node <= cluster.nodes:
             raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
@@ -71,7 +71,8 @@ def _leader(cluster: Askable) -> tuple[int, ...]:
 def _coordinator(
     cluster: Askable, ask: Callable[[Address, float], Sequence[str]]
 ) -> tuple[int, ...]:
-    """A node that coordinates some of what `ask` lists. One that cannot be asked has none."""
+    """Return a node that coordinates some of what `ask` lists. One that cannot be asked counts as
+    having none."""
     found = []
     for node in cluster.reachable():
         with suppress(NoAnswer):
@@ -108,7 +109,7 @@ RESOLVERS: Mapping[str, Callable[[Askable], tuple[int, ...]]] = {
 
 
 def focus(cluster: Askable) -> PartitionView | None:
-    """The focus partition, as the best informed of the reachable nodes sees it."""
+    """Return the focus partition, as the best informed of the reachable nodes sees it."""
     if cluster.focus is None:
         raise TargetError(
             "the roles leader and follower need a partition; set `focus` to (topic, partition)"

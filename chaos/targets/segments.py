@@ -9,8 +9,8 @@ INTERNAL = "__"
 
 
 def segments(data: Path, *, closed: bool) -> list[Path]:
-    """The segments with records of the topics of users: those that are still written to, or the
-    others."""
+    """Return the segments with records of the topics of users: those that are still written to, or
+    the others."""
     found: list[Path] = []
     for directory in sorted(data.iterdir()) if data.is_dir() else ():
         if directory.is_dir() and not directory.name.startswith(INTERNAL):

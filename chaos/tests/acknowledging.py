@@ -47,7 +47,7 @@ for thread in threads: thread.join()
 
 
 def command(data: Path, told: Path, processes: int = 2) -> list[str]:
-    """The node's arguments for Python."""
+    """Return the node's arguments for Python."""
     return ["-c", PROGRAM, str(data), str(told), str(processes)]
 
 

@@ -50,7 +50,7 @@ class FakeCluster:
         self._coin = 0
 
     def append(self, partition: Partition, value: int) -> int | None:
-        """The offset, or None when nobody answers."""
+        """Append; return the offset, or None when nobody answers."""
         with self.lock:
             log = self.logs.setdefault(partition, [])
             self._coin += self.down
@@ -198,7 +198,7 @@ class FakeAdmin:
 def tools_for(
     cluster: FakeCluster, client: Callable[[FakeCluster], FakeClient] = FakeClient
 ) -> Tools:
-    """The runner's tools, all on that cluster."""
+    """Return the runner's tools, all on that cluster."""
 
     def make(bootstrap: str, process: int, settings: ClientSettings) -> FakeClient:
         return client(cluster)

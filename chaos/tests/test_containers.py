@@ -104,7 +104,7 @@ def test_its_process_is_struck_without_asking_docker(
 
 
 def own_group() -> str:
-    """The path of the control group that this process and its children are in."""
+    """Return the path of the control group that this process and its children are in."""
     return Path("/proc/self/cgroup").read_text().splitlines()[0].rpartition(":")[2]
 
 

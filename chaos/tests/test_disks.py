@@ -72,7 +72,7 @@ def is_mounted(mount_point: Path) -> bool:
 
 
 def in_another_namespace() -> subprocess.Popen[bytes]:
-    """A process with copies of all mounts, until it reads a line."""
+    """Start a process with copies of all mounts, which ends when it reads a line."""
     holder = subprocess.Popen(
         ["unshare", "--mount", "sh", "-c", "echo here; read end"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

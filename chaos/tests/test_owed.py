@@ -27,7 +27,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left_by_a_dead_owner(tmp_path: Path, *command: str) -> Path:
-    """A note to run that, in its directory."""
+    """Write a note to run that command, in its directory."""
     Note(Debt.of_command(ADDRESS, command, tmp_path))
     (directory,) = tmp_path.glob("touchstone-owed-*")
     pid, started, namespace = guard.owner_tag(os.getpid()).split("-")

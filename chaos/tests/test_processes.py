@@ -52,7 +52,8 @@ def is_gone(pid: int) -> bool:
 
 
 def owner(tmp_path: Path, then: str) -> tuple[subprocess.Popen[str], int, int]:
-    """Another process that owns an idle child: (owner, child's pid, its guard's pid)."""
+    """Start another process that owns an idle child; return (owner, child's pid, its guard's
+    pid)."""
     source = OWNER.format(idle=IDLE, log=str(tmp_path / "log"), then=then)
     process = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

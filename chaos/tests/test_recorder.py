@@ -45,7 +45,7 @@ OK = Completion(Outcome.OK)
 
 
 def recorded(tmp_path: Path, *pairs: tuple[Operation, Completion]) -> pl.DataFrame:
-    """The history of these operations, one after the other by process 3."""
+    """Return the history of these operations, one after the other by process 3."""
     recorder = HistoryRecorder(tmp_path, "run")
     recorder.topic_ids["t"] = "the-id"
     for number, (operation, completion) in enumerate(pairs):

@@ -36,7 +36,7 @@ class Appends:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first processes send, the others poll."""
+        """Let the first processes send and the others poll."""
         if process >= self.producers:
             return poll_for_ever(everything(self.topics()), rng, self.from_log_start)
         return self.send(process, rng)

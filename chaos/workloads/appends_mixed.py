@@ -28,7 +28,7 @@ class AppendsMixed(Appends):
         return ClientSettings(compression=CODECS[process % len(CODECS)])
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """One send in a hundred is a single record of any size; the others are small."""
+        """Send small batches, and one time in a hundred a single record of any size."""
         values = values_of(process)
         while True:
             if rng.random() < LARGE_SHARE:

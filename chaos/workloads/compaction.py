@@ -53,7 +53,7 @@ class Compaction:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first processes send, the others poll."""
+        """Let the first processes send and the others poll."""
         if process >= self.producers:
             return poll_for_ever(everything(self.topics()), rng)
         return self._send_for_ever(process, rng)
@@ -64,7 +64,7 @@ class Compaction:
             yield self._next_send(rng.randrange(self.partitions), values, rng)
 
     def _next_send(self, partition: int, values: Iterator[int], rng: Random) -> Send:
-        """A few records of random keys, some of them tombstones."""
+        """Return a send of a few records with random keys, some of them tombstones."""
         batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
         keys = tuple(self._key(rng) for _ in batch)
         tombstones = tuple(rng.random() < self.tombstone_share for _ in batch)

@@ -25,7 +25,8 @@ class CompactionInTransactions(ByTransactions, Compaction):
     topics = Compaction.topics
 
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
-        """Each transaction is of one partition, so that the others' are cleaned past it."""
+        """Send one transaction after the other, each in one partition, so that cleaning can pass it
+        in the others."""
         values = values_of(process)
         while True:
             aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)

@@ -79,13 +79,13 @@ class _Groups:
         return process % 2 == 0
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first processes send, the others are members."""
+        """Let the first processes send and the others be group members."""
         if process < self.producers:
             return send_for_ever(self.name, self.partitions, process, rng)
         return self._be_members(process, rng)
 
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """One member after the other; each leaves or crashes."""
+        """Be one member after the other; each leaves or crashes."""
         commits_itself = self._commits_itself(process)
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
         while True:
@@ -113,7 +113,7 @@ class _Groups:
                 yield next(meanwhile)
 
     def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
-        """Ask for the group's positions, in workloads which record every commit."""
+        """Yield ask for the group's positions, in workloads which record every commit."""
         yield from ()
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
@@ -190,7 +190,7 @@ class GroupPositions(ClassicGroups):
         return True
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """As in the other groups, with zombies among the members' polls."""
+        """Work as in the other group workloads, with zombies among the members' polls."""
         living = super().operations(process, rng)
         return living if process < self.producers else self._haunted(process, living, rng)
 
@@ -219,7 +219,7 @@ class GroupPositions(ClassicGroups):
             operation = living.send(completion)
 
     def _again(self, process: int, completion: Completion) -> CommitPosition | None:
-        """The same commit as a single request, where it succeeded and its member is known."""
+        """Return the same commit as a single request, if it succeeded and its member is known."""
         member_id = completion.columns.get("member_id")
         generation = completion.columns.get("generation")
         if completion.outcome is not Outcome.OK or not completion.records:

@@ -41,7 +41,7 @@ class Offsets:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first process sends, the others commit and ask."""
+        """Let the first process send and the others commit and ask."""
         if process < self.producers:
             return send_for_ever(self.topic, self.partitions, process, rng)
         return self._commit_for_ever(process, rng)

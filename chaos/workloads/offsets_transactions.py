@@ -50,7 +50,7 @@ class OffsetsInTransactions(Offsets):
         return replace(settings, raw=True, transactional=True, transaction_timeout_ms=TIMEOUT_MS)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first process sends, the others commit in transactions and ask."""
+        """Let the first process send and the others commit in transactions and ask."""
         if process < self.producers:
             return send_for_ever(self.topic, self.partitions, process, rng)
         return self._transact_for_ever(process, rng)

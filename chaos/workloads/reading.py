@@ -22,7 +22,7 @@ POLLS_PER_SESSION = 250
 
 
 def everything(topics: Sequence[TopicSpec]) -> tuple[tuple[str, int], ...]:
-    """All partitions of these topics."""
+    """Return all partitions of these topics."""
     return tuple((topic.name, number) for topic in topics for number in range(topic.partitions))
 
 
@@ -46,6 +46,6 @@ def poll_for_ever(
 def final_reads(
     topics: Sequence[TopicSpec], isolation: Isolation = Isolation.READ_UNCOMMITTED
 ) -> Iterator[tuple[ClientSettings, Operation]]:
-    """The batches as they lie on the replicas, then what a consumer is given."""
+    """Yield reads of the batches as they lie on the replicas, then of what a consumer receives."""
     yield ClientSettings(), ReadAll(everything(topics), raw=True)
     yield ClientSettings(isolation=isolation), ReadAll(everything(topics), isolation)

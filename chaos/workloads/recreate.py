@@ -51,7 +51,8 @@ class Recreated:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """A topic's life after the other: sends with polls between them, then the next topic."""
+        """Live one topic's life after the other: sends with polls between them, then the next
+        topic."""
         topic = self._topic_of(process)
         sends = send_for_ever(topic.name, topic.partitions, process, rng)
         send = next(sends)

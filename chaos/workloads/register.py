@@ -43,14 +43,14 @@ class Register:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first processes write, each its own register; the others read."""
+        """Let the first processes write, each its own register, and the others read."""
         if process < self.writers:
             return self._write_for_ever(process)
         return self._read_for_ever(rng)
 
     def _write_for_ever(self, process: int) -> Generator[Operation, Completion, None]:
-        """After a write of unknown outcome, what it wrote may be read as well as what was before:
-        the comparison then takes both."""
+        """Write for ever. After a write of unknown outcome, what it wrote may be read as well as
+        what was before: the comparison then takes both."""
         may_be: set[int | None] = {None}
         for value in values_of(process):
             while True:

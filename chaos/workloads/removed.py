@@ -34,5 +34,5 @@ def nothing_cleaned(records: Iterable[Record]) -> str | None:
 
 
 def _is_summary(record: Record) -> bool:
-    """Of a leader's log as a whole."""
+    """Return whether the record is a statement about a leader's log as a whole."""
     return record.extra.get("f") == WHOLE and record.extra.get("replica") is None

@@ -46,13 +46,13 @@ class Seeks(Appends):
     filling_max = 200
 
     def settings(self, process: int) -> ClientSettings:
-        """Every other producer makes a batch of each record."""
+        """Return the settings: every other producer makes a batch of each record."""
         if process < self.producers:
             return ClientSettings(batches_of_one=process % 2 == 0)
         return ClientSettings(fetch_bytes=FETCH_BYTES[process % len(FETCH_BYTES)])
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first processes send, the others poll and seek."""
+        """Let the first processes send and the others poll and seek."""
         if process < self.producers:
             return self._send_dressed(process, rng)
         return self._seek_for_ever(rng)

@@ -15,7 +15,7 @@ RECORDS_PER_SEND_MAX = 4
 def send_for_ever(
     topic: str, partitions: int, process: int, rng: Random
 ) -> Generator[Operation, Completion, None]:
-    """A value is sent once only, whatever becomes of it: the client alone may retry."""
+    """Send each value once only, whatever becomes of it: the client alone may retry."""
     values = values_of(process)
     while True:
         batch = tuple(islice(values, rng.randint(1, RECORDS_PER_SEND_MAX)))

@@ -64,11 +64,9 @@ class End(Enum):
 
 
 def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
-    """One of them: the sends up to one that fails, then its end, after doing nothing for a while.
-
-    An end without a clear answer is aborted where the client still can, and left to the next client
-    of the same transactional id where it cannot.
-    """
+    """Do one transaction: its sends up to one that fails, a pause, then its end. An end without a
+    clear answer is aborted where the client still can, and left to the next client of the same
+    transactional id where it cannot."""
     if (yield Begin()).outcome is not Outcome.OK:
         return
     completion = Completion(Outcome.OK)

@@ -112,7 +112,7 @@ class Transform:
         return ClientSettings(transactional=True, isolation=Isolation.READ_COMMITTED, group=group)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """The first processes send inputs, the others are workers."""
+        """Let the first processes send inputs and the others be workers."""
         if process < self.producers:
             return send_for_ever(self.inputs, self.partitions, process, rng)
         return self._work_for_ever(process, rng)
@@ -137,7 +137,7 @@ class Transform:
     def _transform(
         self, values: Iterator[int], rng: Random, crashes: bool
     ) -> Generator[Operation, Completion, Completion]:
-        """One transaction; returns how it ended, or what broke the client."""
+        """Do one transaction; return how it ended, or what broke the client."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
         adds_offsets = rng.random() < ADDED_SHARE

@@ -9,5 +9,5 @@ PER_PROCESS = 1_000_000_000
 
 
 def values_of(process: int) -> Iterator[int]:
-    """All values of one process, in the order it sends them."""
+    """Yield all values of one process, in the order it sends them."""
     return count((process + 1) * PER_PROCESS)

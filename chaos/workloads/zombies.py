@@ -85,7 +85,8 @@ class Zombies(ByTransactions):
 
 
 def _ended(chance: float, haunts: Sequence[RawSend]) -> Steps:
-    """One of four ends: fenced and gone on, aborted, too late, or committed."""
+    """End the transaction in one of four ways: fenced and gone on, aborted, too late, or
+    committed."""
     completion = Completion(Outcome.OK)
     if chance < FENCED_SHARE:
         if (yield Supersede()).outcome is Outcome.OK:

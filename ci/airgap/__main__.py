@@ -21,7 +21,7 @@ from ci.errors import UsageError, explain
 
 
 def up() -> str:
-    """The daemon, and every image; its address."""
+    """Start the daemon with every image; return its address."""
     import docker
 
     address = daemon.start()

@@ -84,7 +84,7 @@ class StandIn:
 
 
 def stand_ins() -> list[StandIn]:
-    """All of them, as far as what goes into them is here."""
+    """Return all of the stand-ins whose ingredients are here."""
     found = [
         StandIn(SIDECAR_IMAGE, {}),
         StandIn(
@@ -117,7 +117,7 @@ def make_missing(client: Any) -> Iterator[tuple[str, str]]:
 
 
 def _labels(client: Any, name: str) -> dict[str, str] | None:
-    """The labels of an image, or None if it is not there."""
+    """Return the labels of an image, or None if it is not there."""
     import docker.errors
 
     with asking(f"look for {name}"):
@@ -142,7 +142,7 @@ def _import_base(client: Any) -> None:
 
 
 def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Everything but what no container needs; the folders themselves stay."""
+    """Filter out what no container needs; the folders themselves stay."""
     return None if any(entry.name.startswith(f"{folder}/") for folder in UNWANTED) else entry
 
 

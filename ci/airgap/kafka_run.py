@@ -16,7 +16,7 @@ PROPERTIES = Path("/etc/kafka/docker/server.properties")
 
 
 def setting(variable: str) -> str:
-    """KAFKA_LOG_DIRS -> log.dirs."""
+    """Return the setting's name: KAFKA_LOG_DIRS -> log.dirs."""
     name = variable.removeprefix("KAFKA_").lower()
     name = name.replace("___", "\0").replace("__", "\1").replace("_", ".")
     return name.replace("\0", "-").replace("\1", "_")

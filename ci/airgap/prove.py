@@ -27,7 +27,7 @@ class Show:
 
 
 def shows() -> list[Show]:
-    """All of them, the quick ones first."""
+    """Return all of them, the quick ones first."""
     scenarios = [
         Show(
             f"{workload} under {nemesis}",
@@ -49,7 +49,7 @@ def shows() -> list[Show]:
 
 
 def perform(wanted: Sequence[Show], docker_host: str) -> int:
-    """Each of them, whatever became of those before; the first status that is not 0."""
+    """Run each of them even after one fails; return the first status that is not 0."""
     environment: Mapping[str, str] = {**os.environ, "DOCKER_HOST": docker_host}
     statuses = []
     for show in wanted:

@@ -97,7 +97,7 @@ def consume(megabytes: int = 64) -> Load:
 
 
 def filled_topic(wire: Wire, megabytes: int) -> Topic:
-    """One partition of batches of RECORDS_READ records of 1 KB."""
+    """Fill one partition with batches of RECORDS_READ records of 1 KB."""
     topic = wire.create_topic()
     records = batch(*[b"x" * 1000] * RECORDS_READ).encode()
     for _ in range(megabytes * 1_000_000 // len(records)):
@@ -106,7 +106,7 @@ def filled_topic(wire: Wire, megabytes: int) -> Topic:
 
 
 def read_all(wire: Wire, connection: Connection, topic: Topic) -> float:
-    """Bytes a second of reading the partition, 4 MB a request."""
+    """Return the bytes a second of reading the partition, 4 MB a request."""
     offset = read = 0
     end = wire.end_offset(topic)
     started = time.monotonic()

@@ -56,7 +56,7 @@ def _start(data: Path) -> float:
 
 
 def _thousand_partitions(data: Path) -> tuple[float, float]:
-    """Seconds until it serves again, and its memory then, in MiB."""
+    """Return the seconds until it serves again, and its memory then, in MiB."""
     with _broker(data) as broker, RawClient(broker) as client:
         _create(client, [f"topic-{n}" for n in range(TOPICS)], PARTITIONS_OF_ONE)
         records = RecordBatch([Record(b"x" * 100)] * 10).encode()

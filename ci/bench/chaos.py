@@ -30,7 +30,7 @@ SCENARIO = ("--nodes", "3", "--workload", "appends", "--nemesis", "kill-leader",
 
 
 def run() -> Table:
-    """One row for each probe, then the minute's."""
+    """Measure one row for each probe, then the minute's."""
     table = Table(("fault", "apply ms", "of its bound", "heal ms", "back after ms"))
     timed = [probe for probe in probes.chosen(nightly=True) if _is_timed(probe)]
     proofs = probes.perform([probe for probe in timed for _ in range(ROUNDS)], _tell)

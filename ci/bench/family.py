@@ -24,12 +24,13 @@ def cpu_s() -> float:
 
 
 def peak_mib() -> float:
-    """The most that each has held, added up: at least as much as they held at one time."""
+    """Return the most memory that each process has held, added up: at least as much as all held at
+    one time."""
     return sum(_peak_kib(process) for process in _family()) / 1024
 
 
 def _family() -> dict[int, list[str]]:
-    """Process -> its fields of /proc/PID/stat."""
+    """Return process -> its fields of /proc/PID/stat."""
     found = dict(_processes())
     family = {os.getpid()}
     while True:
@@ -58,7 +59,7 @@ def _peak_kib(process: int) -> int:
 
 
 def find(word: str) -> int:
-    """The descendant of this process that has this word in its command line."""
+    """Return the pid of the descendant of this process that has this word in its command line."""
     for process in _family():
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
         if word.encode() in words:

@@ -109,7 +109,7 @@ class Target:
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_mib(self) -> float:
-        """Its memory (proc(5), statm)."""
+        """Return the process's resident memory in MiB (proc(5), statm)."""
         pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -125,7 +125,7 @@ class Target:
 
 
 def run() -> Table:
-    """Two rows for each attack: the reference with its bounds, Apache beside it."""
+    """Measure two rows for each attack: the reference with its bounds, Apache beside it."""
     table = Table(
         ("attack", "broker", "longest wait s", "p99 s", "CPU s", "CPU after", "sockets", "MiB")
     )

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 def run() -> Table:
-    """One row per history and engine; each is judged in a process of its own."""
+    """Measure one row per history and engine; each is judged in a process of its own."""
     table = Table(("what", "size", "verdict", "wall s", "CPU s", "peak MiB", "bound"))
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         if LARGER in os.environ:
@@ -137,7 +137,7 @@ def write_history(file: Path, rows: int) -> int:
 
 
 def _moved(block: pl.DataFrame, number: int) -> pl.DataFrame:
-    """The same history with operations, values, processes, groups and topics of its own."""
+    """Return the same history with operations, values, processes, groups and topics of its own."""
     numbers = [
         pl.col(column) + number * BLOCK_APART for column in ("op_id", "value", "txn", "producer_id")
     ]

@@ -21,7 +21,7 @@ SLICES = 20
 
 
 def run() -> Table:
-    """The client's rate in operations a second, without and with the recorder."""
+    """Measure the client's rate in operations a second, without and with the recorder."""
     table = Table(("client", "op/s without", "op/s with", "share that recording takes"))
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         cluster = parse_target("reference").start(Path(scratch) / "target")

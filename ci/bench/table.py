@@ -40,7 +40,7 @@ class Table:
         return [c for row in self.rows for c in row if isinstance(c, Ratio) and not c.holds]
 
     def render(self) -> str:
-        """Aligned text; numbers to three figures."""
+        """Render aligned text; numbers have three figures."""
         shown = [list(self.columns)] + [[_cell(c) for c in row] for row in self.rows]
         widths = [max(len(row[at]) for row in shown) for at in range(len(self.columns))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in shown]

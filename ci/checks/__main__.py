@@ -12,7 +12,7 @@ from ci.checks.sizes import size_advice
 
 
 def main() -> int:
-    """Everything runs even where something fails: one run shows all there is to mend."""
+    """Run every check even after one fails, so that one run shows all there is to fix."""
     if "--draw" in sys.argv[1:]:
         draw_diagrams(places.ROOT)
         draw_guarantees(places.ROOT)

@@ -20,7 +20,8 @@ MEANT = re.compile(r"\[\s*(?:new|modified|added|changed|removed)\s+(?:in|since)\
 
 
 def citation_violations(root: Path) -> list[str]:
-    """A sentence for every line that means a citation and is not one."""
+    """Return a sentence for every line that looks like a citation but does not have the form of
+    one."""
     sentences = []
     for path in python_files(root):
         name = path.relative_to(root)

@@ -15,7 +15,7 @@ OWN = {*PACKAGES, "conftest"}
 
 
 def requirements(root: Path) -> set[str]:
-    """The distributions of requirements.in, in the index's normal form."""
+    """Return the distributions of requirements.in, in the index's normal form."""
     path = root / "requirements.in"
     text = path.read_text() if path.is_file() else ""
     return {normal(name) for name in re.findall(r"^([\w.-]+)", text, re.MULTILINE)}
@@ -26,7 +26,7 @@ def normal(distribution: str) -> str:
 
 
 def dependency_violations(root: Path) -> list[str]:
-    """A sentence for every import that nothing in requirements.in brings."""
+    """Return a sentence for every import that nothing in requirements.in brings."""
     asked_for, brings = requirements(root), packages_distributions()
     sentences = []
     for path in python_files(root):

@@ -45,7 +45,8 @@ MARKS = "<!-- diagram: {} (python -m ci.checks --draw) -->", "<!-- end of diagra
 
 
 def drawn(table: Table) -> str:
-    """A Mermaid state diagram: one arrow for each pair of states, with all moves that lead so."""
+    """Return a Mermaid state diagram: one arrow for each pair of states, with all moves that lead
+    so."""
     lines = ["```mermaid", "stateDiagram-v2"]
     for start, moves in table.items():
         causes: dict[Enum, list[str]] = {}
@@ -59,7 +60,8 @@ def drawn(table: Table) -> str:
 
 
 def with_diagrams(text: str, diagrams: Iterable[tuple[str, str]]) -> str:
-    """The text of a README with each diagram between its marks; ValueError without the marks."""
+    """Return the text of a README with each diagram between its marks. Raise ValueError without the
+    marks."""
     for name, diagram in diagrams:
         begin, end = MARKS[0].format(name), MARKS[1]
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
@@ -70,7 +72,7 @@ def with_diagrams(text: str, diagrams: Iterable[tuple[str, str]]) -> str:
 
 
 def readmes() -> dict[str, list[tuple[str, str]]]:
-    """README -> its diagrams, by name."""
+    """Return README -> its diagrams, by name."""
     found: dict[str, list[tuple[str, str]]] = {}
     for name, (readme, place) in DIAGRAMS.items():
         module, _, variable = place.partition(":")
@@ -80,7 +82,7 @@ def readmes() -> dict[str, list[tuple[str, str]]]:
 
 
 def diagram_violations(root: Path) -> list[str]:
-    """The READMEs whose diagrams are not what the tables say."""
+    """Return the READMEs whose diagrams are not what the tables say."""
     problems = []
     for readme, diagrams in readmes().items():
         file = root / readme

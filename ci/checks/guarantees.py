@@ -95,7 +95,7 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def drawn(name: str) -> tuple[str, str]:
-    """The picture of a guarantee that is broken, and the lines of the page around it."""
+    """Return the picture of a guarantee that is broken, and the lines of the page around it."""
     title, claims = SHOWN[name]
     rows, _ = INVALID[name][title]
     anomaly = judged(name, rows).anomalies[0]
@@ -114,7 +114,7 @@ def drawn(name: str) -> tuple[str, str]:
 
 
 def table() -> str:
-    """All guarantees, each with a link to its section."""
+    """Return all guarantees, each with a link to its section."""
     lines = ["| guarantee | must hold | looked at by | claims |", "|---|---|---|---|"]
     for name, checker in CHECKERS.items():
         link = f"[`{name}`](#{name})"
@@ -124,7 +124,7 @@ def table() -> str:
 
 
 def made() -> Iterator[tuple[str, str, str]]:
-    """(name of the marks, text between them, picture) of everything that is generated."""
+    """Yield (name of the marks, text between them, picture) of everything that is generated."""
     yield TABLE, table(), ""
     yield CLAUSES_TABLE, markdown_table(), ""
     for name in CHECKERS:
@@ -133,7 +133,7 @@ def made() -> Iterator[tuple[str, str, str]]:
 
 
 def with_block(text: str, name: str, block: str) -> str:
-    """The page with a block between its marks; ValueError without them."""
+    """Return the page with a block between its marks. Raise ValueError without them."""
     before, begin, rest = text.partition(BEGIN.format(name))
     _, end, after = rest.partition(END)
     if not (begin and end):

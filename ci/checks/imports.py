@@ -149,7 +149,7 @@ WORLD = {
 
 
 def part_of(module: str) -> str | None:
-    """The row a module belongs to."""
+    """Return the row a module belongs to."""
     rows = [row for row in MAY_IMPORT if covers(row, module)]
     longest = max(rows, key=len, default=None)
     return None if longest in DIVIDED and module != longest else longest
@@ -160,7 +160,7 @@ def covers(prefix: str, module: str) -> bool:
 
 
 def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
-    """(line, module) for every import in a file, relative ones resolved."""
+    """Return (line, module) for every import in a file, relative ones resolved."""
     found: list[tuple[int, str]] = []
     package = module_name(root, path).split(".")
     if path.name != "__init__.py":
@@ -196,7 +196,7 @@ def violation(module: str, imported: str, in_test: bool) -> str | None:
 
 
 def import_violations(root: Path) -> list[str]:
-    """A sentence for every import that the table does not allow."""
+    """Return a sentence for every import that the table does not allow."""
     sentences = []
     for path in python_files(root):
         module, in_test = module_name(root, path), is_test(path, root)

@@ -21,7 +21,7 @@ INDEX_OPTION = re.compile(r"\s*(?:-i|--index-url|--extra-index-url|-f|--find-lin
 
 
 def leak_violations(root: Path) -> list[str]:
-    """A sentence for every line that names a place which only the author has."""
+    """Return a sentence for every line that names a place which only the author has."""
     sentences = []
     for path in project_files(root):
         name = path.relative_to(root)

@@ -13,7 +13,8 @@ COMPARES = "expect"
 
 
 def loop_violations(root: Path) -> list[str]:
-    """A sentence for every loop that compares over rows which may be none."""
+    """Return a sentence for every loop in a case that may run over no rows and so compare
+    nothing."""
     found: list[str] = []
     for path in python_files(root):
         if not path.relative_to(root).as_posix().startswith(CASES):
@@ -54,7 +55,8 @@ def _compares(body: list[ast.stmt]) -> bool:
 
 
 def _are_of_an_answer(rows: ast.expr) -> bool:
-    """`answer.topics`, alone, sliced, or gone through by a comprehension."""
+    """Return whether the expression is `answer.topics`, alone, sliced, or gone through by a
+    comprehension."""
     if isinstance(rows, ast.Subscript):
         return _are_of_an_answer(rows.value)
     if isinstance(rows, (ast.ListComp, ast.GeneratorExp)):

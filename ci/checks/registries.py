@@ -42,7 +42,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
 
 
 def registered_modules(init: Path) -> set[str]:
-    """The sibling modules of which at least one name stands in a table."""
+    """Return the sibling modules of which at least one name stands in a table."""
     tree = parsed(init)
     origin: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -62,7 +62,7 @@ def registered_modules(init: Path) -> set[str]:
 
 
 def registry_violations(root: Path) -> list[str]:
-    """A sentence for every file that its folder's table forgot."""
+    """Return a sentence for every file that its folder's table forgot."""
     files = project_files(root)
     sentences = []
     for folder, helpers in REGISTRIES.items():

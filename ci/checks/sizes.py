@@ -11,7 +11,7 @@ FILE_LINES_AIM, FILE_LINES_MAX = 400, 600
 
 
 def measured(root: Path) -> Iterator[tuple[str, str, int]]:
-    """(where, kind, lines) of every function and file."""
+    """Yield (where, kind, lines) of every function and file."""
     for path in python_files(root):
         name = path.relative_to(root)
         yield f"{name}", "file", len(path.read_text().splitlines())
@@ -22,7 +22,7 @@ def measured(root: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def size_violations(root: Path) -> list[str]:
-    """A sentence for everything above the limit."""
+    """Return a sentence for everything above the limit."""
     limits = {"file": FILE_LINES_MAX, "function": FUNCTION_LINES_MAX}
     return [
         f"{where} is a {kind} of {lines} lines; the limit is {limits[kind]}, split it by concept"

@@ -23,7 +23,7 @@ def project_files(root: Path) -> list[Path]:
 
 
 def python_files(root: Path) -> list[Path]:
-    """The packages' Python files."""
+    """Return the packages' Python files."""
     return [
         path
         for path in project_files(root)
@@ -32,7 +32,7 @@ def python_files(root: Path) -> list[Path]:
 
 
 def parsed(path: Path) -> ast.Module:
-    """A file's tree; an empty one where it does not parse, which the linter says better."""
+    """Return a file's tree; an empty one where it does not parse, which the linter says better."""
     try:
         return ast.parse(path.read_text(), str(path))
     except SyntaxError:

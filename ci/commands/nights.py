@@ -94,7 +94,7 @@ def findings(
 
 
 def targets_named(*words: list[str] | None) -> tuple[str, ...]:
-    """The targets that were named, ours where none was; UsageError for words without a name."""
+    """Return the named targets, by default ours. Raise UsageError for words without a name."""
     from ci.nightly import targets_of
 
     given = [word for each in words for word in each or ()]

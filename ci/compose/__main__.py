@@ -70,7 +70,7 @@ def stand_ins(client: Any) -> dict[str, str]:
 
 
 def healths(client: Any) -> Mapping[str, str]:
-    """Service -> its health, or its state where nobody asks for its health."""
+    """Return service -> its health, or its state where nobody asks for its health."""
     label = "com.docker.compose"
     with asking("list the services"):
         found = client.containers.list(all=True, filters={"label": f"{label}.project={PROJECT}"})
@@ -100,8 +100,8 @@ def wait_healthy(client: Any) -> Mapping[str, str]:
 
 
 def describe() -> Path:
-    """The cluster as a target: as users have it, but for the project. It stays under one name, so
-    that a run's own words on how to repeat it hold."""
+    """Describe the cluster as a target: as users have it, but for the project. It stays under one
+    name, so that a run's own words on how to repeat it hold."""
     described = CLUSTER.read_text("utf-8").replace(
         'file = "../../docker-compose.yml"',
         f'file = {json.dumps(str(FILE))}\nproject = "{PROJECT}"',
@@ -112,7 +112,7 @@ def describe() -> Path:
 
 
 def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
-    """As a user does."""
+    """Attack it as a user does."""
     target = os.path.relpath(describe(), places.ROOT)
     arguments = [
         "chaos", "run", "--target", target, "--nodes", "3", "--workload", "appends",

@@ -74,7 +74,7 @@ class Finding:
 
 
 def run_directories(paths: Sequence[Path]) -> list[Path]:
-    """The run directories named, or directly below what is named. Raises UsageError."""
+    """Return the run directories named, or directly below what is named. Raise UsageError."""
     found: list[Path] = []
     for path in paths:
         here = [path] if (path / RUN_JSON).is_file() else sorted(path.glob(f"*/{RUN_JSON}"))
@@ -95,7 +95,8 @@ def findings_of(paths: Sequence[Path]) -> list[Finding]:
 
 
 def _finding(run: Path) -> Finding | None:
-    """None where a run speaks of no claim, was not judged, or cannot tell."""
+    """Return the run's finding, or None if the run concerns no claim, was not judged, or cannot
+    tell."""
     try:
         facts = run_directory.read(run)
     except RunDirectoryError:

@@ -36,7 +36,7 @@ class Agenda:
         self._closed = False
 
     def choose(self) -> Expectation | None:
-        """The next that may be begun now; None where all must wait, or there are none left."""
+        """Choose the next one that may begin now, or None if all must wait or none are left."""
         with self._changed:
             for place, one in enumerate(self._in_order()):
                 if is_cheap(one) or not self._large:
@@ -65,7 +65,7 @@ class Agenda:
             return not self._closed and not (self._exhausted and not self._waiting)
 
     def _in_order(self) -> Iterator[Expectation]:
-        """Those that wait, then those to come; each that is looked at waits from then on."""
+        """Yield those that wait, then those to come; each that is looked at waits from then on."""
         yield from tuple(self._waiting)
         while len(self._waiting) < LOOK_AHEAD and not self._closed:
             one = next(self._coming, None)

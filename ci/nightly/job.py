@@ -80,7 +80,7 @@ class Job:
             self.process.wait()
 
     def result(self) -> Path:
-        """The run directory. Raises JobError, with the reason."""
+        """Return the run directory, or raise JobError with the reason."""
         try:
             told: Mapping[str, Any] = json.loads(self.result_file.read_text())
         except (OSError, ValueError):
@@ -116,10 +116,8 @@ class Job:
 
 
 def lanes(jobs: int) -> list[range]:
-    """A range of ports for each of so many jobs, so that a dead node's port stays its own.
-
-    Raises JobError.
-    """
+    """Return a range of ports for each of so many jobs, so that a dead node's port stays its own.
+    Raise JobError."""
     try:
         every = ports.allowed()
     except ports.NoFreePort as error:

@@ -70,7 +70,8 @@ class Nightly:
         self._failure: BaseException | None = None
 
     def perform(self) -> int:
-        """Everything; the exit status. What was done by then is on record whatever happens."""
+        """Run the whole night and return the exit status. Everything done by then is on record
+        whatever happens."""
         deadline = time.monotonic() + self.minutes * 60
         try:
             if "reference" in self.plan.targets:
@@ -156,7 +157,7 @@ class Nightly:
     def _once(
         self, one: Expectation, before: list[Validity], own_ports: range, say: Say
     ) -> Outcome | None:
-        """None where the night was interrupted meanwhile."""
+        """Run it once, or return None if the night was interrupted meanwhile."""
         began = time.monotonic()
         try:
             judged = self._attack(one.scenario, own_ports, say)
@@ -248,7 +249,7 @@ def _join(threads: list[threading.Thread], deadline: float | None = None) -> Non
 
 
 def summary(night: Night) -> str:
-    """A line for each scenario, and the command where it did not end as it must."""
+    """Return a line for each scenario, and the command if it did not end as it must."""
     lines = ["\n== summary"]
     for said, good in night.robustness.items():
         lines.append(f"{(Ending.AS_EXPECTED if good else Ending.RED).value:<16} {said}")

@@ -78,7 +78,7 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
-        """The inverse of as_dict; raises KeyError or TypeError on what it did not write."""
+        """Invert as_dict. Raise KeyError or TypeError on what it did not write."""
         values = {"earlier_runs": (), "unrelated": False, **data}
         texts = {name: tuple(values[name]) for name in ("verdicts", "earlier_runs")}
         return cls(**{field.name: values[field.name] for field in fields(cls)} | texts)

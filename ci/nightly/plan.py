@@ -43,12 +43,12 @@ class Plan:
         return [one for one in self._candidates() if why_not(one.scenario) is None]
 
     def left_out(self) -> list[tuple[Expectation, str]]:
-        """Those that cannot, each with the reason."""
+        """Return those that cannot run here, each with the reason."""
         reasons = ((one, why_not(one.scenario)) for one in self._candidates())
         return [(one, reason) for one, reason in reasons if reason is not None]
 
     def scenarios(self) -> Iterator[Expectation]:
-        """Everything, in order; UsageError if there is nothing to run at all."""
+        """Yield every scenario, in order. Raise UsageError if there is nothing to run at all."""
         everything = chain(self.always(), map(self._timed, exploration(self.targets, self.seed)))
         first = next(everything, None)
         if first is None:
@@ -74,7 +74,7 @@ class Plan:
 
 
 def canaries() -> list[Expectation]:
-    """Every planted bug, where it must be caught; a night in which one is missed is red."""
+    """Return every planted bug where it must be caught; a night in which one is missed is red."""
     return [
         Expectation(
             scenario_of(name, CANARY_SECONDS, CANARY_SEED), Validity.INVALID, Part.CANARY,
@@ -85,8 +85,8 @@ def canaries() -> list[Expectation]:
 
 
 def canaries_of_night(seed: int) -> list[Expectation]:
-    """A few of them, so that the night is not theirs alone: the next seed takes the next ones, and
-    a few nights take all."""
+    """Return a few canaries, so that the night is not theirs alone: the next seed takes the next
+    ones, and a few nights take all."""
     every = canaries()
     first = seed * CANARIES_A_NIGHT
     return [every[(first + number) % len(every)] for number in range(CANARIES_A_NIGHT)]

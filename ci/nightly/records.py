@@ -90,11 +90,11 @@ class Store:
         return self.home / "nights" / re.sub(r"[:+]", "", started) / FILE
 
     def nights(self) -> list[Night]:
-        """All nights on record, the oldest first."""
+        """Return all nights on record, the oldest first."""
         return [Night.read(file) for file in sorted(self.home.glob(f"nights/*/{FILE}"))]
 
     def keep_history(self, run: Path, target: str, started: str) -> Path | None:
-        """The history of a run once more, where Spark finds it by date and target."""
+        """Store a copy of a run's history where Spark finds it by date and target."""
         source = history_file(run)
         if not source.is_file():
             return None

@@ -121,7 +121,7 @@ def _row(name: str, nights: Sequence[Night], flaky: set[str], store: Store) -> R
 
 
 def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | None:
-    """The worst of what one night's runs of a scenario came to."""
+    """Return the worst outcome of one night's runs of a scenario."""
     if not outcomes:
         return None
     worst = min(outcomes, key=lambda outcome: WORST_FIRST.index(ending_of(outcome, flaky)))
@@ -134,5 +134,5 @@ def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | 
 
 
 def ending_of(outcome: Outcome, flaky: set[str]) -> Ending:
-    """As the night saw it, unless other nights of the same commit saw something else."""
+    """Return the ending that the night saw, unless other nights of the same commit saw another."""
     return Ending.FLAKY if outcome.command in flaky else outcome.ending

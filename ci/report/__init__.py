@@ -37,7 +37,7 @@ def build(data: ReportData, out: Path) -> Path:
 
 
 def report_run(run_dir: Path, out: Path | None = None) -> Path:
-    """The report of one run directory: report.html and summary.md inside it, or at `out`."""
+    """Write the report of one run directory: report.html and summary.md inside it, or at `out`."""
     run = run_report(load(run_dir), "run-1")
     data = ReportData(
         title=run.title, generated=_now(), lines=(run.line,), runs=(run,),
@@ -55,7 +55,8 @@ def report_demo(
     components: Sequence[Component],
     lines: Sequence[tuple[str, str, bool | None]],
 ) -> Path:
-    """The report of everything at once. lines: what, result, whether that is as it must be."""
+    """Write the report of everything at once. lines: what, result, whether that is as it must
+    be."""
     examinations = tuple(examination(each, n) for n, each in enumerate(conformance, 1))
     told = tuple(run_report(load(path), f"run-{n}") for n, path in enumerate(runs, 1))
     planted = tuple(
@@ -99,7 +100,7 @@ def _where(
     runs: Sequence[RunReport],
     canaries: Sequence[Canary],
 ) -> tuple[str, tuple[Command, ...]]:
-    """(anchor, commands) of the part of the page that a line of the demo speaks of."""
+    """Return (anchor, commands) of the part of the page that a line of the demo speaks of."""
     for canary in canaries:
         if what.startswith("canary") and canary.bug in what:
             return canary.run.anchor, canary.run.line.commands[:1]
@@ -127,7 +128,7 @@ def _not_run(
     runs: Sequence[RunReport],
     components: Sequence[Component],
 ) -> Iterator[str]:
-    """Everything that a reader might think was shown and was not."""
+    """Yield everything that a reader might think was shown and was not."""
     for what, result, as_expected in lines:
         if as_expected is None:
             yield f"{what}: {result}"

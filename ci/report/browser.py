@@ -20,7 +20,7 @@ QUIET = (
 
 
 def find_browser() -> str:
-    """The program; UsageError where there is none."""
+    """Return the browser's program, or raise UsageError."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         raise UsageError(

@@ -38,7 +38,8 @@ class Series:
 
 
 def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:
-    """Records a second. The final reads go over the top: they come as fast as they can."""
+    """Draw the records per second. The final reads may leave the plot: they come as fast as they
+    can."""
     before = [
         value for each in series for second, value in each.points
         if value is not None and (run.final_s is None or second < math.floor(run.final_s))
@@ -81,7 +82,7 @@ def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup
 def availability(
     run: Recorded, scale: TimeScale, served: Series, gaps: Sequence[tuple[float, float]]
 ) -> Markup:
-    """The share of operations that succeeded, second by second, and where none did."""
+    """Draw the share of operations that succeeded, second by second, and where none did."""
 
     def y(percent: float) -> float:
         return TOP + HEIGHT * (1 - percent / 100)
@@ -98,7 +99,7 @@ def availability(
 
 
 def bad_outcomes(run: Recorded, scale: TimeScale, fails: Points, infos: Points) -> Markup:
-    """Operations a second that failed or whose outcome nobody knows, as stacked bars."""
+    """Draw the operations per second that failed or whose outcome is unknown, as stacked bars."""
     known = {second: value or 0 for second, value in fails}
     unknown = {second: value or 0 for second, value in infos}
     seconds = sorted(known | unknown)
@@ -155,7 +156,8 @@ def _with_unit(value: float, unit: str) -> str:
 def _polyline(
     scale: TimeScale, series: Series, y: Callable[[float], float], unit: str
 ) -> list[str]:
-    """The line, broken where a second has no value; a lone second is a dot. Hover shows values."""
+    """Draw the line, broken where a second has no value; a lone second is a dot. Hovering shows
+    values."""
     parts = []
     pieces: list[list[tuple[float, float]]] = [[]]
     for second, value in series.points:

@@ -25,7 +25,7 @@ function jump() {
 
 
 def embedded(page: str) -> str:
-    """The page for a frame; what is not porcupine's stays as it is."""
+    """Return the page for a frame; a page that is not porcupine's stays as it is."""
     before, draws, after = page.rpartition(DRAWS)
     if not draws:
         return page

@@ -23,7 +23,7 @@ NUMBER = re.compile(r"(?<![\w-])\d+")
 
 
 def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[str, Any]]]:
-    """op_id -> its rows, for every operation that these anomalies name."""
+    """Return op_id -> its rows, for every operation that these anomalies name."""
     wanted = sorted({op for anomaly in anomalies for op in anomaly.operations[:OPERATIONS_MAX]})
     if run.rows is None or not wanted:
         return {}
@@ -37,7 +37,7 @@ def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[
 def evidence_of(
     run: Recorded, anomaly: Anomaly, rows: dict[int, list[dict[str, Any]]]
 ) -> tuple[tuple[Evidence, ...], int]:
-    """The rows that prove this anomaly, in order of time, and how many more there are."""
+    """Return the rows that prove this anomaly, in order of time, and how many more there are."""
     named = {int(number) for number in NUMBER.findall(anomaly.message)}
     shown: list[Evidence] = []
     left_out = 0
@@ -62,7 +62,8 @@ def _is_named(row: dict[str, Any], named: set[int]) -> bool:
 
 
 def _that_matter(rows: Sequence[dict[str, Any]], named: set[int]) -> list[dict[str, Any]]:
-    """The records that the sentence names, their neighbours, and the end of the operation."""
+    """Choose the records that the sentence names, their neighbours, and the end of the
+    operation."""
     if len(rows) <= ROWS_MAX:
         return list(rows)
     hits = [i for i, row in enumerate(rows) if _is_named(row, named)]

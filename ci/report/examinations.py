@@ -13,7 +13,7 @@ ORDER = ("failed", "unsupported", "passed")
 
 
 def examination(results: Mapping[str, Any], number: int) -> Examination:
-    """One target's results; versions of a case that ended alike become one line."""
+    """Return one target's results; versions of a case that ended alike become one line."""
     entries = list(results.get("cases", ()))
     gathered: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for entry in entries:
@@ -37,7 +37,8 @@ def examination(results: Mapping[str, Any], number: int) -> Examination:
 
 
 def target_option(target: str) -> str:
-    """A name is a target, anything with an address a bootstrap server."""
+    """Return the option for a target: a name is a target, anything with an address a bootstrap
+    server."""
     is_address = ":" in target and target.rpartition(":")[2].isdigit()
     return f"--{'bootstrap' if is_address else 'target'} {shlex.quote(target)}"
 
@@ -75,5 +76,5 @@ def _case(entries: list[Mapping[str, Any]]) -> CaseLine:
 
 
 def behaviour(name: str) -> str:
-    """test_a_topic_is_created -> a topic is created"""
+    """Return a case's behaviour: test_a_topic_is_created -> a topic is created."""
     return name.removeprefix("test_").replace("_", " ")

@@ -38,7 +38,7 @@ LATENCIES = {"send": "send", "commit": "txn"}
 
 
 def figures(run: Recorded, summary: Summary, anomalies: Mapping[int, str]) -> Iterator[Figure]:
-    """All figures of a run. anomalies: operations that prove one -> where it is told."""
+    """Yield all figures of a run. anomalies: operations that prove one -> where it is told."""
     if not run.operations.height:
         return
     scale = TimeScale(0.0, run.seconds)
@@ -143,8 +143,8 @@ def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
 
 
 def _highest(rows: pl.DataFrame, column: str) -> tuple[list[Series], int]:
-    """The series with the highest peaks, by partition and consumer, and how many there are. A time
-    at which one has no value is a gap in it."""
+    """Return the series with the highest peaks, by partition and consumer, and how many there are.
+    A time at which one has no value is a gap in it."""
     times = rows["t_s"].unique().sort().to_list()
     key = [name for name in ("topic", "partition", "consumer") if name in rows.columns]
     named = rows.partition_by(key, as_dict=True, maintain_order=True)
@@ -159,7 +159,7 @@ def _highest(rows: pl.DataFrame, column: str) -> tuple[list[Series], int]:
 
 
 def _served(found: Mapping[str, Any]) -> str:
-    """The measures in words."""
+    """Describe the measures in words."""
     healed = [recovery["seconds"] for recovery in found["recoveries"]]
     known = [seconds for seconds in healed if seconds is not None]
     words = [

@@ -13,12 +13,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_html(data: ReportData) -> str:
-    """The whole page. Every value is escaped but figures, which escape their own texts."""
+    """Render the whole page. Every value is escaped but figures, which escape their own texts."""
     return render("report.html.j2", data=data, Tone=Tone, script=_inline("script.js"))
 
 
 def render(template: str, **values: object) -> str:
-    """One of our templates with the style of all pages."""
+    """Render one of our templates with the style of all pages."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -31,5 +31,5 @@ def render(template: str, **values: object) -> str:
 
 
 def _inline(name: str) -> Markup:
-    """A file of ours, as it stands."""
+    """Include a file of ours as it stands."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))

@@ -44,7 +44,7 @@ def _printable(line: str) -> str:
 
 
 def code(words: str, in_table: bool = False) -> str:
-    """A command on one line, to be pasted into a shell as it stands, whatever is in it."""
+    """Return a command on one line, to be pasted into a shell as it stands, whatever is in it."""
     line = words if words.isprintable() else _on_one_line(words)
     line = line.replace("|", "\\|") if in_table else line
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
@@ -52,7 +52,7 @@ def code(words: str, in_table: bool = False) -> str:
 
 
 def _on_one_line(command: str) -> str:
-    """The same words, those with ends of lines or the like quoted as bash reads them."""
+    """Return the same words, those with ends of lines or the like quoted as bash reads them."""
     try:
         words = shlex.split(command)
     except ValueError:  # no command that a shell takes

@@ -287,5 +287,5 @@ class ReportData:
         return sorted({area for examined in self.examinations for area in examined.areas})
 
     def apis(self, area: str) -> list[str]:
-        """The APIs that the cases of an area call."""
+        """Return the APIs that the cases of an area call."""
         return sorted({api for e in self.examinations for api in e.apis.get(area, ())})

@@ -17,7 +17,8 @@ LETTER = 6.4
 
 
 def moment(run: Recorded, evidence: Sequence[Evidence]) -> Markup:
-    """The operations of one anomaly as bars that say what they did; nothing for a single one."""
+    """Draw the operations of one anomaly as bars that say what they did; nothing for a single
+    one."""
     numbers = list(dict.fromkeys(row.operation for row in evidence))[:LANES_MAX]
     rows = run.operations.filter(pl.col("op_id").is_in(numbers)).sort("start")
     if rows.height < 2:

@@ -28,7 +28,7 @@ class TimeScale:
     end_s: float
 
     def x(self, seconds: float) -> float:
-        """The pixel of a moment, kept inside the plot."""
+        """Return the pixel of a moment, kept inside the plot."""
         share = (seconds - self.start_s) / max(self.end_s - self.start_s, 1e-9)
         return LEFT + min(max(share, 0.0), 1.0) * PLOT
 
@@ -60,7 +60,7 @@ def number_text(value: float) -> str:
 
 
 def svg(height: float, label: str, parts: Iterable[str]) -> Markup:
-    """A figure that scales with the page; `label` is what a screen reader says."""
+    """Return a figure that scales with the page; `label` is what a screen reader says."""
     body = "".join(parts)
     return Markup(  # every text inside was escaped where it was made
         f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(label)}">'

@@ -74,7 +74,7 @@ class Recorded:
         return max((end - start) / NANOSECONDS, 0.001)
 
     def at(self, column: str) -> pl.Expr:
-        """A time column as seconds since the first invocation."""
+        """Return a time column as seconds since the first invocation."""
         return (pl.col(column) - self.bounds_ns[0]) / NANOSECONDS
 
     @cached_property

@@ -41,7 +41,7 @@ DRAWING_BYTES_MAX = 300_000
 
 
 def run_report(run: Recorded, anchor: str) -> RunReport:
-    """Everything the page says of one run."""
+    """Return everything the page says of one run."""
     verdict = run.verdict
     anomalies = _anomalies(run, anchor)
     anchors = {op: told.anchor for told in reversed(anomalies) for op in told.operations}
@@ -80,7 +80,7 @@ def title_of(run: Recorded) -> str:
 
 
 def verdict_line(run: Recorded, anchor: str) -> Line:
-    """The run's verdict in one line."""
+    """Return the run's verdict in one line."""
     name = title_of(run)
     commands = tuple(_commands(run))
     verdict = run.verdict
@@ -116,7 +116,8 @@ def _commands(run: Recorded) -> Iterator[Command]:
 
 
 def shown(path: Path) -> str:
-    """A path as the reader would type it: from the current directory where it lies below."""
+    """Return a path as the reader would type it: relative to the current directory if it lies
+    below."""
     here, path = Path.cwd(), path.absolute()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
@@ -125,7 +126,7 @@ def shown(path: Path) -> str:
 
 
 def _numbers(run: Recorded) -> Iterator[tuple[str, str]]:
-    """The figures that a reader asks for first."""
+    """Yield the figures that a reader asks for first."""
     counts = run.facts.get("counts") or {}
     for key, name in (
         ("ok", "operations ok"), ("fail", "failed"), ("info", "outcome unknown"),
@@ -192,7 +193,7 @@ def _title(name: str) -> str:
 
 
 def _reason(checker: CheckerVerdict) -> str:
-    """A list of drawings is of no use here: they stand below."""
+    """Return the checker's reason, except a list of drawings, which stand below."""
     reason = checker.reason or ""
     return "drawn below" if reason.startswith("drawn: ") else reason
 
@@ -203,7 +204,7 @@ def _anomaly_anchor(anchor: str, checker: str, number: int = 0) -> str:
 
 
 def _second(run: Recorded) -> str:
-    """Whether the other engine came to the same (verdict-local.json)."""
+    """Return whether the other engine came to the same verdict (verdict-local.json)."""
     if run.verdict is None or run.second is None:
         return ""
     first, second = _named(run.verdict), _named(run.second)
@@ -282,7 +283,8 @@ def _anomaly(
 
 
 def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int, str]:
-    """Operations of anomalies that are not told in full: framed too, linked to the run."""
+    """Return the operations of anomalies that are not listed in full: framed too, linked to the
+    run."""
     named = {op for _, anomaly in (run.verdict.anomalies if run.verdict else ())
              for op in anomaly.operations}  # fmt: skip
     return dict.fromkeys(named - set(told), f"{anchor}-anomalies")

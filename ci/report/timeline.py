@@ -56,7 +56,7 @@ def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> M
 
 
 def fault_rows(faults: list[Fault]) -> list[int]:
-    """The row of each fault's label: the first in which no earlier fault is still under way."""
+    """Return the row of each fault's label: the first in which no earlier fault is in progress."""
     ends: list[float] = []
     rows = []
     for fault in faults:
@@ -137,7 +137,7 @@ def _proofs(
     run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: float,
     anomalies: Mapping[int, str],
 ) -> list[str]:  # fmt: skip
-    """The operations behind the anomalies, framed, each a link to what it proves."""
+    """Draw frames around the operations behind the anomalies, each a link to what it proves."""
     if not anomalies or not run.operations.height:
         return []
     parts = []

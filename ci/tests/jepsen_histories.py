@@ -32,13 +32,13 @@ NOTHING: Micro = ["poll", {}]
 
 
 def begin(process: int, *micro: Micro, f: str | None = None, **more: Any) -> list[Event]:
-    """An invocation: sends without offsets, polls without records."""
+    """Return an invocation: sends without offsets, polls without records."""
     asked = [["poll"] if m[0] == "poll" else [*m[:2], m[2][1]] for m in micro]
     return [_event(process, "invoke", f or _f(micro), asked, more)]
 
 
 def end(process: int, type: str, *micro: Micro, f: str | None = None, **more: Any) -> list[Event]:
-    """A completion; without micro-operations it tells nothing."""
+    """Return a completion; without micro-operations it tells nothing."""
     return [_event(process, type, f or _f(micro), list(micro) or None, more)]
 
 
@@ -55,7 +55,7 @@ def info(process: int, *micro: Micro, f: str | None = None, **more: Any) -> list
 
 
 def txn(process: int, type: str, *micro: Micro, **more: Any) -> list[Event]:
-    """A transaction, also of sends or polls alone."""
+    """Return a transaction, also of sends or polls alone."""
     return begin(process, *micro, f="txn", **more) + end(process, type, *micro, f="txn", **more)
 
 
@@ -77,7 +77,7 @@ def crash(process: int) -> list[Event]:
 
 
 def nemesis(f: str) -> list[Event]:
-    """Asked for, and done."""
+    """Return a nemesis' action: asked for, and done."""
     return [{"process": "nemesis", "type": "info", "f": f, "value": None}] * 2
 
 
@@ -100,7 +100,7 @@ def events(history: list[Event]) -> list[Event]:
 
 
 def lines(history: list[Event]) -> str:
-    """As a file has it."""
+    """Return the history as a file has it."""
     return "".join(json.dumps(event) + "\n" for event in events(history))
 
 
@@ -110,7 +110,7 @@ def _event(process: int, type: str, f: str, value: Any, more: dict[str, Any]) ->
 
 
 def _f(micro: tuple[Micro, ...]) -> str:
-    """As Jepsen names it: by what it consists of."""
+    """Return Jepsen's name for an operation, by its parts."""
     kinds = {m[0] for m in micro}
     return kinds.pop() if len(kinds) == 1 else "txn"
 

@@ -38,7 +38,7 @@ def said_of(file: Path) -> str:
 
 
 def in_row_2(column: str, value: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Only that row has this value there."""
+    """Return a maker that puts the value into that row only."""
     return lambda good: good.with_columns(
         pl.when(IN_ROW_2).then(pl.lit(value, dtype=good.schema[column])).otherwise(column)
         .alias(column)

@@ -59,7 +59,7 @@ def ended(running: subprocess.Popen[str], within_s: float = 60) -> tuple[str, st
 
 
 def check_saved(json_at: Path, xml_at: Path) -> dict[str, Any]:
-    """Both files hold the same runs, and say why there are no more."""
+    """Require that both files hold the same runs and say why there are no more."""
     found: dict[str, Any] = json.loads(json_at.read_text())
     assert found["passed"] > 0
     assert found["not_run"] > 0

@@ -54,7 +54,7 @@ class Harness:
         return [pid for pid, owner in guard.owned() if owner == self.owner]
 
     def node(self) -> int:
-        """The broker's process, or 0."""
+        """Return the broker's process, or 0."""
         named = (pid for pid in self.children() if b"reference_impl" in _command(pid))
         return next(named, 0)
 
@@ -76,7 +76,7 @@ class Harness:
         return "T" in _states(self.node())
 
     def is_stalled(self) -> bool:
-        """A thread that waits for its disk, and goes on waiting."""
+        """Return whether a thread waits for its disk and goes on waiting."""
         ends = time.monotonic() + QUIET_S
         while "D" in _states(self.node()):
             if time.monotonic() > ends:
@@ -107,7 +107,7 @@ def _command(pid: int) -> bytes:
 
 
 def _states(pid: int) -> set[str]:
-    """Of its threads."""
+    """Return the states of its threads."""
     found = set()
     with suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():

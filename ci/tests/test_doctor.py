@@ -11,7 +11,7 @@ from ci.tools import golang, jvm
 
 
 def program(folder: Path, name: str, script: str) -> str:
-    """An executable shell script."""
+    """Return an executable shell script."""
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)

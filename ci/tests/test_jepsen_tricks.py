@@ -24,7 +24,7 @@ from linearizability.verdict import Validity
 
 @cache
 def verdicts() -> dict[str, Kinds]:
-    """History -> what is said of it."""
+    """Return history -> its verdict."""
     histories = VALID | {name: history for name, (history, _) in BROKEN.items()}
     # What the nemesis did would excuse the others' brokers, too.
     alone = [name for name, h in histories.items() if any(e.get("process") == "nemesis" for e in h)]

@@ -24,7 +24,7 @@ def did(process: int, f: str, value: Any, type: str = "ok", **more: Any) -> Did:
 
 
 def sent(process: int, *records: tuple[int | None, int], key: int = 1, type: str = "ok") -> Did:
-    """One send operation; records: (offset, value)."""
+    """Return one send operation; records: (offset, value)."""
     return did(process, "send", [["send", key, list(record)] for record in records], type)
 
 

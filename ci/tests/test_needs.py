@@ -20,7 +20,7 @@ doctor.found = lambda name: _component(name).found
 
 
 def run_pytest(folder: Path, tests: str, *arguments: str) -> tuple[int, str]:
-    """The shared conftest, over a doctor who finds Java and misses Go."""
+    """Run pytest with the shared conftest and a doctor that finds Java but not Go."""
     (folder / "conftest.py").write_text(
         (places.ROOT / "conftest.py").read_text() + DOCTOR_WITHOUT_GO
     )

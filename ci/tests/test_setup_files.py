@@ -15,7 +15,7 @@ MAKEFILE = (places.ROOT / "Makefile").read_text()
 
 
 def pins(lock: str) -> dict[str, str]:
-    """Package -> version, names in the index's normal form."""
+    """Return package -> version, names in the index's normal form."""
     text = (places.ROOT / f"{lock}.lock").read_text()
     return {
         name.lower().replace("_", "-"): version

@@ -19,7 +19,7 @@ def cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def copying_step(source: Path, made: list[str], settings: str = "") -> Step:
-    """A step whose product is a copy of its input, and which counts how often it ran."""
+    """Return a step whose product is a copy of its input, and which counts how often it ran."""
     output = source.with_name("output")
 
     def make() -> None:

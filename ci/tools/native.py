@@ -15,7 +15,7 @@ COMPILERS = ("cc", "gcc", "clang")
 
 
 def find_compiler() -> str | None:
-    """A C compiler that is here."""
+    """Return a C compiler that is here, or None."""
     return next((found for name in COMPILERS if (found := shutil.which(name))), None)
 
 
@@ -31,5 +31,5 @@ def build(output: Path = OUTPUT) -> None:
 
 
 def steps() -> list[Step]:
-    """The one library."""
+    """Return the step of the one library."""
     return [Step("shim", (SOURCE,), OUTPUT, build, " ".join(FLAGS))]

@@ -56,7 +56,7 @@ def make() -> None:
 
 
 def steps() -> list[Step]:
-    """The packages of the lock file."""
+    """Return the step that installs the packages of the lock file."""
     return [
         Step(name="kafkajs", inputs=(NODE_LOCK,), output=MODULES / ".package-lock.json", make=make)
     ]

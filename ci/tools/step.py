@@ -94,7 +94,7 @@ def run_logged(
 
 
 def last_error(log: Path) -> str:
-    """The first line that names an error, since what follows it is its consequences."""
+    """Return the first line that names an error, since those after it are consequences."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
 

@@ -27,12 +27,12 @@ Answer = Callable[[int, Struct], Struct | None]
 
 
 def response(api: str, **fields: Any) -> Struct:
-    """A response's body."""
+    """Return a response's body."""
     return response_definition(api_key(api)).new(**fields)
 
 
 def piece(api: str, struct_name: str, **fields: Any) -> Struct:
-    """A struct inside a response."""
+    """Return a struct inside a response."""
     return response_definition(api_key(api)).struct(struct_name, **fields)
 
 
@@ -94,11 +94,11 @@ class FakeKafka:
                     connection.sendall(self.encoded(key, version, header.correlation_id, answer))
 
     def encoded(self, key: int, version: int, correlation_id: int, answer: Struct) -> bytes:
-        """The answer with its size, as it is sent."""
+        """Return the answer with its size, as it is sent."""
         return encode_response(key, version, correlation_id, answer)
 
     def api_versions(self, _version: int, _request: Struct) -> Struct:
-        """Every API that this fake answers, in all its versions."""
+        """Return every API that this fake answers, in all its versions."""
         keys = []
         for key in sorted(self.answers):
             versions = request_definition(key).stable_versions

@@ -85,7 +85,7 @@ def _flipped(value: Any) -> bytes:
 
 
 def _rows(message: Struct, lists: list[str]) -> list[Struct]:
-    """Every struct at the end of these lists and single structs."""
+    """Return every struct at the end of these lists and single structs."""
     found = [message]
     for name in lists:
         deeper: list[Struct] = []
@@ -100,7 +100,7 @@ def _rows(message: Struct, lists: list[str]) -> list[Struct]:
 
 
 def mutants_of(api: str, version: int) -> list[Mutant]:
-    """Every mutant of an answer in one version."""
+    """Return every mutant of an answer in one version."""
     root = response_definition(api_key(api)).root
     return [Mutant(api, *found) for found in _of_struct(root, version, ())]
 
@@ -146,5 +146,5 @@ IRRELEVANT = {"error_message", "throttle_time_ms", "documentation", "rack"}
 
 
 def judged(mutant: Mutant) -> bool:
-    """Whether the protocol says what the field must be."""
+    """Return whether the protocol determines the field's value."""
     return not (mutant.path[-1] in IRRELEVANT and mutant.path[-1] != "throttle_time_ms")

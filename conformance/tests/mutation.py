@@ -117,7 +117,7 @@ def _chosen(config: pytest.Config, mutants: list[Mutant]) -> list[Mutant]:
 
 
 def _killer(gate: Gate, mutant: Mutant, cases: list[tuple[bool, float, pytest.Item]]) -> str | None:
-    """The name of a case that fails by the mutant, and passes without; None where none does."""
+    """Return the name of a case that fails by the mutant and passes without it, or None."""
     for _, _, item in sorted(cases, key=lambda found: found[:2])[:MEETINGS_MAX]:
         gate.mutant = mutant
         with _impatient():

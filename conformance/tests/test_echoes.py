@@ -21,14 +21,14 @@ NUMBERS = ("int8", "int16", "int32", "int64")
 
 
 def newest(api: str, echo: Echo) -> int:
-    """The newest version in which request and answer have these lists."""
+    """Return the newest version in which request and answer have these lists."""
     versions = reversed(request_definition(api_key(api)).valid_versions)
     return next(v for v in versions if _levels("request", api, v, echo.asked)
                 and _levels("response", api, v, echo.told))  # fmt: skip
 
 
 def value(field: Field, number: int) -> Any:
-    """The number, as a value of this field."""
+    """Return the number, as a value of this field."""
     if field.is_array:  # a quota's entity, the only list that is a key
         assert field.struct is not None
         return [field.struct.cls(entity_type="user", entity_name=str(number))]
@@ -38,7 +38,8 @@ def value(field: Field, number: int) -> Any:
 
 
 def message(kind: str, api: str, levels: tuple[Level, ...], numbers: list[int]) -> Struct:
-    """A message with a row for each number, which is the key of every level above it, too."""
+    """Return a message with a row for each number, which is the key of every level above it,
+    too."""
     define = request_definition if kind == "request" else response_definition
     root = define(api_key(api)).root
     made = root.cls()

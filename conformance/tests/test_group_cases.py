@@ -69,7 +69,7 @@ def same_epoch(answer: Struct) -> None:
 
 
 def rows(name: str, **changed: Any) -> Lie:
-    """Every entry of a list in the answer has these fields."""
+    """Return a lie by which every entry of a list in the answer has these fields."""
 
     def lie(answer: Struct) -> None:
         for row in getattr(answer, name):

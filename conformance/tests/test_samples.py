@@ -62,7 +62,8 @@ def joined(code: int) -> Answer:
 
 
 def features(supported: tuple[int, int], level: int, epoch: int = 1) -> Answer:
-    """ApiVersions with metadata.version, and a feature from 0 on that v3 leaves out or does not."""
+    """Return an ApiVersions answer with metadata.version and a feature from 0 on, which v3 leaves
+    out or not."""
 
     def answer(version: int, _request: Struct) -> Struct:
         ranges = {"metadata.version": supported, "group.version": (0, 1)}
@@ -83,7 +84,7 @@ def features(supported: tuple[int, int], level: int, epoch: int = 1) -> Answer:
 
 
 def features_from_0_in_every_version(version: int, request: Struct) -> Struct:
-    """As if v3 could show them."""
+    """Return the features as if v3 could show those that begin at 0."""
     answer = features((7, 30), 30)(4, request)
     assert answer is not None
     return answer

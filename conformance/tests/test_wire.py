@@ -63,7 +63,7 @@ class Pair:
                      partitions=partitions)  # fmt: skip
 
     def find_coordinator(self, _version: int, asked: Struct) -> Struct:
-        """The number at the end of the key decides."""
+        """Answer by the number at the end of the key."""
         (key,) = asked.coordinator_keys
         number = int(key.rpartition("-")[2]) % 2
         host, port = self.brokers[number].address

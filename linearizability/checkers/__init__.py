@@ -78,8 +78,8 @@ CHECKERS: Mapping[str, Checker] = {
 
 
 def markdown_table() -> str:
-    """The table of the README: name, what must hold, scope, what a history must hold for it, and
-    how a partition too large for one executor is judged."""
+    """Return the table of the README: name, what must hold, scope, what a history must hold for it,
+    and how a partition too large for one executor is judged."""
     lines = [
         "| checker | must hold | scope | applies to histories with | a large partition is |",
         "|---|---|---|---|---|",

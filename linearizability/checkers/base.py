@@ -180,14 +180,16 @@ class Checker(ABC):
 
     @abstractmethod
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """One row per anomaly, as `describe` makes them."""
+        """Return one row per anomaly, as `describe` makes them."""
 
     @abstractmethod
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """One row, one column `checked`: how many things were judged (the docstring says which)."""
+        """Return one row with one column, `checked`: how many checks were made (the docstring says
+        of what)."""
 
     def excused(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """One row, one column `checked`: how many more would have been judged, but for `excuse`."""
+        """Return one row with one column, `checked`: how many more checks were left out because of
+        `excuse`."""
         return NOTHING_EXCUSED
 
 
@@ -216,5 +218,5 @@ def describe(
 
 
 def count(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """The answer of `checked`."""
+    """Return the answer of `checked`: the number of these rows."""
     return rows.select(checked=pl.len().cast(pl.Int64))

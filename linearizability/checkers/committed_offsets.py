@@ -99,7 +99,8 @@ class CommittedOffsets(Checker):
 
 
 def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Accepted commits with the newest generation of which one was accepted before they began."""
+    """Return the accepted commits of a generation that began after one of a newer generation was
+    accepted."""
     commits = events.filter(OF_GENERATION).select(
         *OF_GROUP, "op_id", "generation", "t_invoke_ns", "t_complete_ns"
     )
@@ -118,9 +119,9 @@ def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Accepted commits, each with the first accepted one of another member of the generation that
-    came between two of its own: asked for after the one was answered, answered before the other
-    was asked for."""
+    """Return accepted commits, each with the first accepted one of another member of the generation
+    that came between two of its own: asked for after the one was answered, answered before the
+    other was asked for."""
     commits = events.filter(OF_GENERATION & pl.col("member_id").is_not_null()).select(
         *OF_GROUP, "op_id", "generation", "member_id", "t_invoke_ns", "t_complete_ns"
     )
@@ -145,7 +146,8 @@ def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The answers, each with the commit that began last of those that must be in force in it."""
+    """Return the answers, each with the commit that began last of those that must be in force in
+    it."""
     commits = (
         events.filter(COMMITTED & IN_FORCE)
         .select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
@@ -170,7 +172,7 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Answers whose offset some commit may have left: begun before the answer, and not over
+    """Return answers whose offset some commit may have left: begun before the answer, and not over
     before the last commit in force began."""
     over_ns = pl.when(IN_FORCE).then(pl.col("t_complete_ns"))
     commits = events.filter(COMMITTED).select(

@@ -83,7 +83,7 @@ class Compaction(Checker):
 
 
 def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Each reading of a log from start to end, by whomever, in partitions with keys."""
+    """Return each reading of a log from start to end, by whomever, in partitions with keys."""
     is_committed = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
     end = pl.when(is_committed).then(pl.min_horizontal("high_watermark", "last_stable_offset"))
     known = pl.col("high_watermark").is_not_null() & (
@@ -122,7 +122,7 @@ def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """The last records of keys that each read must show."""
+    """Return the last records of keys that each read must show."""
     durable = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
     sent = events.filter(durable & pl.col("key").is_not_null() & pl.col("value").is_not_null())
     sent = sent.select(
@@ -147,13 +147,14 @@ def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def delete_retentions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The shortest time that each partition's settings ever left to tombstones."""
+    """Return the shortest time that each partition's settings ever left to tombstones."""
     told = setting("delete.retention.ms").cast(pl.Int64).fill_null(DELETE_RETENTION_MS)
     return events.filter(IS_TOPIC).group_by(KEY).agg(delete_retention_ms=told.min())
 
 
 def placed_once(events: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
-    """Records that a read shows, with where they were acknowledged: sent once, with idempotence."""
+    """Return records that a read shows, with where they were acknowledged: sent once, with
+    idempotence."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
     placed = sends.filter(ACKNOWLEDGED & pl.col("idempotent").fill_null(False)).select(

@@ -89,7 +89,7 @@ def _promise() -> pl.Expr:
 
 
 def promised(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The sends of values that were sent once, with what their settings promise."""
+    """Return the sends of values that were sent once, with what their settings promise."""
     return (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .filter(pl.len().over(*KEY, "value") == 1)
@@ -103,8 +103,8 @@ def promised(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partitions of which the leader says in the final phase that its epoch is the first (0), and
-    of which nobody ever told another epoch."""
+    """Return partitions of which the leader says in the final phase that its epoch is the first
+    (0), and of which nobody ever told another epoch."""
     epoch = pl.col("leader_epoch")
     said = (IS_LEADER_ANSWER & pl.col("final").fill_null(False) & (epoch == FIRST_EPOCH)).any()
     return (
@@ -124,7 +124,7 @@ def readings(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def owed(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The records that a reading should have given."""
+    """Return the records that a reading should have given."""
     within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
     led_once = never_led_by_another(events).with_columns(led_once=pl.lit(True))
     found = (
@@ -150,5 +150,5 @@ def copies(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def at_most_once(events: pl.LazyFrame, given: pl.LazyFrame) -> pl.LazyFrame:
-    """The records given that may stand once only."""
+    """Return the records given that may stand once only."""
     return given.join(promised(events).filter("at_most"), on=[*KEY, "value"])

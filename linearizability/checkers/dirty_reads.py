@@ -49,7 +49,8 @@ class DirtyReads(Checker):
 
 
 def judged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records read, with the transaction that wrote each, and when its commit was asked for."""
+    """Return records read, with the transaction that wrote each, and when its commit was asked
+    for."""
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .group_by(*KEY, "value")

@@ -63,7 +63,8 @@ class Duplicates(Checker):
         return describe(found, KEY, "duplicate", ["send_op", "ops"], message, blame)
 
     def _judged(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Values sent once, by an idempotent producer; sends that certainly failed do not count."""
+        """Return values sent once, by an idempotent producer; sends that certainly failed do not
+        count."""
         return (
             events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
             .group_by(*KEY, "value")

@@ -103,7 +103,8 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def marked(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records read raw with the marker behind them: where both stand, and who read it when."""
+    """Return records read raw with the marker behind them: where both stand, and who read it
+    when."""
     marker = pl.when(pl.col("control").is_not_null()).then(pl.col("offset"))
     return (
         raw_records(events)
@@ -118,8 +119,8 @@ def marked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records of transactions: where they stand, when they were acknowledged, when their end was,
-    and how long any transaction of the run may last."""
+    """Return records of transactions: where they stand, when they were acknowledged, when their end
+    was, and how long any transaction of the run may last."""
     return events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
         *KEY, "end_ns", "longest_ns", last_stable_offset="offset", send_op="op_id",
         sent_ns="t_complete_ns",

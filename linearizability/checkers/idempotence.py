@@ -55,8 +55,8 @@ class Idempotence(Checker):
 
 
 def successors(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records with a sequence, each with the sequence before it of the same producer id and of the
-    same or an older epoch; no hole between them."""
+    """Return records with a sequence, each with the sequence before it of the same producer id and
+    of the same or an older epoch; no hole between them."""
     numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
     unbroken = [*OF_PRODUCER, "holes"]
     is_hole = (pl.col("offset") != pl.col("before") + 1).fill_null(False)

@@ -44,7 +44,7 @@ class LeaderEpochs(Checker):
 
 
 def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Each (offset, epoch) once, with the one before."""
+    """Return each (offset, epoch) once, with the one before."""
     return (
         events.filter(BATCH)
         .group_by(*KEY, "offset", "leader_epoch")

@@ -79,7 +79,7 @@ class LostWrites(Checker):
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The sends that must not be lost."""
+    """Return the sends that must not be lost."""
     return events.filter(DURABLE & pl.col("value").is_not_null()).select(
         *KEY, "value", "offset", "op_id", acked_ns="t_complete_ns"
     )
@@ -96,7 +96,8 @@ def coverage(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
-    """Each reader with start, end and proof: the first operation that was given the last record."""
+    """Return each reader with start, end and proof, the first operation that received its last
+    record."""
     ends = read.group_by(reader).agg(start=pl.min("offset"), last=pl.max("offset"))
     last = [*reader, "last"]
     return (

@@ -73,7 +73,7 @@ class OffsetGaps(Checker):
 
 
 def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records read raw after another, in logs that are not compacted."""
+    """Return records read raw after another, in logs that are not compacted."""
     after_another = raw_records(events).filter(pl.col("before").is_not_null())
     return after_another.join(compactable(events), on=KEY, how="anti")
 

@@ -121,7 +121,7 @@ def too_early(first: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed_over(jumps: pl.LazyFrame, log: pl.LazyFrame) -> pl.LazyFrame:
-    """The jumps with an entry of the log strictly inside, with the first such entry."""
+    """Return the jumps with an entry of the log strictly inside, with the first such entry."""
     entries = (
         log.sort("offset", "value")
         .unique([*KEY, "offset"], keep="first", maintain_order=True)

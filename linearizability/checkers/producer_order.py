@@ -70,8 +70,8 @@ class ProducerOrder(Checker):
 
 
 def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Those of `within_operations` in the wrong order whose producer id had a record in the log
-    before them; where that is not told, whose process had."""
+    """Return those of `within_operations` in the wrong order whose producer id had a record in the
+    log before them; where that is not told, whose process had."""
     numbered = IS_RAW & (pl.col("producer_id") >= 0)
     first = events.filter(numbered).group_by(*KEY, "producer_id").agg(first=pl.col("offset").min())
     is_told = pl.col("producer_id").is_not_null() & pl.col("producer_before").is_not_null()
@@ -85,7 +85,7 @@ def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.La
 
 
 def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records sent, with the one that the same operation sent to the same partition before;
+    """Return records sent, with the one that the same operation sent to the same partition before;
     went_well_before: an operation of the same process and session had been acknowledged there, and
     none had not. producer_id, producer_before: of both, from raw reads."""
     acked_at = pl.when(ACKNOWLEDGED).then(pl.col("offset"))
@@ -128,7 +128,8 @@ def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def within_sessions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records read raw, with the sequence of the one before of the same producer and epoch."""
+    """Return records read raw, with the sequence of the one before of the same producer and
+    epoch."""
     numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
     return (
         events.filter(PROVEN_POLL & IS_DATA & numbered)

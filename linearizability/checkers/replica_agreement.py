@@ -66,8 +66,8 @@ class ReplicaAgreement(Checker):
 
 
 def compared(events: pl.LazyFrame) -> pl.LazyFrame:
-    """One row per reading, follower and offset that it or the leader has, in the range that both
-    were read in. here, there: whether leader and follower have it; must_be_there: on both."""
+    """Return one row per reading, follower and offset that it or the leader has, in the range that
+    both were read in. here, there: whether leader and follower have it; must_be_there: on both."""
     records = last_of_keys(
         events.filter(HAS_RECORD & BELOW_HIGH_WATERMARK & pl.col("final")), events
     )
@@ -125,7 +125,7 @@ def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of_keys(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Adds `last_of_key`: a committed value above which no replica's log has anything of its key:
+    """Add `last_of_key`: a committed value above which no replica's log has anything of its key:
     one that knows of more may have compacted it already."""
     last = (
         records.filter(pl.col("key").is_not_null() & (pl.col("outcome") != ABORTED).fill_null(True))

@@ -105,8 +105,8 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Acknowledged records below a log start that was told, with the lowest such, where size did
-    not delete. age_ms: how old the record was then, at most; deletable: by DeleteRecords."""
+    """Return acknowledged records below a log start that was told, with the lowest such, where size
+    did not delete. age_ms: how old the record was then, at most; deletable: by DeleteRecords."""
     told = (
         events.filter(pl.col("log_start").is_not_null() & pl.col("t_complete_ns").is_not_null())
         .sort("t_complete_ns", "op_id")
@@ -158,7 +158,8 @@ def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def went_back(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Answers of a leader with a log start below that of a deletion which was over before."""
+    """Return answers of a leader with a log start below that of a deletion which was over
+    before."""
     done = events.filter(
         IS_DELETION
         & IS_OK

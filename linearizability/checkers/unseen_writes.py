@@ -62,7 +62,7 @@ class UnseenWrites(Checker):
 
 
 def expected(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Each record that a complete read should have found; raw: the read was a raw one."""
+    """Return each record that a complete read should have found; raw: the read was a raw one."""
     sent = events.filter(DURABLE).select(*KEY, "value", "offset", "op_id", acked_ns="t_complete_ns")
     began = events.filter(WHOLE_READ).select(
         *KEY, "high_watermark", read_ns="t_invoke_ns", proof="op_id",

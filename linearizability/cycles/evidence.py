@@ -84,7 +84,7 @@ LEADS_BACK = pl.col("writer_ns") >= pl.col("reader_ns")
 
 
 def spans_of(leading_back: pl.DataFrame) -> Spans:
-    """The spans of instants that such reads cover together."""
+    """Return the spans of instants that such reads cover together."""
     pairs = leading_back.select("reader_ns", "writer_ns").unique().sort("reader_ns").to_numpy()
     if not len(pairs):
         return pairs
@@ -95,7 +95,7 @@ def spans_of(leading_back: pl.DataFrame) -> Spans:
 
 
 def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
-    """The reads both of whose transactions lie in one span."""
+    """Return the reads both of whose transactions lie in one span."""
     writer_ns, reader_ns = (reads[column].to_numpy() for column in INSTANTS)
     number = np.searchsorted(spans[:, 0], writer_ns, side="right") - 1
     first, last = spans[number].T
@@ -104,11 +104,9 @@ def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
 
 
 def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Every read of any number of whole partitions, with its INSTANTS.
-
-    Only values that were sent once have a known writer. A poll that began after its transaction's
-    commit was asked for is no longer part of it.
-    """
+    """Return every read of any number of whole partitions, with its INSTANTS. Only values that were
+    sent once have a known writer. A poll that began after its transaction's commit was asked for is
+    no longer part of it."""
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .select(*KEY, "value", "txn", "op_id", writer_ns=_INSTANT)
@@ -127,7 +125,7 @@ def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends(history: pl.LazyFrame) -> pl.LazyFrame:
-    """The `end` rows of every transaction whose commit was asked for."""
+    """Return the `end` rows of every transaction whose commit was asked for."""
     asked = history.filter((pl.col("f") == F.COMMIT.value) & pl.col("txn").is_not_null())
     done = pl.when(IS_OK).then("t_complete_ns")
     found = (

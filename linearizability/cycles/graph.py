@@ -58,9 +58,8 @@ class Component:
 
 
 def shortest_cycles(graph: Graph) -> list[list[int]]:
-    """One shortest cycle per component by reads alone, then one per component that real time adds.
-
-    A cycle is its transactions in order, beginning with the smallest that it was found from.
+    """Return one shortest cycle per component by reads alone, then one per component that real time
+    adds. A cycle is its transactions in order, beginning with the smallest that it was found from.
     """
     by_reads = list(components(graph, real_time=False))
     seen = {member for component in by_reads for member in component.members}
@@ -73,7 +72,7 @@ def shortest_cycles(graph: Graph) -> list[list[int]]:
 
 
 def components(graph: Graph, *, real_time: bool) -> Iterator[Component]:
-    """The strongly connected components of more than one transaction."""
+    """Yield the strongly connected components of more than one transaction."""
     sources, targets = [graph.writers], [graph.readers]
     nodes = graph.size
     if real_time:
@@ -93,7 +92,7 @@ def components(graph: Graph, *, real_time: bool) -> Iterator[Component]:
 
 
 def _add_instants(graph: Graph, sources: list[Numbers], targets: list[Numbers]) -> int:
-    """Add the edges of the chain of instants; how many instants there are."""
+    """Add the edges of the chain of instants; return how many instants there are."""
     done = np.flatnonzero(graph.done_ns != NEVER)
     done = done[np.argsort(graph.done_ns[done], kind="stable")]
     instants = np.arange(len(done)) + graph.size
@@ -106,7 +105,7 @@ def _add_instants(graph: Graph, sources: list[Numbers], targets: list[Numbers]) 
 
 
 def _readers_inside(graph: Graph, labels: Numbers) -> dict[int, list[int]]:
-    """writer -> its readers in the same component."""
+    """Return writer -> its readers in the same component."""
     inside = labels[graph.writers] == labels[graph.readers]
     found: dict[int, list[int]] = {}
     pairs = zip(graph.writers[inside].tolist(), graph.readers[inside].tolist(), strict=True)
@@ -116,7 +115,8 @@ def _readers_inside(graph: Graph, labels: Numbers) -> dict[int, list[int]]:
 
 
 def shortest_cycle(graph: Graph, component: Component) -> list[int]:
-    """The shortest through any of as many transactions as the steps allow, the smallest first."""
+    """Return the shortest cycle through any of as many transactions as the steps allow, the
+    smallest first."""
     edges = sum(map(len, component.readers_of.values())) + len(component.members)
     starts = component.members[: max(1, STEPS_MAX // edges)]
     cycles = (cycle_through(start, graph.done_ns, component) for start in starts)
@@ -124,7 +124,7 @@ def shortest_cycle(graph: Graph, component: Component) -> list[int]:
 
 
 def cycle_through(start: int, done_ns: Sequence[int] | Numbers, component: Component) -> list[int]:
-    """A shortest cycle through `start`: breadth first, reads before real time."""
+    """Return a shortest cycle through `start`: breadth first, reads before real time."""
     came_from: dict[int, int] = {}
     queue = deque([start])
     unreached = len(component.by_asked)

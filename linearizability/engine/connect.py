@@ -37,12 +37,12 @@ MEND = "run `make setup`, or `pip install 'pyspark[connect]'`"
 
 
 def is_connect(master: str) -> bool:
-    """Whether this master is reached through Spark Connect."""
+    """Return whether this master is reached through Spark Connect."""
     return master.startswith(SCHEME)
 
 
 def missing_packages() -> list[str]:
-    """Those of `NEEDED` that are not installed."""
+    """Return the packages of `NEEDED` that are not installed."""
     return [package for module, package in NEEDED.items() if not _is_there(module)]
 
 
@@ -76,7 +76,7 @@ def hindrance(url: str) -> str | None:
 
 
 def connected(url: str, settings: dict[str, str]) -> SparkSession:
-    """A new session on this server."""
+    """Open a new session on this server."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.remote(url)

@@ -46,7 +46,7 @@ _FIRST = 2
 
 
 def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
-    """Those checkers whose partitions are cut so; None: not at all."""
+    """Return the checkers whose partitions are cut so; None: not cut at all."""
     return [name for name in checkers if CHECKERS[name].cut is cut]
 
 

@@ -62,13 +62,13 @@ class Chunks:
         return bool(self.data)
 
     def each(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """The rows (or these columns of them) chunk by chunk."""
+        """Yield the rows (or these columns of them) chunk by chunk."""
         for part in self.data:
             stream = io.BytesIO(part.as_py())
             yield pl.read_ipc_stream(stream, columns=list(columns) if columns else None)
 
     def all(self) -> pl.DataFrame:
-        """The rows at once."""
+        """Return all rows at once."""
         return pl.concat(self.each()) if self else pl.DataFrame(schema=self.schema)
 
 
@@ -89,12 +89,12 @@ class Tables(Mapping[str, pl.DataFrame]):
         return len(self._chunks)
 
     def chunks(self, kind: str) -> Chunks:
-        """The rows of one kind as they came."""
+        """Return the rows of one kind as they came."""
         return self._chunks[kind]
 
 
 def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -> Iterator[Chunk]:
-    """A table as chunks of one bucket."""
+    """Yield a table as chunks of one bucket."""
     for start in range(0, frame.height, CHUNK_ROWS):
         data = io.BytesIO()
         frame.slice(start, CHUNK_ROWS).write_ipc_stream(data, compression="lz4")
@@ -102,7 +102,7 @@ def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -
 
 
 def scattered(frame: pl.DataFrame, kind: str, position: int = 0) -> Iterator[Chunk]:
-    """A table as chunks of what its column `bucket` says; rows without one are left out."""
+    """Yield a table as chunks by its column `bucket`, without rows that have none."""
     placed = frame.filter(pl.col("bucket").is_not_null())
     parts = placed.partition_by("bucket", as_dict=True, include_key=False, maintain_order=True)
     for (number,), part in parts.items():
@@ -110,7 +110,7 @@ def scattered(frame: pl.DataFrame, kind: str, position: int = 0) -> Iterator[Chu
 
 
 def unpacked(table: pa.Table, schemas: Mapping[str, pl.Schema]) -> Tables:
-    """The tables of these kinds, their rows in order of position."""
+    """Return the tables of these kinds, their rows in order of position."""
     found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in schemas}
     columns = (table.column(name).to_pylist() for name in ("kind", "position"))
     for row, (kind, position) in enumerate(zip(*columns, strict=True)):
@@ -131,7 +131,7 @@ def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
 
 
 def remainder(column: str, buckets: int) -> pl.Expr:
-    """The bucket of a number; the same on every machine, which a hash need not be."""
+    """Return the bucket of a number; the same on every machine, which a hash need not be."""
     return ((pl.col(column) % buckets + buckets) % buckets).fill_null(0).cast(pl.Int32)
 
 
@@ -164,8 +164,8 @@ class Source:
         )
 
     def rows(self, run: int, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
-        """(first row, rows) of one run, piece by piece; a column that an older history lacks is
-        null. (Read by polars: pyarrow takes four times as long.)"""
+        """Yield (first row, rows) of one run, piece by piece; a column that an older history lacks
+        is null. (Read by polars: pyarrow takes four times as long.)"""
         first, count = self.runs[run]
         wanted = self.lazy(columns)
         for position in range(first, first + count, PIECE_ROWS):
@@ -191,7 +191,8 @@ class Whereabouts:
     ended_ns: int
 
     def with_buckets(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows with their topic ids, `bucket` and `is_whale`; null where there is no partition."""
+        """Return rows with their topic ids, `bucket` and `is_whale`; null where there is no
+        partition."""
         named = ingest.with_topic_ids(rows.lazy(), self.topic_ids)
         return named.join(
             self.buckets.lazy(), on=PARTITION, how="left", maintain_order="left"
@@ -227,7 +228,7 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def whereabouts(survey: Tables, count: int) -> Whereabouts:
-    """Partitions are dealt to buckets, the largest first, each to the bucket with fewest rows."""
+    """Deal partitions to buckets, the largest first, each to the bucket with the fewest rows."""
     partitions = survey["partitions"]
     known = ingest.topic_ids(partitions.lazy())
     sizes = (

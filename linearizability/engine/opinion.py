@@ -70,13 +70,10 @@ def judge(
     absent: Collection[Needs] = (),
     is_cut: bool = False,
 ) -> pl.DataFrame:
-    """All named checkers of this scope over a piece of resolved events. Never raises: a checker
-    that cannot finish says so in a row of its own.
-
-    absent: needs that do not occur in the whole history (`absent_from`). Who has such a need finds
-    nothing, and only counts.
-    is_cut: these are rows of partitions that are judged whole elsewhere, by other checkers.
-    """
+    """Run all named checkers of this scope over a piece of resolved events. Never raise: a checker
+    that cannot finish says so in a row of its own. absent: needs that do not occur in the whole
+    history (`absent_from`). Who has such a need finds nothing, and only counts. is_cut: these are
+    rows of partitions that are judged whole elsewhere, by other checkers."""
     counts = [] if is_cut else _needs(events, scope)
     found = []
     names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
@@ -110,7 +107,7 @@ def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
 def _judge_one(
     events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, absent: Collection[Needs]
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
-    """The anomalies, if there are any, and the row that counts."""
+    """Return the anomalies, if there are any, and the row of counts."""
     if not checker.counted_under.isdisjoint(absent):
         return None, _total(checker, 0, 0, 0)
     if not checker.needs.isdisjoint(absent):
@@ -158,14 +155,14 @@ def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def named(found: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Anomalies with the partition's topic, topic_id and number (`ingest.places`)."""
+    """Return anomalies with the partition's topic, topic_id and number (`ingest.places`)."""
     if PLACE not in found.columns:
         return found
     return names.join(found, on=PLACE, how="right").drop(PLACE)
 
 
 def absent_from(events: pl.DataFrame) -> set[Needs]:
-    """The needs that do not occur in a whole history."""
+    """Return the needs that do not occur in a whole history."""
     found = events.select(need.rows.any().alias(need.name) for need in Needs).row(0, named=True)
     return {need for need in Needs if not found[need.name]}
 
@@ -173,10 +170,8 @@ def absent_from(events: pl.DataFrame) -> set[Needs]:
 def opinions(
     rows: pl.DataFrame, checkers: Sequence[str], failed: str | None = None
 ) -> list[CheckerVerdict]:
-    """One opinion per checker from the rows of all pieces.
-
-    failed: why the engine could not judge all pieces, if it could not.
-    """
+    """Return one opinion per checker from the rows of all pieces. failed: why the engine could not
+    judge all pieces, if it could not."""
     anomalies: dict[str, list[Anomaly]] = defaultdict(list)
     kept: Counter[tuple[str, str]] = Counter()
     for row in rows.filter(row=ANOMALY).sort(_ORDER).iter_rows(named=True):

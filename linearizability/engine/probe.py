@@ -28,7 +28,7 @@ def lacking(_row: int) -> str:
 
 
 def complaint(answers: Iterable[str]) -> str | None:
-    """One sentence about the executors that cannot run the kernels; None if all can."""
+    """Return one sentence about the executors that cannot run the kernels, or None if all can."""
     for host, python, missing in map(json.loads, sorted(set(answers))):
         if missing:
             names = " and ".join(missing)

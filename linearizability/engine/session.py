@@ -61,7 +61,8 @@ class _Current:
 
 
 def spark_session(master: str | None = None) -> SparkSession:
-    """The session for this master; made on first use, kept until `stop_spark` or the end."""
+    """Return the session for this master, made on first use and kept until `stop_spark` or the
+    end."""
     master = master or LOCAL
     if _Current.session is not None:
         if _Current.master == master:
@@ -110,7 +111,7 @@ def _start(master: str) -> SparkSession:
 
 
 def _of_its_own(master: str, scratch: Path) -> SparkSession:
-    """A session whose driver is a JVM of this process."""
+    """Return a session whose driver is a JVM of this process."""
     from pyspark.sql import SparkSession
 
     if find_java() is None:
@@ -138,7 +139,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _is_on_loopback(master: str) -> bool:
-    """Whether nothing outside this machine takes part."""
+    """Return whether the session only involves this machine."""
     host = master.removeprefix("spark://").rpartition(":")[0]
     return master.startswith("local") or host == "localhost" or host.startswith("127.")
 

@@ -56,7 +56,7 @@ OPINIONS: Mapping[str, pl.Schema] = {stages.OPINION: ROWS}
 
 
 def name(master: str | None) -> str:
-    """The engine's name in verdicts."""
+    """Return the engine's name in verdicts."""
     return f"spark {master or LOCAL}"
 
 
@@ -94,7 +94,7 @@ class History:
     def mapped(
         self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
     ) -> DataFrame:
-        """The chunks that are made of these columns, piece by piece."""
+        """Return the chunks that are made of these columns, piece by piece."""
         runs = len(self._source.runs)
         numbers = self._session.range(0, runs, 1, max(1, runs))
         return numbers.mapInArrow(on_runs(self._source, columns, work), CHUNK_SQL)
@@ -110,14 +110,14 @@ def by_bucket(
 
 
 def collected(chunks: DataFrame, schemas: Mapping[str, pl.Schema]) -> Tables:
-    """All tables of these kinds, on the driver."""
+    """Return all tables of these kinds, on the driver."""
     return unpacked(chunks.toArrow(), schemas)
 
 
 def _pieces(
     history: History, checkers: Sequence[str], buckets: int, stale_after_ns: int
 ) -> list[pl.DataFrame]:
-    """The rows of `opinion.judge`, scope by scope."""
+    """Return the rows of `opinion.judge`, scope by scope."""
     survey = collected(history.mapped(SURVEYED, lambda _, rows: surveyed(rows)), SURVEY)
     where = whereabouts(survey, buckets)
     has_markers = bool(survey["partitions"]["controls"].sum())
@@ -161,7 +161,8 @@ def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: 
 
 
 def run_evidence(history: History, reads: DataFrame) -> pl.LazyFrame:
-    """`cycles.evidence.run_evidence`: what matters of it is small, and comes to the driver."""
+    """Return `cycles.evidence.run_evidence`: what matters of it is small, and comes to the
+    driver."""
     of_reads = {stages.READ: stages.READS}
     backward = reads.mapInArrow(on_batches(of_reads, stages.find_leading_back), CHUNK_SQL)
     found = collected(backward, {stages.BACK: stages.INSTANTS, stages.COUNT: stages.COUNTS})
@@ -181,7 +182,8 @@ def run_evidence(history: History, reads: DataFrame) -> pl.LazyFrame:
 
 
 def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int) -> pl.DataFrame:
-    """`waiting.waiting`: the polls are asked for only of readers who were watched for so long."""
+    """Return `waiting.waiting`: the polls are asked for only of readers who were watched for so
+    long."""
     if paused.is_empty():
         return pl.DataFrame(schema=pl.Schema(waiting.COLUMNS))
     rows = history.mapped(stages.OTHER_COLUMNS, stages.keep_others)
@@ -197,7 +199,7 @@ def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int)
 
 
 def _first_cause(error: Exception) -> str:
-    """One line of what Java or a worker said, without its stack."""
+    """Return one line of what Java or a worker said, without its stack."""
     text = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in text if "Error" in line or "Exception" in line]
     return (telling or text or [type(error).__name__])[-1][:300]

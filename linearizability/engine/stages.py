@@ -102,7 +102,8 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 
 
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Each row to the bucket of its partition, and what is judged by value to that of its value."""
+    """Send each row to the bucket of its partition, and rows judged by value to the bucket of that
+    value."""
     rows = where.with_buckets(rows)
     timed = with_longest(rows.lazy(), where.longest_ns)
     events = with_eras(timed, where.lost_polls).collect()
@@ -142,7 +143,7 @@ def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 
 def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
-    """`ingest`, step 1."""
+    """Find the markers (`ingest`, step 1)."""
     events = ingest.with_places(tables[MARKED]).lazy()
     markers = ingest.markers_of_transactions(events).with_columns(bucket=remainder("txn", count))
     yield from scattered(markers.select(*MARKERS, "bucket").collect().cast({"marker": pl.String}),
@@ -150,7 +151,7 @@ def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
 
 
 def find_outcomes(tables: Tables) -> Iterator[Chunk]:
-    """`ingest`, step 2: to each bucket that asks."""
+    """Find the outcomes (`ingest`, step 2) and send them to each bucket that needs them."""
     found = ingest.outcomes_of_transactions(tables[END].lazy(), tables[MARKER].lazy())
     asked = found.join(tables[ASKER].unique().lazy(), on="txn")
     known = asked.select(*(pl.col(c).cast(t) for c, t in OUTCOMES.items()), bucket="asker")
@@ -185,14 +186,14 @@ def judge_bucket(
 
 
 def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """`ingest`: places, and what became of the transactions that the rows belong to."""
+    """Add `place` and the outcomes of the transactions that the rows belong to (`ingest`)."""
     return ingest.with_transaction_outcomes(ingest.with_places(rows), outcomes)
 
 
 def told_by_partitions(
     where: Whereabouts, stale_after_ns: int, events: pl.LazyFrame, outcomes: pl.LazyFrame
 ) -> Iterator[Chunk]:
-    """The evidence that other scopes need of whole partitions."""
+    """Yield the evidence that other scopes need of whole partitions."""
     told = transaction_evidence(events).with_columns(bucket=remainder("txn", where.count)).collect()
     yield from scattered(told, EVIDENCE)
     reads = cycles.reads_between(events).select(pl.col(c).cast(t) for c, t in READS.items())
@@ -208,14 +209,14 @@ def judge_transactions(checkers: Sequence[str], tables: Tables) -> Iterator[Chun
 
 
 def find_leading_back(tables: Tables) -> Iterator[Chunk]:
-    """The few reads that every cycle needs, and how many reads there are."""
+    """Find the few reads that every cycle needs, and how many reads there are."""
     reads = tables[READ]
     yield from packed(pl.DataFrame({"reads": [reads.height]}, schema=COUNTS), COUNT)
     yield from packed(reads.filter(cycles.LEADS_BACK).select(cycles.INSTANTS), BACK)
 
 
 def keep_within(spans: cycles.Spans, tables: Tables) -> Iterator[Chunk]:
-    """The reads that a cycle may go through."""
+    """Yield the reads that a cycle may go through."""
     yield from packed(cycles.within(tables[READ], spans), READ)
 
 
@@ -231,7 +232,7 @@ def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def find_polls(who: pl.DataFrame, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """The polls of these readers."""
+    """Yield the polls of these readers."""
     yield from packed(waiting.polls_of(polls_with_readers(rows), who), POLL, position=position)
 
 

@@ -36,7 +36,7 @@ def tuned(session: SparkSession, file: Path) -> int:
 
 
 def read(session: SparkSession, file: Path, columns: Sequence[str]) -> DataFrame:
-    """The columns that the kernels read; null where an older history has no such column."""
+    """Return the columns that the kernels read; null where an older history has no such column."""
     from pyspark.sql import functions as sql
 
     table = session.read.parquet(str(file))

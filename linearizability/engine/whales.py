@@ -47,7 +47,8 @@ def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
 
 
 def _placed(chunks: Chunks) -> pl.DataFrame:
-    """`place` of each row, and the number of the file that it belongs into; rows as they came."""
+    """Return `place` of each row, and the number of the file that it belongs into; rows as they
+    came."""
     narrow = pl.concat([_categorical(rows) for rows in chunks.each((*PARTITION, *ORDER))])
     number = (pl.int_range(pl.len()) // CHUNK_ROWS).cast(pl.Int32)
     placed = ingest.with_places(narrow.with_row_index(_ARRIVAL))
@@ -102,6 +103,7 @@ def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
 
 
 def _categorical(rows: pl.DataFrame) -> pl.DataFrame:
-    """`ingest.with_places` does so: texts of few values take a quarter of the room."""
+    """Make texts with few values categorical, as `ingest.with_places` does: they take a quarter of
+    the memory."""
     texts = [column for column in ingest.CATEGORIES if column in rows.columns]
     return rows.with_columns(pl.col(texts).cast(pl.Categorical))

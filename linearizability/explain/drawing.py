@@ -48,7 +48,7 @@ class Drawing:
 
 
 def timeline(operations: list[list[Row]]) -> str:
-    """A line per operation: its words, and a bar from its invocation to its completion."""
+    """Return a line per operation: its words, and a bar from its invocation to its completion."""
     return _timeline(operations).svg()
 
 
@@ -130,7 +130,7 @@ Cells = list[tuple[str, int, bool]]
 
 
 def _lines(rows: list[Row], attributes: Collection[str]) -> Iterator[tuple[str, Cells]]:
-    """A line for each reading of each operation, by replica, and its attributes below."""
+    """Yield a line for each reading of each operation, by replica, and its attributes below."""
 
     def reader(row: Row) -> tuple[int, str, int | None]:
         return row["op_id"], row["f"], row["replica"]
@@ -148,10 +148,8 @@ def _lines(rows: list[Row], attributes: Collection[str]) -> Iterator[tuple[str, 
 def picture(
     operations: list[list[Row]], title: str, proof: Collection[int], attributes: Collection[str]
 ) -> str:
-    """All of it as one image on white paper: title, operations in time, partitions.
-
-    proof: the operations that the anomaly names: their words are bold.
-    """
+    """Return all of it as one image on white paper: title, operations in time, partitions. proof:
+    the operations that the anomaly names: their words are bold."""
     drawings = [_timeline(operations, proof), *_logs(operations, attributes)]
     parts, y = [_text(MARGIN, MARGIN + 12, title, bold=True)], MARGIN + ROW + 4
     for number, drawing in enumerate(drawings):

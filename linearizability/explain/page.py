@@ -63,7 +63,7 @@ def _sections(path: Path, verdict: Verdict, seconds_max: float, bounds: Bounds) 
 
 
 def chosen(anomalies: tuple[Anomaly, ...]) -> list[Anomaly]:
-    """The first of each kind, then others."""
+    """Choose the first anomaly of each kind, then others."""
     first = {anomaly.kind: anomaly for anomaly in reversed(anomalies)}
     others = [a for a in anomalies if first[a.kind] is not a]
     return [*(a for a in anomalies if first[a.kind] is a), *others][: max(PER_CHECKER, len(first))]

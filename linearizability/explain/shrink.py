@@ -49,8 +49,8 @@ def shrink(
     seconds_max: float = SECONDS_MAX,
     bounds: Bounds = NOTHING_STATED,
 ) -> Shrunk | None:
-    """The anomaly by as little as possible; None where no part of the history that is small enough
-    to be searched shows it. bounds: those by which it was found."""
+    """Return the anomaly in the smallest history that shows it, or None if no part of the history
+    that is small enough to be searched shows it. bounds: those by which it was found."""
     until = time.monotonic() + seconds_max
     columns = history.select(COLUMNS_READ)
 
@@ -73,7 +73,7 @@ def shrink(
 
 
 def is_same(found: Anomaly, anomaly: Anomaly) -> bool:
-    """The same said of the same place; by which operations may differ."""
+    """Return whether both anomalies say the same of the same place; their operations may differ."""
     return (found.kind, found.message, dict(found.scope)) == (
         anomaly.kind, anomaly.message, dict(anomaly.scope),
     )  # fmt: skip
@@ -104,8 +104,8 @@ def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
 def ddmin(
     pieces: Sequence[Piece], shows: Callable[[Sequence[Piece]], bool], until: float
 ) -> tuple[Sequence[Piece], bool]:
-    """A part of the pieces of which none can be left out, and True; what is left when the time
-    `until` has come, and False."""
+    """Return a minimal part of the pieces, from which none can be left out, and True; what is left
+    when the time `until` has come, and False."""
     parts = 2
     while len(pieces) > 1:
         size = -(-len(pieces) // parts)

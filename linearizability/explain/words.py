@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
-    """The rows by operation, in the order of invocation."""
+    """Return the rows by operation, in the order of invocation."""
     found: dict[int, list[Row]] = {}
     for row in rows.sort("t_invoke_ns", "op_id", "record_index").iter_rows(named=True):
         found.setdefault(row["op_id"], []).append(row)
@@ -35,7 +35,7 @@ def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
 
 
 def in_words(operation: list[Row]) -> str:
-    """An operation in one line: who, what, where, and how it ended."""
+    """Describe an operation in one line: who, what, where, and how it ended."""
     first = operation[0]
     if first["f"] == F.NEMESIS.value:
         return f"{first['op_id']}: fault {_fault(first['detail'])}"
@@ -63,7 +63,7 @@ def _where(row: Row) -> str:
 
 
 def _what(row: Row) -> str:
-    """The record, or what an answer without one says."""
+    """Describe the record, or the answer without one."""
     if row["settings"] is not None:
         return str(row["settings"])
     if row["f"] in POSITIONS:

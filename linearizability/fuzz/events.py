@@ -214,7 +214,7 @@ def rename_an_operation(events: list[Event], rng: Random) -> bool | None:
 
 
 def send_another_value(events: list[Event], rng: Random) -> bool | None:
-    """A completion that is not its invocation's."""
+    """Give an operation a completion of other values than its invocation."""
     sends = [m for n in _completions(events) for m in events[n]["value"] if m[0] == "send"]
     if not sends:
         return None
@@ -236,7 +236,7 @@ def lose_a_micro_operation(events: list[Event], rng: Random) -> bool | None:
 
 
 def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
-    """An ok poll that does not say what it was given."""
+    """Remove what an ok poll received from its completion."""
     polls = [m for n in _completions(events) for m in events[n]["value"] if m[0] == "poll"]
     if not polls:
         return None
@@ -245,7 +245,7 @@ def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
 
 
 def change_a_number(events: list[Event], rng: Random) -> bool | None:
-    """An offset or value that was polled; what is judged must have it so."""
+    """Change an offset or value that was polled; what is judged must follow."""
     records = [
         record for n in _completions(events) for m in events[n]["value"] if m[0] == "poll"
         for some in m[1].values() for record in some

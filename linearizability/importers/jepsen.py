@@ -195,7 +195,7 @@ class Import:
         operation.last.require_unique_keys(0)
 
     def _begin(self, operation: Operation, process: int, txn: int = NONE) -> int:
-        """Add an operation; return its number."""
+        """Return add an operation; return its number."""
         invoked, completed = operation
         last = completed or invoked
         self.columns.operations.add((

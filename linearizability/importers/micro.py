@@ -68,7 +68,8 @@ def place_of(key: Any, event: Event) -> Place:
 
 
 def _topic_of(name: str) -> str:
-    """The name, unless it might be taken for that of the integers: it is quoted once more."""
+    """Return the topic's name, quoted once more if it could be taken for the name of the integers'
+    topic."""
     return f"{name}'" if name.rstrip("'") == TOPIC else name
 
 
@@ -103,7 +104,7 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
 def _add_done(
     found: list[Send | Poll], done: list[list[Any]], completed: Event, places: Places
 ) -> int:
-    """Add what a completion says; return how many keys the answers of its polls have."""
+    """Return add what a completion says; return how many keys the answers of its polls have."""
     answers = 0
     for micro in done:
         if micro[0] == "send":
@@ -201,7 +202,7 @@ def _send(micro: list[Any], event: Event, places: Places) -> Send:
 
 
 def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Places) -> int:
-    """Add what one poll was given; return how many keys its answer has."""
+    """Add the records that one poll received; return how many keys its answer has."""
     if type(answer) is not dict:
         raise _no_answer(answer, event)
     for key, records in answer.items():

@@ -24,8 +24,8 @@ HARMLESS = ("check-clock-offsets", "check-offsets")
 
 
 def faults(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
-    """The events that were faults, and those by which the last one of them had ended, each with its
-    JSON (`history.COLUMNS`, `detail`)."""
+    """Return the events that were faults, and those that ended the last of them, each with its JSON
+    (`history.COLUMNS`, `detail`)."""
     own = [event for event in events if event.process is None and event.f not in HARMLESS]
     ends = dict(ENDS)
     if any(event.f == KILL for event in own):
@@ -57,12 +57,12 @@ def is_lasting(f: str, ends: dict[str, tuple[str, ...]]) -> bool:
 
 
 def has_failed(event: Event) -> bool:
-    """Whether an action ended by an exception, or says that it could not be done."""
+    """Return whether an action ended by an exception, or says that it could not be done."""
     return any(event.raw.get(key) for key in FAILED)
 
 
 def ended_by(f: str, ends: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """The faults which this action ends; None: it is none that ends any."""
+    """Return the faults that this action ends, or None if it is not such an action."""
     if f.startswith(STOP):
         return (f"{START}-{f.removeprefix(STOP)}",)
     return ends.get(f)

@@ -169,8 +169,8 @@ class Rows:
         ).drop("send", "transaction", "committed", "owed")  # fmt: skip
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
-        """A commit was asked for after all polls, so after what they found was sent; one that was
-        not answered was done when somebody saw it."""
+        """Add when transactions ended: a commit was asked for after all polls, so after what they
+        found was sent; one that was not answered was done when somebody saw it."""
         asked_ns = pl.max_horizontal("t_invoke_ns", "asked_ns")
         asked_ns = pl.min_horizontal(asked_ns, "t_complete_ns")
         is_decided = pl.col("done_ns").is_not_null()

@@ -61,10 +61,8 @@ def partitions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Records that a reader was given: key, offset, value, op_id, process, lo, hi.
-
-    A raw read of one replica counts only below its high watermark: above, records may be cut off.
-    """
+    """Return records that a reader was given: key, offset, value, op_id, process, lo, hi. A raw
+    read of one replica counts only below its high watermark: above, records may be cut off."""
     settled = pl.col("replica").is_null() | (pl.col("offset") < pl.col("high_watermark"))
     return events.filter(
         pl.col("f") == F.POLL.value,
@@ -80,11 +78,8 @@ def first_given(read: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def appends(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Appends whose place is known: key, offset, value, op_id, record_index, process, lo, hi and
-    acked.
-
-    The record entered the log at an instant of [lo, hi].
-    """
+    """Return appends whose place is known: key, offset, value, op_id, record_index, process, lo, hi
+    and acked. The record entered the log at an instant of [lo, hi]."""
     sends = events.filter(pl.col("f") == F.SEND.value)
     durable = sends.filter(
         pl.col("acks") == -1, pl.col("type").is_in([Type.OK.value, Type.INFO.value])
@@ -111,17 +106,15 @@ def checked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
-    """One row per record that stands too low, and per offset given twice: ANOMALY_COLUMNS.
-
+    """Return one row per record that stands too low, and per offset given twice: ANOMALY_COLUMNS.
     kinds: `append-order` (op_ids: the late record's send, the earliest acknowledged one above it);
     `read-before-append` (a poll had already been given something at or above its offset; op_ids:
-    the send, the poll); `same-offset` (op_ids: all sends acknowledged there).
-    """
+    the send, the poll); `same-offset` (op_ids: all sends acknowledged there)."""
     return anomalies_with_offsets(events).select(ANOMALY_COLUMNS)
 
 
 def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
-    """As append_order_anomalies, with the `offset` where each stands."""
+    """Return as append_order_anomalies, with the `offset` where each stands."""
     events = of_partitions(events)
     placed, read = collect(appends(events)).lazy(), reads(events)
     too_late = pl.col("lo") > pl.min_horizontal("ack_above", "read_from")
@@ -138,8 +131,8 @@ def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _proven(late: pl.LazyFrame, placed: pl.LazyFrame, read: pl.LazyFrame) -> list[pl.LazyFrame]:
-    """The late records with what was known before each was sent: an acknowledgement above it, or a
-    poll of it or above."""
+    """Return the late records with what was known before each was sent: an acknowledgement above
+    it, or a poll of it or above."""
     acked = placed.filter("acked").select(*KEY, "offset", "value", "op_id", "hi")
     behind_ack = _with_witness(
         late.filter(pl.col("lo") > pl.col("ack_above")), acked, "ack_above", strictly=True
@@ -191,7 +184,7 @@ def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
 def _with_witness(
     late: pl.LazyFrame, proofs: pl.LazyFrame, bound: str, *, strictly: bool
 ) -> pl.LazyFrame:
-    """Add the operation whose completion is the bound that the late record broke."""
+    """Return add the operation whose completion is the bound that the late record broke."""
     witnesses = proofs.select(
         *KEY, pl.col("hi").alias(bound), offset_witness="offset", value_witness="value",
         op_id_witness="op_id",

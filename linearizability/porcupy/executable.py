@@ -39,7 +39,7 @@ def find_executable() -> Path | None:
 
 
 def pack(operations: Operations, request: dict[str, Any]) -> bytes:
-    """A request as bytes: header, JSON, columns, values; all words little-endian."""
+    """Return a request as bytes: header, JSON, columns, values; all words little-endian."""
     text = json.dumps(request).encode()
     header = struct.pack("<4Q", MAGIC, len(operations), len(operations.vals), len(text))
     columns = [getattr(operations, name) for name in COLUMNS]
@@ -91,7 +91,7 @@ def check_by_executable(
 
 
 def _opened_at_error(page: str) -> str:
-    """The drawing, scrolled to what it is about: porcupine's opens at its left edge, where a long
+    """Return the drawing scrolled to the anomaly: porcupine's opens at its left edge, where a long
     window shows nothing wrong, and leaves it to a link to go to the first error."""
     script = (
         '<script>document.querySelector("#jump-link").dispatchEvent(new Event("click"))</script>'
@@ -141,7 +141,7 @@ def _problem(status: int, errors: bytes) -> str | None:
 
 
 def _lines(output: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """The complete lines, and whether the last one said that all is done."""
+    """Return the complete lines, and whether the last one said that all is done."""
     lines: list[dict[str, Any]] = []
     for text in output.split(b"\n")[:-1]:
         line = json.loads(text)

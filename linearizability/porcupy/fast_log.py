@@ -136,8 +136,8 @@ def _compare(appends: list[_Row], lower: list[_Bound], upper: list[_Bound]) -> N
 
 
 def _appends(rows: list[_Row]) -> tuple[list[_Row], bool]:
-    """The appends whose place is known, in the order of their offsets, gapless from 0; and whether
-    there are others."""
+    """Return the appends whose place is known, in the order of their offsets, gapless from 0; and
+    whether there are others."""
     writers = _writers(rows)
     log = _Log(writers)
     for row in rows:
@@ -166,7 +166,7 @@ def _appends(rows: list[_Row]) -> tuple[list[_Row], bool]:
 
 
 def _writers(rows: list[_Row]) -> dict[int, _Row]:
-    """value -> its append."""
+    """Return value -> its append."""
     writers: dict[int, _Row] = {}
     for row in rows:
         if row.op.status not in {OK, UNKNOWN}:
@@ -206,7 +206,8 @@ class _Log:
                 )
 
     def pin(self, row: _Row) -> _Row | None:
-        """The append of unknown outcome at the place where reads saw it; None if they did not."""
+        """Return the append of unknown outcome at the place where reads saw it, or None if they did
+        not."""
         for i, value in enumerate(row.op.vals):
             if value in self.offset_of:
                 op = row.op._replace(status=OK, c=self.offset_of[value] - i)

@@ -95,7 +95,8 @@ class _Search:
         self.best: list[int] = []
 
     def run(self, budget: _Budget) -> bool:
-        """Whether an order exists. Raises _Limit."""
+        """Return whether some order explains the operations. Raise _Limit if the search takes too
+        long."""
         while True:
             self._take_reads()
             if self.next[0] == self.end:

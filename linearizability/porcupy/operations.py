@@ -80,7 +80,7 @@ class Operations:
         return np.where(self.status == UNKNOWN, NEVER, self.ret)
 
     def rows(self) -> Iterator[Op]:
-        """The operations one by one, as models see them."""
+        """Yield the operations one by one, as models see them."""
         vals = self.vals.tolist()
         start = 0
         columns = (getattr(self, name).tolist() for name in ("kind", "a", "b", "c", "status"))
@@ -95,7 +95,7 @@ class Operations:
         return starts
 
     def by_key(self) -> Iterator[tuple[int, Column]]:
-        """Each key, smallest first, and the numbers of its operations."""
+        """Yield each key, smallest first, and the numbers of its operations."""
         order = np.argsort(self.key, kind="stable")
         keys, starts = np.unique(self.key[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)]  # one too many where there are no keys
@@ -103,7 +103,7 @@ class Operations:
             yield key, order[start:end]
 
     def take(self, index: Column | Sequence[int]) -> Operations:
-        """These operations alone, in this order."""
+        """Return these operations alone, in this order."""
         chosen = np.asarray(index, dtype=np.int64)
         spans = zip(self._starts[chosen].tolist(), self.vlen[chosen].tolist(), strict=True)
         pieces = [self.vals[start : start + count] for start, count in spans]
@@ -145,7 +145,7 @@ class OperationsBuilder:
         self._labels.append(label)
 
     def build(self) -> Operations:
-        """The columns; raises ValueError naming the first impossible operation."""
+        """Build the columns. Raise ValueError naming the first impossible operation."""
         table = np.array(self._rows, dtype=np.int64).reshape(-1, len(COLUMNS))
         columns = {name: table[:, i] for i, name in enumerate(COLUMNS)}
         labels = tuple(self._labels) if any(self._labels) else ()

@@ -132,8 +132,8 @@ def _confirm_valid(results: dict[int, PartitionLogResult], logs: Logs, limits: _
 def _with_search(
     result: PartitionLogResult, judged: Sequence[PartitionResult], asked: int, reason: str | None
 ) -> PartitionLogResult:
-    """A valid partition with what the search says. The kernel needs no confirmation (it is exact);
-    only a contradiction changes the verdict."""
+    """Return a valid partition with the result of the search. The kernel needs no confirmation (it
+    is exact); only a contradiction changes the verdict."""
     searched = sum(part.operations for part in judged)
     verdicts = {part.verdict for part in judged}
     if Validity.INVALID in verdicts:

@@ -54,10 +54,8 @@ class Annotation:
 def combine(
     partitions: Iterable[PartitionResult], problem: str | None = None, html: Path | None = None
 ) -> Result:
-    """One result of many; `problem` is why the search ended before its time, if it did.
-
-    Nothing judged is UNKNOWN: an empty history proves nothing.
-    """
+    """Merge many results into one; `problem` is why the search ended before its time, if it did.
+    Nothing judged is UNKNOWN: an empty history proves nothing."""
     found = tuple(partitions)
     for verdict in (Validity.INVALID, Validity.UNKNOWN):
         first = next((p for p in found if p.verdict is verdict), None)

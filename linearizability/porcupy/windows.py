@@ -95,7 +95,8 @@ def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
 
 
 def _columns(rows: pl.DataFrame) -> Operations:
-    """Operations of one value each; the value is the rank, so that all judges agree on it."""
+    """Return operations of one value each; the value is the rank, so that all judges agree on
+    it."""
 
     def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return rows[name].cast(pl.Int64).to_numpy()
@@ -109,8 +110,8 @@ def _columns(rows: pl.DataFrame) -> Operations:
 
 
 def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operations:
-    """An anomaly of the kernel (where it stands, its op_ids) and what happened around it, labelled
-    for the drawing."""
+    """Return the operations of a kernel's anomaly (its offset, its op_ids) and those around it,
+    labelled for the drawing."""
     placed = logs.appends.filter(pl.col("pid") == pid)
     polled = (
         logs.polls.filter(pl.col("pid") == pid)
@@ -133,7 +134,7 @@ def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operatio
 
 
 def _contradicting(placed: pl.DataFrame, offset: int, op_ids: Sequence[int]) -> pl.DataFrame:
-    """The appends that the anomaly is about: those at its offset, and the one above that was
+    """Return the appends that the anomaly is about: those at its offset, and the one above that was
     acknowledged first (an operation may have sent many records)."""
     candidates = placed.filter(pl.col("op_id").is_in(op_ids))
     at = candidates.filter(pl.col("offset") == offset)
@@ -142,7 +143,7 @@ def _contradicting(placed: pl.DataFrame, offset: int, op_ids: Sequence[int]) -> 
 
 
 def _not_crowded(polled: pl.DataFrame) -> pl.DataFrame:
-    """The first of them, leaving out what would be too much at once."""
+    """Return the first of them, leaving out more than a drawing can show at once."""
     kept: list[tuple[int, int]] = []
     keep = []
     for lo, hi, involved in polled.select("lo", "hi", "involved").iter_rows():
@@ -194,8 +195,8 @@ def _when(row: dict[str, int], start_ns: int) -> str:
 
 
 def _lanes(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
-    """A row of the drawing for each (process, lo, hi): one process side by side with itself, where
-    its operations overlap (a producer sends many at once)."""
+    """Return a row of the drawing for each (process, lo, hi): one process side by side with itself,
+    where its operations overlap (a producer sends many at once)."""
     order = sorted(range(len(intervals)), key=lambda i: intervals[i])
     lanes, ends = [0] * len(intervals), dict[tuple[int, int], int]()
     for i in order:
@@ -211,7 +212,7 @@ def _lanes(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
 
 
 def faults(events: pl.LazyFrame) -> list[Annotation]:
-    """The nemesis' deeds as bands: each from its start to the end of the next heal."""
+    """Return the faults as bands: each from its start to the end of the next heal."""
     rows = (
         events.filter(pl.col("f") == F.NEMESIS.value)
         .select("t_invoke_ns", "t_complete_ns", "detail")

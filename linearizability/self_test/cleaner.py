@@ -44,7 +44,7 @@ class Cleaner:
         return json.dumps(self.settings)
 
     def dress(self, value: int | None) -> Dress:
-        """Of a record, the same at every sight of it."""
+        """Choose a record's key, headers and timestamp, the same at every sight of it."""
         if not self.compacts:
             return Dress()
         if value not in self._dresses:

@@ -50,7 +50,7 @@ class Consumer:
         }  # fmt: skip
 
     def fetch(self, records_max: int) -> list[Row]:
-        """Rows of what is there; the positions move past what is not given too."""
+        """Return rows of the records that are there; the positions move past aborted ones too."""
         rows: list[Row] = []
         numbers = list(self.positions)
         self.world.rng.shuffle(numbers)
@@ -107,8 +107,8 @@ def join(world: World, reader: Consumer) -> None:
 
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
-    """One poll; whether the reader can go on. What a failed one delivered is delivered all the
-    same; then it goes on from where it was before. Of an unknown one nobody knows from where it
+    """Poll once; return whether the reader can go on. What a failed one delivered is delivered all
+    the same; then it goes on from where it was before. Of an unknown one nobody knows from where it
     goes on, nor perhaps what was delivered."""
     rng = world.rng
     operation = reader.operation()
@@ -163,7 +163,7 @@ def read_everything(world: World, *, raw: bool, isolation: str) -> None:
 
 
 def _of_follower(world: World, partition: Partition, replica: int) -> list[Row]:
-    """The same log on another node, which may not have heard of the whole high watermark."""
+    """Read the same log on another node, which may not know the whole high watermark yet."""
     known = {
         "replica": replica,
         "high_watermark": world.rng.randint(partition.start, partition.high_watermark),
@@ -188,7 +188,7 @@ def _whole(partition: Partition, complete: bool) -> Row:
 
 
 def watcher(world: World) -> Actor:
-    """Asks leaders now and then how far their partitions are, and takes no records."""
+    """Ask leaders now and then for their high watermarks, without taking records."""
     rng = world.rng
     process = next(world.processes)
     while True:

@@ -23,13 +23,15 @@ Place = tuple[int, int]
 
 
 def abort_a_committed(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A commit was acknowledged, but a partition of the transaction has an ABORT marker."""
+    """Plant an anomaly: a commit was acknowledged, but a partition of the transaction has an ABORT
+    marker."""
     committed = _answered(rows, F.COMMIT)
     return _with_other_marker(rows, rng, lambda txn: txn in committed, "abort")
 
 
 def commit_an_aborted(rows: list[Row], rng: Random) -> list[Row] | None:
-    """An abort was acknowledged, but a partition of the transaction has a COMMIT marker."""
+    """Plant an anomaly: an abort was acknowledged, but a partition of the transaction has a COMMIT
+    marker."""
     aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
     return _with_other_marker(rows, rng, lambda txn: txn in aborted, "commit")
 
@@ -41,7 +43,8 @@ def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A raw read shows no marker behind a record, though readers were beyond it before."""
+    """Plant an anomaly: a raw read shows no marker behind a record, though readers were beyond it
+    before."""
     if is_compacted(rows):
         return None
     whole = {
@@ -71,7 +74,8 @@ def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def join_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A record is sent in a transaction whose end was acknowledged long before, and accepted."""
+    """Plant an anomaly: a record is sent in a transaction whose end was acknowledged long before,
+    and accepted."""
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
     victims = [row for row in rows if is_acked(row) and row["txn"] in ended]
     if not victims:
@@ -81,7 +85,8 @@ def join_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A send of unknown outcome arrives when the end was acknowledged and others went on."""
+    """Plant an anomaly: a send of unknown outcome arrives when the end was acknowledged and others
+    went on."""
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
     once = sent_once(rows)
     seen = {row.get("value") for row in rows if row["f"] == F.POLL.value}
@@ -107,7 +112,7 @@ def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A transaction of unknown end committed its records, but not its offsets."""
+    """Plant an anomaly: a transaction of unknown end committed its records, but not its offsets."""
     unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
     by_marker = {send["txn"] for send, _, _ in _marked(rows) if send["_end"] == "commit"}
     return _told_otherwise(rows, rng, unknown & by_marker)
@@ -159,7 +164,7 @@ def _of_one_group(row: Row, other: Row) -> bool:
 
 
 def _answered(rows: list[Row], end: F) -> set[int]:
-    """The transactions of which such an end was acknowledged."""
+    """Return the transactions of which such an end was acknowledged."""
     return {row["txn"] for row in rows if row["f"] == end.value and row["type"] == "ok"}
 
 
@@ -178,8 +183,8 @@ def _with_other_marker(
 
 
 def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
-    """Each acknowledged record of a transaction, a raw read of it, and the markers that end the
-    transaction in its partition, in all raw reads; only where that read shows one."""
+    """Yield each acknowledged record of a transaction, a raw read of it, and the markers that end
+    the transaction in its partition, in all raw reads; only where that read shows one."""
     starts = log_starts(rows)
     once = sent_once(rows)
     shown: dict[Place, list[Row]] = {}
@@ -201,7 +206,7 @@ def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
 
 
 def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
-    """Whether the last stable offset was known to lie behind the record before a time."""
+    """Return whether the last stable offset was known to lie behind the record before a time."""
     for row in rows:
         done_ns = row.get("t_complete_ns")
         if row.get("partition") != send["partition"] or done_ns is None or done_ns >= began_ns:
@@ -215,7 +220,7 @@ def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
 
 
 def _sent_at_last(rows: list[Row], like: Row) -> Row:
-    """A record sent and acknowledged when all else is over, at the end of the partition."""
+    """Return a record sent and acknowledged after everything else, at the end of the partition."""
     later = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
     return like | {
         "op_id": NOT_OURS, "value": NOT_OURS, "offset": log_end_of(rows, like["partition"]),

@@ -20,7 +20,7 @@ LONG_NS = 45_000_000_000
 
 
 def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A member gives a partition up, and nobody takes it over."""
+    """Plant an anomaly: a member gives a partition up, and nobody takes it over."""
     first = _reports(rows)
     if not first:
         return None
@@ -40,7 +40,8 @@ def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def leave_a_member_idle(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A second member joins, polls, and is never given a part of three partitions."""
+    """Plant an anomaly: a second member joins, polls, and is never given a part of three
+    partitions."""
     first = _reports(rows)
     large = sorted(group for group, owned in first.items() if len(owned) > 2)
     if not large:
@@ -60,7 +61,7 @@ def leave_a_member_idle(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def assign_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Another process says that it owns a partition in the same generation."""
+    """Plant an anomaly: another process says that it owns a partition in the same generation."""
     first = _reports(rows)
     if not first:
         return None
@@ -71,7 +72,8 @@ def assign_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A group is given nothing more of a partition, in which plain records are acknowledged."""
+    """Plant an anomaly: a group is given nothing more of a partition, in which plain records are
+    acknowledged."""
     starts = log_starts(rows)
     transactional = {
         row["partition"] for row in rows if row["f"] == F.SEND.value and row["txn"] is not None
@@ -120,7 +122,7 @@ def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _reports(rows: list[Row]) -> dict[str, list[Row]]:
-    """Group -> what its member first said that it owns."""
+    """Return group -> what its member first reported to own."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row["f"] == F.OWNED.value:

@@ -21,7 +21,8 @@ KNOWN = ("plain", "committed")
 
 @where_nothing_is_compacted
 def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A follower lacks a record that its leader has, and knows to be replicated."""
+    """Plant an anomaly: a follower lacks a record that its leader has, and knows to be
+    replicated."""
     victims = _on_both(rows)
     if not victims:
         return None
@@ -30,7 +31,7 @@ def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A follower has a record from another leader than its leader has it."""
+    """Plant an anomaly: a follower has a record from another leader than its leader has it."""
     victims = _on_both(rows)
     if not victims:
         return None
@@ -60,7 +61,8 @@ def _on_both(rows: list[Row]) -> list[Row]:
 
 
 def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A complete read shows nothing of a key, though its last record is a value."""
+    """Plant an anomaly: a complete read shows nothing of a key, though its last record is a
+    value."""
     ends = [
         row for row in rows
         if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
@@ -111,7 +113,8 @@ def _last_values(rows: list[Row]) -> list[Row]:
 
 
 def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A log begins behind an acknowledged record, though nobody asked for that."""
+    """Plant an anomaly: a log begins behind an acknowledged record, though nobody asked for
+    that."""
     known = [row for row in rows if row["f"] == F.TOPIC.value]
     if not known or any(word in known[0]["settings"] for word in ('"5"', "bytes")):
         return None
@@ -136,8 +139,8 @@ def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A group is told a position that nobody committed, or at the end none although one was
-    acknowledged."""
+    """Plant an anomaly: a group is told a position that nobody committed, or at the end none
+    although one was acknowledged."""
     asked = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
     victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]
     victims += [(row, None) for row in asked if row["final"] and _before(rows, row)]
@@ -148,7 +151,8 @@ def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A commit is accepted of a generation that was over when it was asked for."""
+    """Plant an anomaly: a commit is accepted of a generation that was over when it was asked
+    for."""
     commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
     pairs = [(before, row) for row in commits for before in _before(rows, row)]
     if not pairs:
@@ -159,7 +163,8 @@ def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | No
 
 
 def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Of one generation, two members commit for a partition, and the first does once more."""
+    """Plant an anomaly: of one generation, two members commit for a partition, and the first does
+    once more."""
     commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
     pairs = [(before, row) for row in commits for before in _before(rows, row)]
     chains = [(first, *pair) for pair in pairs for first in _before(rows, pair[0])[:1]]
@@ -173,7 +178,7 @@ def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _before(rows: list[Row], row: Row) -> list[Row]:
-    """The commits for the partition that were accepted before this was asked."""
+    """Return the commits for the partition that were accepted before this one was sent."""
     return [
         r for r in rows
         if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"

@@ -41,7 +41,7 @@ def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A record's sequence is one too high for what its producer wrote before."""
+    """Plant an anomaly: a record's sequence is one too high for what its producer wrote before."""
     seen = {(row["op_id"], row["partition"], row["offset"]) for row in _raw(rows)}
     victims = [
         b for a, b in _pairs_of_producers(rows)
@@ -56,7 +56,7 @@ def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def write_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A newer epoch of its producer stands before a record."""
+    """Plant an anomaly: a newer epoch of its producer stands before a record."""
     pairs = _pairs_of_producers(rows)
     if not pairs:
         return None
@@ -87,7 +87,8 @@ def end_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def lower_a_watermark(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A leader names a lower high watermark, or last stable offset, than before in its epoch."""
+    """Plant an anomaly: a leader names a lower high watermark, or last stable offset, than before
+    in its epoch."""
     said = [
         row for row in rows
         if row.get("offset") is None and row.get("high_watermark") is not None
@@ -107,7 +108,7 @@ def lower_a_watermark(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
-    """The last stable offset stays at a record whose marker was read long ago."""
+    """Plant an anomaly: the last stable offset stays at a record whose marker was read long ago."""
     records = _raw(rows)
     markers = [row for row in records if row["control"]]
     victims = [
@@ -131,8 +132,8 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A minute after the faults are over the last stable offset stands where a transaction begins
-    whose end was acknowledged."""
+    """Plant an anomaly: a minute after the faults are over the last stable offset stands where a
+    transaction begins whose end was acknowledged."""
     ended = {
         row["txn"] for row in rows
         if row["f"] in (F.COMMIT.value, F.ABORT.value) and row["type"] == "ok"
@@ -148,7 +149,8 @@ def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) -> list[Row] | None:
-    """Two answers of the final phase, so far apart, name a victim's offset."""
+    """Plant two answers of the final phase, so far apart, that name a victim's offset as last
+    stable."""
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -166,7 +168,7 @@ def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) ->
 
 
 def _raw(rows: list[Row]) -> list[Row]:
-    """The records that leaders showed raw, in the order of reading."""
+    """Return the records that leaders showed raw, in the order of reading."""
     return [
         row for row in rows
         if row["f"] == F.POLL.value and row.get("producer_id") is not None
@@ -175,7 +177,7 @@ def _raw(rows: list[Row]) -> list[Row]:
 
 
 def _pairs(records: list[Row]) -> list[tuple[Row, Row]]:
-    """Each record with the one before it in the same partition and read."""
+    """Return each record with the one before it in the same partition and read."""
     return [
         (a, b) for a, b in pairwise(records)
         if (a["op_id"], a["partition"]) == (b["op_id"], b["partition"])
@@ -183,7 +185,8 @@ def _pairs(records: list[Row]) -> list[tuple[Row, Row]]:
 
 
 def _pairs_of_producers(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Each record and marker with the one before it of the same producer id in the same read."""
+    """Return each record and marker with the one before it of the same producer id in the same
+    read."""
     records = [row for row in _raw(rows) if row["producer_id"] >= 0]
     records.sort(key=lambda r: (r["op_id"], r["partition"], r["producer_id"]))
     return [(a, b) for a, b in _pairs(records) if a["producer_id"] == b["producer_id"]]

@@ -51,7 +51,7 @@ def is_acked(row: Row) -> bool:
 
 
 def places_seen(rows: list[Row]) -> Mapping[tuple[int, int | None], set[int]]:
-    """(partition, value) -> the offsets at which it was read, also from followers."""
+    """Return (partition, value) -> the offsets at which it was read, also from followers."""
     seen: dict[tuple[int, int | None], set[int]] = defaultdict(set)
     for row in filter(_is_data, rows):
         seen[row["partition"], row["value"]].add(row["offset"])
@@ -59,7 +59,7 @@ def places_seen(rows: list[Row]) -> Mapping[tuple[int, int | None], set[int]]:
 
 
 def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
-    """The history in which nobody was given the record, from followers neither."""
+    """Return the history without any read of the record, by followers neither."""
     gone = (send["partition"], send["value"])
     return [row for row in rows if not _is_data(row) or (row["partition"], row["value"]) != gone]
 
@@ -72,7 +72,7 @@ def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
 
 
 def with_places_changed(rows: list[Row], first: Row, second: Row) -> list[Row]:
-    """Two records change offsets, for senders and readers alike."""
+    """Return the history with the offsets of two records swapped, for senders and readers alike."""
     places = {first["value"]: second["offset"], second["value"]: first["offset"]}
     return [
         row | {"offset": places[row["value"]]}
@@ -91,7 +91,7 @@ def sent_once(rows: list[Row]) -> dict[int, Row]:
 
 
 def log_starts(rows: list[Row]) -> Mapping[int, int]:
-    """Partition -> where its log began at last; 0 where nobody told."""
+    """Return partition -> where its log began at last; 0 where nobody told."""
     starts: dict[int, int] = defaultdict(int)
     for row in rows:
         if row.get("partition") is not None and row.get("log_start") is not None:
@@ -108,7 +108,7 @@ def log_end_of(rows: list[Row], partition: int) -> int:
 
 
 def another_read(read: Row, **changes: object) -> Row:
-    """The same record given to a reader who reads nothing else."""
+    """Return a row in which a reader that reads nothing else receives the same record."""
     own = {"op_id": NOT_OURS, "process": NOT_OURS, "session": 0, "group": "late"}
     return {**read, "record_index": 0, **own, **changes}
 
@@ -137,12 +137,12 @@ def consecutive(rows: list[Row]) -> list[tuple[Row, Row]]:
 
 
 def between_others(rows: list[Row]) -> list[Row]:
-    """Records that a reader was given between two others."""
+    """Return the records that a reader received between two others."""
     return [row for session in sessions(rows) for row in session[1:-1]]
 
 
 def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
-    """Whether the leader certainly had something of the sender of both records before them."""
+    """Return whether the leader certainly had an earlier record of the sender of both."""
     values = {first["value"], second["value"]}
     here = [row for row in rows if row.get("partition") == first["partition"]]
     earlier = [

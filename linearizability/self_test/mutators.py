@@ -57,7 +57,7 @@ def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def store_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A record of an idempotent producer lies at a second offset."""
+    """Plant an anomaly: a record of an idempotent producer lies at a second offset."""
     once = sent_once(rows)
     victims = [
         row for row in data_rows(rows)
@@ -70,7 +70,7 @@ def store_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def show_two_faces(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Another reader is given another record at the same offset."""
+    """Plant an anomaly: another reader is given another record at the same offset."""
     reads = data_rows(rows)
     pairs = [
         (a, b) for a in rng.sample(reads, min(20, len(reads)))
@@ -84,7 +84,8 @@ def show_two_faces(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def read_from_nowhere(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A record is read which nobody sent, or that nobody can read, or where it was not sent to."""
+    """Plant an anomaly: a record is read which nobody sent, or that nobody can read, or where it
+    was not sent to."""
     reads = data_rows(rows)
     if not reads:
         return None
@@ -94,7 +95,8 @@ def read_from_nowhere(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def go_back(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader is given two records of one partition in the wrong order, or one of them twice."""
+    """Plant an anomaly: a reader is given two records of one partition in the wrong order, or one
+    of them twice."""
     pairs = consecutive(rows)
     if not pairs:
         return None
@@ -109,7 +111,8 @@ def go_back(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader is not given a record between two others, which was acknowledged."""
+    """Plant an anomaly: a reader is not given a record between two others, which was
+    acknowledged."""
     starts = log_starts(rows)
     durable = {
         (row["partition"], row["offset"], row["value"])
@@ -128,7 +131,7 @@ def skip_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def deliver_an_aborted_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A read_committed reader is given a record of an aborted transaction."""
+    """Plant an anomaly: a read_committed reader is given a record of an aborted transaction."""
     victims = [row for row in data_rows(rows) if outcome_of(row) == "aborted"]
     if not victims:
         return None
@@ -138,7 +141,8 @@ def deliver_an_aborted_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Two records change places, though one was acknowledged before the other was sent."""
+    """Plant an anomaly: two records change places, though one was acknowledged before the other was
+    sent."""
     once = sent_once(rows)
     acked = [row for row in rows if is_acked(row) and row["value"] in once]
     pairs = [
@@ -176,7 +180,7 @@ def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def read_its_own(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A transaction is given a record that it sent."""
+    """Plant an anomaly: a transaction is given a record that it sent."""
     sent = {row["value"]: row["txn"] for row in rows if row["f"] == F.SEND.value}
     victims = [row for row in data_rows(rows) if sent.get(row["value"]) is not None]
     if not victims:
@@ -187,7 +191,7 @@ def read_its_own(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def read_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A read_committed reader is given a record while its transaction goes on."""
+    """Plant an anomaly: a read_committed reader is given a record while its transaction goes on."""
     begun = {row["txn"]: row["t_complete_ns"] for row in rows if row["f"] == F.BEGIN.value}
     ended = {row["txn"] for row in rows if row["f"] == F.COMMIT.value}
     sent = {value: row["txn"] for value, row in sent_once(rows).items() if row["txn"] in ended}
@@ -235,7 +239,7 @@ def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Two committed transactions of one group were given the same record."""
+    """Plant an anomaly: two committed transactions of one group were given the same record."""
     ends = [r["txn"] for r in rows if r["f"] == F.COMMIT.value and r["type"] == "ok"]
     committed = [
         txn for txn in dict.fromkeys(ends)
@@ -256,8 +260,8 @@ def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Two records change places that one operation of an idempotent producer sent to a leader who
-    knew it."""
+    """Plant an anomaly: two records change places that one operation of an idempotent producer sent
+    to a leader who knew it."""
     once = sent_once(rows)
     acked = [r for r in rows if is_acked(r) and r["idempotent"] and r["value"] in once]
     pairs = [
@@ -269,7 +273,7 @@ def reorder_a_batch(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A record was written in an older leader epoch than the one before it."""
+    """Plant an anomaly: a record was written in an older leader epoch than the one before it."""
     raw = [
         r for r in rows
         if r["f"] == F.POLL.value and r.get("producer_id") is not None and r.get("replica") is None

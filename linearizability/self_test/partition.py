@@ -55,7 +55,7 @@ class Partition:
         return min([self.high_watermark, *self.open.values()])
 
     def append(self, entries: list[Entry]) -> int:
-        """The offset of the first entry."""
+        """Append an entry and return its offset."""
         base = len(self.log)
         for entry in entries:
             entry.leader_epoch = self.leader_epoch
@@ -78,11 +78,11 @@ class Partition:
         return None
 
     def knows(self, producer_id: int) -> bool:
-        """Whether its log has anything of this producer."""
+        """Return whether its log has anything of this producer."""
         return any(entry.producer_id == producer_id for entry in self.log)
 
     def accepts(self, entry: Entry) -> bool:
-        """Whether an idempotent record follows what its producer wrote here before (KIP-98:
+        """Return whether an idempotent record follows what its producer wrote here before (KIP-98:
         else OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_PRODUCER_EPOCH; KIP-360: a new epoch begins
         with sequence 0)."""
         own = [e for e in self.log if e.producer_id == entry.producer_id]

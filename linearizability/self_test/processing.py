@@ -85,7 +85,7 @@ def send_offsets(
 
 
 def asker(world: World, inputs: Inputs) -> Actor:
-    """Ask now and then where the group stands; while offsets are pending nobody is told."""
+    """Ask now and then for the group's position; while offsets are pending there is no answer."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 40)):

@@ -71,7 +71,7 @@ def send(
     world: World, producer: Producer, partition: Partition | None = None,
     values: list[int] | None = None,
 ) -> Steps:  # fmt: skip
-    """One send operation; returns its outcome, values and partition."""
+    """Do one send operation; return its outcome, values and partition."""
     rng = world.rng
     partition = partition or rng.choice(world.partitions)
     values = values or [next(world.values) for _ in range(rng.randint(1, 3))]
@@ -98,7 +98,7 @@ def send(
 
 
 def _produce(world: World, producer: Producer, partition: Partition, values: list[int]) -> Steps:
-    """(outcome, base offset) of a batch, over up to three attempts."""
+    """Send a batch in up to three attempts; return (outcome, base offset)."""
     rng = world.rng
     entries = producer.entries(partition, values)
     reached = False
@@ -133,9 +133,9 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
 
 
 def _overtake(producer: Producer, partition: Partition, values: list[int]) -> Steps:
-    """(outcome, offsets) of batches in flight together to a leader that does not know the producer:
-    the first is refused, those behind it are taken, whatever their sequence; so the first is sent
-    again in a new epoch, and comes last (ProducerAppendInfo.checkSequence; KIP-360)."""
+    """Send batches in flight together to a leader that does not know the producer; return (outcome,
+    offsets): the first is refused, those behind it are taken, whatever their sequence; so the first
+    is sent again in a new epoch, and comes last (ProducerAppendInfo.checkSequence; KIP-360)."""
     _, *others = producer.entries(partition, values)
     placed = [(partition.append([entry]), entry) for entry in others]
     yield
@@ -154,8 +154,8 @@ def _overtake(producer: Producer, partition: Partition, values: list[int]) -> St
 
 
 def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> int | None:
-    """The broker's side: the offset, None if refused. Without idempotence every attempt is a new
-    copy."""
+    """Append at the broker; return the offset, or None if refused. Without idempotence every
+    attempt is a new copy."""
     if producer.idempotent:
         first = entries[0]
         known = partition.find(first.producer_id, first.producer_epoch, first.sequence)
@@ -168,7 +168,7 @@ def _append(producer: Producer, partition: Partition, entries: list[Entry]) -> i
 
 
 def _late(world: World, producer: Producer, partition: Partition, entries: list[Entry]) -> Actor:
-    """A request that was under way when its client gave up."""
+    """Deliver a request that was in flight when its client gave up."""
     for _ in range(world.rng.randint(1, 100)):
         yield
     _append(producer, partition, entries)

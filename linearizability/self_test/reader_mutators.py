@@ -19,7 +19,8 @@ from linearizability.self_test.world import Row
 
 @where_nothing_is_compacted
 def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader goes back to an acknowledged record, and is given a later one first."""
+    """Plant an anomaly: a reader goes back to an acknowledged record, and is given a later one
+    first."""
     starts = log_starts(rows)
     passed = [
         row
@@ -43,7 +44,7 @@ def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader is given a record below the offset from which it reads."""
+    """Plant an anomaly: a reader is given a record below the offset from which it reads."""
     reads = [row for row in data_rows(rows) if row["t_complete_ns"] is not None]
     pairs = [
         (early, late)
@@ -61,7 +62,7 @@ def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader looks up the time of a record, and is sent to one behind it."""
+    """Plant an anomaly: a reader looks up the time of a record, and is sent to one behind it."""
     starts = log_starts(rows)
     timed = [
         row for row in data_rows(rows)
@@ -80,7 +81,8 @@ def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader asks for the earliest record, and is told an offset above the log start."""
+    """Plant an anomaly: a reader asks for the earliest record, and is told an offset above the log
+    start."""
     reads = [row for row in data_rows(rows) if row["offset"] > 0]
     if not reads:
         return None
@@ -91,7 +93,8 @@ def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
-    """The history with another reader who is to begin at `start` and is given this record."""
+    """Return the history with another reader that is to begin at `start` and receives this
+    record."""
     last_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows)
     times = {"t_invoke_ns": last_ns + 1, "t_complete_ns": last_ns + 1, "type": "ok"}
     given = another_read(read, isolation="read_committed", member_id=None, group=None, **times)

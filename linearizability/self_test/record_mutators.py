@@ -9,7 +9,7 @@ from linearizability.self_test.world import Row
 
 
 def alter_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Every reader is given a record with other headers than it was sent with."""
+    """Plant an anomaly: every reader is given a record with other headers than it was sent with."""
     victims = _with_contents(rows)
     if not victims:
         return None
@@ -22,7 +22,8 @@ def alter_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def change_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A later reader is given a record with another timestamp, or with other headers."""
+    """Plant an anomaly: a later reader is given a record with another timestamp, or with other
+    headers."""
     victims = _with_contents(rows)
     if not victims:
         return None

@@ -71,7 +71,7 @@ class SelfTest:
         return Validity.UNKNOWN if idle else Validity.VALID
 
     def table(self) -> str:
-        """One line per checker, then the sum, then what went wrong."""
+        """Return one line per checker, then the sum, then what went wrong."""
         lines: list[tuple[str, ...]] = [COLUMNS]
         for name in CHECKERS:
             mutators = ", ".join(mutate.__name__ for mutate in MUTATORS.get(name, ()))
@@ -188,6 +188,6 @@ def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Muta
 
 
 def _caught(name: str, mutants: Sequence[list[Row]]) -> set[int]:
-    """The numbers of those that the checker reports."""
+    """Return the numbers of the anomalies that the checker reports."""
     topics = anomalies_of(CHECKERS[name], resolved(joined(mutants).lazy()))["topic"]
     return {int(topic.rpartition("-")[2]) for topic in topics.unique()}

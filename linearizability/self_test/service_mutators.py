@@ -23,11 +23,10 @@ from linearizability.self_test.world import Row
 
 @where_nothing_is_compacted
 def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader is given nothing more of a partition, though another is given the next record.
-
-    The clock must not stand still while it is assigned, and while it asks for the last time: what
-    happens at the instant of a change may have happened before it. And the record must not have
-    been given to a poll of the reader that nobody knows of."""
+    """Plant an anomaly: a reader is given nothing more of a partition, though another is given the
+    next record. The clock must not stand still while it is assigned, and while it asks for the last
+    time: what happens at the instant of a change may have happened before it. And the record must
+    not have been given to a poll of the reader that nobody knows of."""
     starts = log_starts(rows)
     at_once = {
         (row["process"], row["session"]) for row in rows
@@ -73,14 +72,15 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def nothing_of(row: Row) -> Row:
-    """The row of a poll that gave nothing, in place of one that gave a record."""
+    """Return the row of a poll that received nothing, in place of one that received a record."""
     told = ("topic", "topic_id", "partition", "offset", "value")
     return {column: value for column, value in row.items() if column not in told}
 
 
 @where_nothing_is_compacted
 def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reading of a whole partition does not give a record that was acknowledged before."""
+    """Plant an anomaly: a reading of a whole partition does not give a record that was acknowledged
+    before."""
     starts = log_starts(rows)
     once = {value: send for value, send in sent_once(rows).items() if is_acked(send)}
     victims = [
@@ -102,7 +102,8 @@ def read_too_little(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def read_it_twice(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reading of a whole partition gives a record of an idempotent producer at two offsets."""
+    """Plant an anomaly: a reading of a whole partition gives a record of an idempotent producer at
+    two offsets."""
     once = {value for value, send in sent_once(rows).items() if send["idempotent"]}
     victims = [row for row in _of_readings(rows) if row["value"] in once]
     if not victims:
@@ -113,7 +114,7 @@ def read_it_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _of_readings(rows: list[Row]) -> list[Row]:
-    """The records that complete readings gave."""
+    """Return the records that complete reads contain."""
     whole = {
         (row["op_id"], row["partition"]) for row in rows
         if row["f"] == F.READ_ALL.value and row["type"] == "ok"

@@ -26,7 +26,8 @@ COMMITTED = "read_committed"
 
 @where_nothing_is_compacted
 def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A reader goes over one record of a transaction of which another was delivered."""
+    """Plant an anomaly: a reader goes over one record of a transaction of which another was
+    delivered."""
     starts = log_starts(rows)
     records = _records_of_transactions(rows)
     delivered = {row["value"] for row in data_rows(rows) if row["isolation"] == COMMITTED}
@@ -48,7 +49,7 @@ def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
-    """One partition of a committed transaction has an ABORT marker."""
+    """Plant an anomaly: one partition of a committed transaction has an ABORT marker."""
     behind = _commit_markers(rows)
     pairs = [
         (behind[one["value"]], behind[other["value"]])
@@ -67,7 +68,8 @@ def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Two transactions are given each other's records before either asks for its commit."""
+    """Plant an anomaly: two transactions are given each other's records before either asks for its
+    commit."""
     once = sent_once(rows)
     sends = [row for row in once.values() if is_acked(row) and row["txn"] is not None]
     pairs = [(a, b) for a in sends for b in sends if a["txn"] < b["txn"]]
@@ -92,7 +94,8 @@ def read_each_other(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
-    """The transaction that consumed an input aborted, and the group goes on behind the input."""
+    """Plant an anomaly: the transaction that consumed an input aborted, and the group goes on
+    behind the input."""
     if is_compacted(rows) or any(row.get("_given") and row.get("group") for row in rows):
         return None
     starts = log_starts(rows)
@@ -120,7 +123,7 @@ def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
-    """txn -> its sends whose place is known, where it was not aborted."""
+    """Return txn -> its sends whose place is known, where it was not aborted."""
     starts = log_starts(rows)
     once = sent_once(rows)
     found: dict[int, list[Row]] = defaultdict(list)
@@ -135,7 +138,7 @@ def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
 
 
 def _commit_markers(rows: list[Row]) -> dict[int, Row]:
-    """value -> the COMMIT marker that a raw read found behind it."""
+    """Return value -> the COMMIT marker that a raw read found behind it."""
     found: dict[int, Row] = {}
     waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     raw = [

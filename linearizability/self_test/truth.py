@@ -69,7 +69,7 @@ def ends_told(rows: Iterable[Row]) -> dict[int, str]:
 
 
 def is_raw(row: Row) -> bool:
-    """Whether the row shows the batch's header."""
+    """Return whether the row shows the batch's header."""
     return row.get("producer_id") is not None
 
 

@@ -58,7 +58,7 @@ def take_all(world: World, reader: Consumer) -> None:
 
 
 def _poll_at_once(world: World, reader: Consumer, failures: float) -> bool:
-    """One poll while nobody else acts; whether it went well."""
+    """Poll once while nobody else acts; return whether it succeeded."""
     steps = poll(world, reader, failures)
     while True:
         try:

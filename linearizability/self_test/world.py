@@ -100,7 +100,7 @@ class World:
     # --- rows -----------------------------------------------------------------------------------
 
     def invoke(self, process: int) -> Row:
-        """The start of an operation: what all its rows share."""
+        """Start an operation: return the fields that all its rows share."""
         return {
             "op_id": next(self._operations), "process": process, "session": 0,
             "t_invoke_ns": self.tick(), "final": self.final,

@@ -16,7 +16,8 @@ _MEMBER: Row = {"group": "g", "member_id": "m"}
 
 
 def one_partition(records: int = RECORDS) -> pl.DataFrame:
-    """A record sent and read at a time; one is never read, and one is read again at the end."""
+    """Return a history of records sent and read one at a time; one is never read, and one is read
+    again at the end."""
     first, last = 20, records - 20
     rows: list[Row] = [
         S(_PHANTOM), S(_OWN, records + 2, txn=1), S(_DIRTY, records + 3, txn=2), COMMITS(first),
@@ -40,8 +41,8 @@ def one_partition(records: int = RECORDS) -> pl.DataFrame:
 
 
 def _read_raw(records: int, op_id: int, first: int, last: int) -> list[Row]:
-    """The log in one reading: producer 8 leaves sequences out, and epoch 0 of producer 9 is fenced,
-    far apart in the log."""
+    """Return the log in one read: producer 8 leaves sequences out, and epoch 0 of producer 9 is
+    fenced, far apart in the log."""
     writers = {first: (8, 0), last: (8, 0), first + 1: (9, 1), last + 1: (9, 0)}
     sequences = Counter({(8, 0): 0})
     rows: list[Row] = []

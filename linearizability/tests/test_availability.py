@@ -132,7 +132,7 @@ def test_each_role_has_gaps_of_its_own() -> None:
 
 
 def twin(rows: list[Row]) -> tuple[Any, ...]:
-    """Operations, failed, gaps, recoveries, in plain loops; times in nanoseconds."""
+    """Compute operations, failed, gaps and recoveries in plain loops; times in nanoseconds."""
     served = ("send", "commit", "abort", "read_all", "commit_offsets", "fetch_offsets")
     asked = [
         r for r in rows

@@ -55,7 +55,7 @@ def _each(
     chunks: Iterable[Chunk], schemas: Mapping[str, pl.Schema],
     work: Callable[[Tables], Iterable[Chunk]],
 ) -> list[Chunk]:  # fmt: skip
-    """The shuffle: each bucket's tables through the work."""
+    """Shuffle: send each bucket's tables through the work."""
     buckets: dict[int, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
         buckets[chunk[0]].append(chunk)

@@ -18,7 +18,7 @@ AT_ONCE = 3
 
 
 def good(rows: int = ROWS) -> pl.DataFrame:
-    """A send a row, of one run."""
+    """Return a history of one run, a send per row."""
     return history.frame(
         [
             {"f": "send", "acks": -1, "topic": "t", "partition": 0, "value": number,
@@ -39,7 +39,7 @@ def said_of(file: Path, rows: pl.DataFrame) -> str:
 
 
 def with_cell(rows: pl.DataFrame, row: int, column: str, value: object) -> pl.DataFrame:
-    """The same rows but for one cell."""
+    """Return the same rows but for one cell."""
     here = pl.int_range(pl.len()) == row
     made = pl.when(here).then(pl.lit(value, dtype=rows.schema[column])).otherwise(column)
     return rows.with_columns(made.alias(column))

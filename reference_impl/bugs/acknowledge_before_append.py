@@ -46,7 +46,8 @@ class AcknowledgeBeforeAppend(Rules):
         )
 
     def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:
-        """The high watermark cannot be asked: it does not know of the batch yet."""
+        """Return True: the high watermark cannot be asked, since it does not cover the batch
+        yet."""
         return True
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
@@ -58,7 +59,7 @@ class AcknowledgeBeforeAppend(Rules):
 
     @property
     def has_late(self) -> bool:
-        """Whether something was promised that is not in a log."""
+        """Return whether an append was acknowledged that is not yet in the log."""
         return bool(self._late)
 
     def append_all(self, broker: Broker) -> None:

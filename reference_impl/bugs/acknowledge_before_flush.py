@@ -23,7 +23,7 @@ class AcknowledgeBeforeFlush(Rules):
     """
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """The batch is in the log, and the flush is left for later."""
+        """Append the batch, but leave its flush for later."""
         log = partition.log
         asked = log.config
         log.config = replace(asked, flush_messages=LONG_MAX, flush_ms=LONG_MAX)

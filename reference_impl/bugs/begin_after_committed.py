@@ -26,7 +26,7 @@ class BeginAfterCommitted(Rules):
     def committed_offset(
         self, group_id: str, key: TopicPartition, committed: CommittedOffset
     ) -> CommittedOffset:
-        """Add one to every fourth answer."""
+        """Return the committed offset, one too high in every fourth answer."""
         self._answers += 1
         if self._answers % EVERY:
             return committed

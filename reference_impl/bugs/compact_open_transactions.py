@@ -17,5 +17,5 @@ class CompactOpenTransactions(Rules):
     """
 
     def spares_open_transactions(self) -> bool:
-        """As far as there are closed segments."""
+        """Return whether open transactions are spared: here only in closed segments."""
         return False

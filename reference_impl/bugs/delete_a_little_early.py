@@ -16,5 +16,5 @@ class DeleteALittleEarly(Rules):
     """
 
     def has_expired(self, age_ms: int, retention_ms: int) -> bool:
-        """After four fifths of the time."""
+        """Return whether the retention time has passed, but already after four fifths of it."""
         return age_ms > retention_ms * SHARE

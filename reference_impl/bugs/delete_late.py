@@ -18,5 +18,5 @@ class DeleteLate(Rules):
     """
 
     def has_expired(self, age_ms: int, retention_ms: int) -> bool:
-        """After three times the time."""
+        """Return whether three times the retention time has passed."""
         return age_ms > retention_ms * TIMES

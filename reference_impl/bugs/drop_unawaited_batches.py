@@ -31,7 +31,7 @@ class DropUnawaitedBatches(Rules):
         super().check_enough_replicas(partition, acks)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """One batch in twenty is promised its place, and not put there."""
+        """Answer an append, but lose one batch in twenty."""
         self._batches += 1
         if self._acks == ACKS_ALL or self._batches % EVERY:
             return super().append(partition, batch, now_ms)

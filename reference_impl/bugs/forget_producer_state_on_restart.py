@@ -16,5 +16,5 @@ class ForgetProducerStateOnRestart(Rules):
     """
 
     def restores_producer_state(self) -> bool:
-        """The log is recovered, what the producers have sent is not."""
+        """Return False: recover the log, but forget the state of its producers."""
         return False

@@ -18,6 +18,6 @@ class LookUpNewestSegment(Rules):
     """
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
-        """Ask one segment."""
+        """Look the timestamp up in one segment only."""
         segments = partition.log.segments
         return segments.active.find_timestamp(timestamp, partition.log.log_start_offset)

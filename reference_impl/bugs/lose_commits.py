@@ -33,7 +33,7 @@ class LoseCommits(Rules):
         records: Sequence[KeyValue],
         writer: tuple[int, int] | None,
     ) -> int:
-        """Every other one is written."""
+        """Write only every other commit."""
         self._commits += 1
         if writer is not None or self._commits % EVERY:
             return super().write_commits(log, group_id, records, writer)

@@ -22,7 +22,8 @@ class NeverRelease(Rules):
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
     ) -> bool:
-        """Ask for the owner before, who cannot let go any more."""
+        """Return whether the owner before has let the partition go; here this asks for an owner
+        that is gone."""
         if not super().is_released(group, member_id, partition):
             return False
         owner = self._owners.setdefault(partition, member_id)

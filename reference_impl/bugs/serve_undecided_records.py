@@ -15,5 +15,5 @@ class ServeUndecidedRecords(Rules):
     """
 
     def readable_end(self, partition: Partition, isolation_level: int) -> int:
-        """The same for all."""
+        """Return the same readable end whatever the isolation level."""
         return partition.high_watermark

@@ -17,5 +17,5 @@ class StaleSnapshot(Rules):
     """
 
     def replays_after_snapshot(self) -> bool:
-        """The snapshot is there, so it is right."""
+        """Return False: trust the snapshot and replay nothing after it."""
         return False

@@ -17,5 +17,5 @@ class TrustFailedSyncs(Rules):
     """
 
     def distrusts_failed_syncs(self) -> bool:
-        """Ask again."""
+        """Return False: after a failed sync, simply sync again."""
         return False

@@ -18,5 +18,5 @@ class TrustIndexAfterCrash(Rules):
     """
 
     def rebuilds_indexes_after_crash(self) -> bool:
-        """They were right when they were written."""
+        """Return False: trust the indexes, which were right when they were written."""
         return False

@@ -29,7 +29,8 @@ VARINT_BYTES_MAX = 5
 
 
 def estimated_size(record: ProducerRecord) -> int:
-    """At most so many bytes in a batch (DefaultRecord.recordSizeUpperBound)."""
+    """Return an upper bound of the encoded size of a record
+    (DefaultRecord.recordSizeUpperBound)."""
     size = RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
     for key, value in record.headers:
         size += 2 * VARINT_BYTES_MAX + len(key) + len(value or b"")
@@ -89,7 +90,7 @@ class Batch:
         return (self.base_sequence + len(self.sends) - 1) & 0x7FFFFFFF
 
     def encode(self, compression: Compression) -> bytes:
-        """The bytes of the batch."""
+        """Return the encoded batch."""
         base_ms = self.sends[0].timestamp_ms
         return RecordBatch(
             [
@@ -126,7 +127,8 @@ class Accumulator:
     # --- what comes in ------------------------------------------------------------------------
 
     def has_room(self, size: int) -> bool:
-        """`buffer.memory` allows that many more bytes; one record is always allowed."""
+        """Return whether `buffer.memory` allows that many more bytes; one record is always
+        allowed."""
         return self.used == 0 or self.used + size <= self._memory
 
     def append(
@@ -157,7 +159,7 @@ class Accumulator:
         return max(0, first.created_ms + self._linger_ms - now_ms)
 
     def take(self, queue: deque[Batch]) -> Batch:
-        """The first batch, to be sent now."""
+        """Remove and return the first batch, to be sent now."""
         batch = queue.popleft()
         batch.is_closed = batch.is_in_flight = True
         batch.attempts += 1
@@ -182,7 +184,7 @@ class Accumulator:
         queue.insert(position, batch)
 
     def split(self, batch: Batch) -> tuple[Batch, Batch]:
-        """Two halves of a batch which the broker found too large, in its place."""
+        """Replace a batch that the broker found too large by its two halves, and return them."""
         half = len(batch.sends) // 2
         halves = []
         for sends in (batch.sends[:half], batch.sends[half:]):

@@ -72,7 +72,8 @@ def _acks(value: Any) -> int:
 
 
 def _servers(value: Any) -> list[tuple[str, int]]:
-    """A list of host:port, or the same separated by commas; an IPv6 address in brackets."""
+    """Parse a list of host:port, or a text of them separated by commas; IPv6 addresses stand in
+    brackets."""
     parts = value.split(",") if isinstance(value, str) else list(value)
     servers = []
     for part in (str(part).strip() for part in parts):
@@ -86,7 +87,8 @@ def _servers(value: Any) -> list[tuple[str, int]]:
 
 
 def _short_names(*allowed: str) -> Parse:
-    """Names of Java classes, with or without their package, in a list or separated by commas."""
+    """Return a parser of class names, with or without their package, in a list or separated by
+    commas."""
 
     def parse(value: Any) -> list[str]:
         parts = value.split(",") if isinstance(value, str) else list(value)

@@ -88,7 +88,7 @@ class ConsumerHeartbeats:
             self._beat()
 
     def has_told(self, field: str, value: object) -> bool:
-        """The coordinator has heard that the field has this value."""
+        """Return whether the coordinator has heard this value of the field."""
         return self._told.get(field) == value
 
     def is_telling(self, field: str) -> bool:
@@ -186,7 +186,7 @@ class ConsumerHeartbeats:
 
 
 def heartbeat(member: ConsumerGroupMetadata, news: Wishes) -> Struct:
-    """One heartbeat of this member; the epoch stands where the generation would."""
+    """Return one heartbeat of this member; the epoch stands where the generation would."""
     of = request_definition(ApiKey.CONSUMER_GROUP_HEARTBEAT)
     told = dict(news)
     if HELD in told:

@@ -44,7 +44,7 @@ Held = dict[TopicPartition, UUID]
 
 
 def new_member_id(chance: Chance) -> str:
-    """A UUID as Kafka writes it: base64 without padding (Uuid.java)."""
+    """Return a UUID as Kafka writes it: base64 without padding (Uuid.java)."""
     data = bytes(chance.randrange(256) for _ in range(UUID_BYTES))
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
@@ -164,7 +164,8 @@ class ConsumerMembership(GroupMember):
     # --- a change of what we hold -------------------------------------------------------------
 
     def _named_part(self) -> Held:
-        """As much of our part as we can read: the rest waits until its topics' names are known."""
+        """Return the part of our assignment whose topic names are known; the rest waits for
+        metadata."""
         names = {topic_id: self._topic_ids.name(topic_id) for topic_id, _ in self._part}
         return {
             TopicPartition(name, index): topic_id

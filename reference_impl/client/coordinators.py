@@ -41,7 +41,7 @@ class Coordinators:
         self._waiting: dict[Key, list[tuple[Found, NotFound]]] = {}
 
     def known(self, key: Key) -> Node | None:
-        """The coordinator, if it has been found."""
+        """Return the coordinator, or None if it has not been found."""
         return self._known.get(key)
 
     def forget(self, key: Key) -> None:

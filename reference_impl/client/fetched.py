@@ -48,7 +48,8 @@ class FetchedPartition:
         self._records = self._read(row.records or b"")
 
     def take(self, count: int) -> list[ConsumerRecord]:
-        """The next records, at most so many. Raises CorruptRecord; what came before was good."""
+        """Return the next records, at most so many. Raise CorruptRecord; what came before was
+        good."""
         taken: list[ConsumerRecord] = []
         while len(taken) < count:
             record = next(self._records, None)

@@ -43,7 +43,7 @@ class Kernel:
         self.now_ms, self.monotonic_ms = event.now_ms, event.monotonic_ms
 
     def leave(self) -> tuple[Effect, ...]:
-        """A step ends: its effects, in order."""
+        """End a step and return its effects in order."""
         earliest = min((due for due, _ in self._timers.values()), default=None)
         if earliest is not None and earliest != self._wake_at_ms:
             self.emit(WakeAt(earliest))
@@ -107,7 +107,7 @@ class Kernel:
         self._timers.pop(key, None)
 
     def has_timer_before(self, key: TimerKey, delay_ms: int) -> bool:
-        """There is such a timer already, and it fires at least as early as after this delay."""
+        """Return whether such a timer fires at least as early as after this delay."""
         found = self._timers.get(key)
         return found is not None and found[0] <= self.monotonic_ms + delay_ms
 

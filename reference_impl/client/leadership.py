@@ -50,7 +50,7 @@ class Leadership:
         return self._members is not None and all(map(self._metadata.topic, topics))
 
     def assign(self) -> tuple[str, dict[str, bytes]]:
-        """The protocol, and the share of each member, as SyncGroup wants them."""
+        """Return the protocol, and the share of each member, as SyncGroup wants them."""
         members, self._members = self._members or {}, None
         self._counts = self._partition_counts(sorted(topics_of(members)))
         existing = {topic: count for topic, count in self._counts.items() if count}

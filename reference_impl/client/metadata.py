@@ -63,23 +63,23 @@ class Metadata:
     # --- what is known ------------------------------------------------------------------------
 
     def topic(self, name: str) -> Topic | None:
-        """A topic, or None while nothing was told."""
+        """Return a topic, or None until its metadata has arrived."""
         return self._topics.get(name)
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name which belongs to a topic id."""
+        """Return the topic name that belongs to an id."""
         for topic in self._topics.values():
             if topic.topic_id == topic_id:
                 return topic.name
         return None
 
     def partitions(self, name: str) -> list[int]:
-        """The partitions of a topic, led or not."""
+        """Return the partitions of a topic, led or not."""
         topic = self._topics.get(name)
         return sorted(topic.leaders) if topic is not None else []
 
     def leader(self, partition: TopicPartition) -> tuple[Node, int] | None:
-        """(broker, leader epoch), or None while nobody is known to lead."""
+        """Return (broker, leader epoch), or None while no leader is known."""
         topic = self._topics.get(partition.topic)
         leader = topic.leaders.get(partition.partition) if topic is not None else None
         node = self._network.node(leader.node_id) if leader is not None else None

@@ -74,7 +74,7 @@ class Versions:
     features: dict[str, int]
 
     def best(self, api_key: int, version_min: int = 0, version_max: int = 1 << 15) -> int | None:
-        """The newest version which both sides speak; None if there is none."""
+        """Return the newest version that both sides support, or None."""
         ours = valid_versions(api_key, stable=True)
         theirs = self.ranges.get(api_key, range(0))
         newest = min(ours[-1], theirs.stop - 1, version_max)
@@ -263,11 +263,11 @@ class Network:
             self._nodes = {node.id: node for node in nodes}
 
     def node(self, node_id: int) -> Node | None:
-        """A broker by its id."""
+        """Return a broker by its id."""
         return self._nodes.get(node_id)
 
     def link(self, node: Node, lane: Lane = Lane.DATA) -> Link:
-        """The connection to a broker; it is opened by the first question."""
+        """Return the connection to a broker, opened with its first request."""
         destination = Destination(node.host, node.port, lane)
         if destination not in self._links:
             self._links[destination] = Link(self, destination)

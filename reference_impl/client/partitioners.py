@@ -40,7 +40,7 @@ class Partitioner(Protocol):
     """Chooses a partition of one topic for a record without one."""
 
     def partition(self, key: bytes | None, partitions: int, available: Sequence[int]) -> int:
-        """One of 0 to partitions - 1; `available` are those with a leader."""
+        """Return a partition from 0 to partitions - 1; `available` are those with a leader."""
 
     def appended(self, partition: int, size: int) -> None:
         """That many bytes went to a partition."""

@@ -92,7 +92,7 @@ class Positions:
             self._reset(resets)
 
     def _missing(self) -> dict[TopicPartition, PartitionState]:
-        """Partitions without a position, about which nobody is being asked."""
+        """Return the partitions without a position for which no request is in flight."""
         missing = {}
         for partition, state in self._subscription.partitions.items():
             if state.position is not None or state.is_looked_up:

@@ -86,7 +86,7 @@ class Sender:
                 self._send(node, batches)
 
     def _take_ready(self, is_urgent: bool) -> list[tuple[Node, list[Batch]]]:
-        """At most one batch of each partition, by leader."""
+        """Return at most one batch of each partition, by leader."""
         requests: dict[int, tuple[Node, list[Batch]]] = {}
         sizes: dict[int, int] = {}
         wait_ms = self._delivery_timeout_ms

@@ -49,7 +49,7 @@ class PartitionSequences:
         self.next_sequence = (self.next_sequence + len(batch.sends)) % SEQUENCES
 
     def is_next(self, sequence: int) -> bool:
-        """The broker, too, expects this sequence now, as far as we know."""
+        """Return whether the broker, as far as we know, expects this sequence next."""
         return sequence == (self.last_acked_sequence + 1) % SEQUENCES
 
 
@@ -69,7 +69,7 @@ class Sequences:
                 del self._partitions[partition]
 
     def of(self, partition: TopicPartition) -> PartitionSequences:
-        """The numbers of a partition."""
+        """Return the numbers of a partition."""
         if partition not in self._partitions:
             self._partitions[partition] = PartitionSequences(self.writer)
         return self._partitions[partition]
@@ -130,10 +130,8 @@ class Sequences:
         numbers.unresolved_after = max(numbers.unresolved_after or 0, after)
 
     def gaps(self) -> list[TopicPartition]:
-        """Partitions in which something was lost; those where nothing was are resolved.
-
-        Source: TransactionManager.maybeResolveSequences.
-        """
+        """Return the partitions in which a batch was lost, and resolve those in which none was.
+        Source: TransactionManager.maybeResolveSequences."""
         lost = []
         for partition, numbers in self._partitions.items():
             if numbers.unresolved_after is None or numbers.in_flight:

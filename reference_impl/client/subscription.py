@@ -55,7 +55,8 @@ class PartitionState:
         self.valid_epoch, self.not_before_ms = -1, 0
 
     def is_valid_under(self, leader_epoch: int) -> bool:
-        """Nothing is to be asked of this leader: it was, or there is no record to compare."""
+        """Return whether the position needs no check against this leader: it was checked, or it
+        names no epoch."""
         return self.leader_epoch < 0 or self.valid_epoch >= leader_epoch
 
     def reset(self, timestamp_ms: int) -> None:
@@ -115,7 +116,7 @@ class Subscription:
                 self.partitions[partition].is_being_revoked = True
 
     def state(self, partition: TopicPartition) -> PartitionState:
-        """One that is read now."""
+        """Return the state of an assigned partition."""
         if partition not in self.partitions:
             raise IllegalState(f"{partition} is not assigned to this consumer")
         return self.partitions[partition]

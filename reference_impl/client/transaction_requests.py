@@ -43,7 +43,8 @@ def add_partitions(writer: Fields, partitions: Iterable[TopicPartition]) -> Fiel
 
 
 def commit_offsets(writer: Fields, pending: PendingOffsets) -> Fields:
-    """The group's generation fences a consumer that is no member any more (KIP-447)."""
+    """Return the request that commits a group's offsets in a transaction. The generation in it
+    fences a consumer that has left the group (KIP-447)."""
     group = pending.group
     return writer | {
         "group_id": group.group_id,

@@ -175,7 +175,8 @@ class Transactions:
             self._partitions.want(partition)
 
     def may_send(self, partition: TopicPartition) -> bool:
-        """The partition takes part, so that a marker will end what is written there."""
+        """Return whether the partition is part of the transaction, so that a marker will end what
+        is written there."""
         return self.state != State.FATAL_ERROR and partition in self._partitions
 
     # --- what goes wrong ----------------------------------------------------------------------

@@ -24,5 +24,5 @@ class Api:
     """Where Kafka advertises more than it serves (Produce, for librdkafka: KAFKA-18659)."""
 
     def serves(self, version: int) -> bool:
-        """Whether this version gets an answer."""
+        """Return whether this version gets an answer."""
         return self.min_version <= version <= self.max_version

@@ -87,7 +87,8 @@ class Survey:
 
 
 def is_large(data: memoryview | bytearray) -> bool:
-    """Whether the batch may take long: it holds many records, or may expand to many."""
+    """Return whether validation may take long: the batch holds many records, or may expand to
+    many."""
     if len(data) < HEADER_BYTES:
         return False
     header = read_header(data)
@@ -97,7 +98,7 @@ def is_large(data: memoryview | bytearray) -> bool:
 
 
 def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> ValidatedBatch:
-    """The batch, checked and with its final timestamps; raises Refused."""
+    """Return the batch with its final timestamps, or raise Refused if it is invalid."""
     if isinstance(data, SurveyedBatch) and data.survey.config is config:
         found = data.survey
     else:
@@ -176,11 +177,9 @@ def the_only_batch(
 
 
 def _batch_bounds(records: memoryview | bytearray) -> Iterator[tuple[int, int]]:
-    """(end, magic) of the first two batches (ByteBufferLogInputStream.nextBatch).
-
-    Bytes which are too few for a batch end the iteration; a length or magic which no batch can
-    have is corruption.
-    """
+    """Yield (end, magic) of the first two batches (ByteBufferLogInputStream.nextBatch). Bytes which
+    are too few for a batch end the iteration; a length or magic which no batch can have is
+    corruption."""
     position = 0
     for _ in range(2):
         left = len(records) - position
@@ -277,8 +276,8 @@ def _check_records(
     config: LogConfig,
     now_ms: int,
 ) -> Generator[None, None, None]:
-    """Keys of compacted topics, and timestamps: an error names each record (KIP-467), up to
-    RECORD_ERRORS_MAX of them."""
+    """Check the keys for compacted topics, and the timestamps: the error names each record
+    (KIP-467), up to RECORD_ERRORS_MAX of them."""
     keyless = config.is_compacted and not walk.all_have_keys
     if not keyless and not _may_be_out_of_range(header, walk, config, now_ms):
         return
@@ -310,7 +309,7 @@ def _check_records(
 
 
 def _may_be_out_of_range(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int) -> bool:
-    """Whether one of the extremes is wrong, so that each record must be looked at."""
+    """Return whether one of the extremes is wrong, so that each record must be looked at."""
     low, high = walk.timestamp_delta_min, walk.timestamp_delta_max
     if _timestamp_problem(header, low, config, now_ms):
         return True
@@ -348,7 +347,8 @@ def _timestamp_problem(
 def _rewritten(
     data: memoryview | bytearray, codec: Compression, wanted: Compression, config: LogConfig
 ) -> Generator[None, None, bytearray]:
-    """The same records in another compression; raises Refused once they are too large for it."""
+    """Return the same records compressed otherwise, or raise Refused once they exceed the size
+    limit."""
     pieces = expand(codec, memoryview(data)[HEADER_BYTES:])
     out = bytearray(memoryview(data)[:HEADER_BYTES])
     done = 0

@@ -100,13 +100,13 @@ class Broker:
         self._draws = 0
 
     def random_bytes(self, count: int) -> bytes:
-        """Bytes drawn from the entropy of the current event, different at each call."""
+        """Return bytes drawn from the entropy of the current event, different at each call."""
         self._draws += 1
         key = self._draws.to_bytes(8, "big")
         return hashlib.blake2b(self._entropy, key=key, digest_size=count).digest()
 
     def random_uuid(self) -> UUID:
-        """A random UUID (version 4)."""
+        """Return a random UUID (version 4)."""
         return UUID(bytes=self.random_bytes(16), version=4)
 
     def principal_of(self, request: Request) -> str:
@@ -193,7 +193,7 @@ class Broker:
     # --- partitions ---------------------------------------------------------------------------
 
     def led_partition(self, name: str, topic_id: UUID, index: int) -> Partition:
-        """The partition, led by this broker; raises Refused with the reason otherwise."""
+        """Return the partition, which this broker leads, or raise Refused with the reason."""
         return self.replicas.led(self.image, name, topic_id, index)
 
     def topic_configs(self, topic: TopicImage) -> Mapping[str, str]:

@@ -203,15 +203,15 @@ class BrokerConfig:
         return BrokerConfig(given)
 
     def text(self, name: str) -> str:
-        """The value of a key as it would be written; "" for one that has none."""
+        """Return the value of a key as text, "" if it has none."""
         return self.given.get(name, BROKER_CONFIGS[name].default or "")
 
     def number(self, name: str) -> int:
-        """The value of a numeric key."""
+        """Return the value of a numeric key."""
         return int(self.text(name))
 
     def flag(self, name: str) -> bool:
-        """The value of a BOOLEAN key."""
+        """Return the value of a BOOLEAN key."""
         return self.text(name).strip().lower() == "true"
 
     @property

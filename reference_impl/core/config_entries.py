@@ -58,7 +58,7 @@ class ConfigEntry:
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether nobody may see its value."""
+        """Return whether the value must not be shown (a password)."""
         return self.key.type is ConfigType.PASSWORD
 
     @property
@@ -68,7 +68,7 @@ class ConfigEntry:
 
 
 def topic_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Every key of a topic with these overrides, by name."""
+    """Yield every key of a topic with these overrides, by name."""
     in_force = {**broker.config.topic_defaults, **overrides}
     for key in TOPIC_CONFIGS.values():
         synonyms = []
@@ -80,7 +80,7 @@ def topic_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[Conf
 
 
 def group_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Every key of a group with these overrides, by name."""
+    """Yield every key of a group with these overrides, by name."""
     for key in GROUP_CONFIGS.values():
         synonyms = []
         if key.name in overrides:
@@ -90,7 +90,7 @@ def group_entries(broker: Broker, overrides: Mapping[str, str]) -> Iterator[Conf
 
 
 def client_metrics_entries(overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Every key of a subscription to clients' metrics, by name (KIP-714)."""
+    """Yield every key of a subscription to clients' metrics, by name (KIP-714)."""
     for key in CLIENT_METRICS_CONFIGS.values():
         own = overrides.get(key.name)
         found = Synonym(key.name, own, ConfigSource.CLIENT_METRICS)
@@ -98,7 +98,7 @@ def client_metrics_entries(overrides: Mapping[str, str]) -> Iterator[ConfigEntry
 
 
 def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
-    """Every key of the broker, by name."""
+    """Yield every key of the broker, by name."""
     for key in KNOWN_CONFIGS.values():
         value = broker.config.given.get(key.name, key.default)
         synonyms = tuple(broker_synonyms(broker, key.name))
@@ -125,10 +125,8 @@ _FAMILY_OF = {name: family for family in _FAMILIES for name in family[:1]}
 
 
 def broker_synonyms(broker: Broker, name: str) -> list[Synonym]:
-    """Every value that the broker has for a key, the strongest first.
-
-    A coarser unit that is stronger than the key's own value is left out (ConfigHelper.java).
-    """
+    """Return every value that the broker has for a key, the strongest first. A coarser unit that is
+    stronger than the key's own value is left out (ConfigHelper.java)."""
     names = _FAMILY_OF.get(name, (name,))
     layers = (
         (ConfigSource.BROKER, broker.image.configs_of_broker(str(broker.node_id))),

@@ -106,12 +106,12 @@ class ConfigKey:
 
 
 def split_list(text: str) -> list[str]:
-    """The items of a LIST value."""
+    """Return the items of a LIST value."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def table(*keys: ConfigKey) -> dict[str, ConfigKey]:
-    """Keys by name, in the order of their names as Kafka lists them."""
+    """Return keys by name, in the order of their names as Kafka lists them."""
     return {key.name: key for key in sorted(keys, key=lambda key: key.name)}
 
 

@@ -23,7 +23,7 @@ class WrongDirectory(Exception):
 
 
 def uuid_text(uuid: UUID) -> str:
-    """A UUID as Kafka prints it: 22 characters of URL-safe base64 (Uuid.java)."""
+    """Return a UUID as Kafka prints it: 22 characters of URL-safe base64 (Uuid.java)."""
     return base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
 
 
@@ -36,7 +36,7 @@ class DataDirectory:
     storage: Storage
 
     def space(self) -> Space | None:
-        """Of the volume on which it lies, where that is known."""
+        """Return the space of the volume that holds the directory, or None if unknown."""
         try:
             return self.storage.space(self.path)
         except StorageError:

@@ -50,7 +50,7 @@ class Wanted:
         return self.topic, self.topic_id, self.params.partition
 
     def has_news(self, row: Struct) -> bool:
-        """Whether an incremental answer must hold this row (CachedPartition.java)."""
+        """Return whether an incremental answer must hold this row (CachedPartition.java)."""
         return bool(
             row.records
             or row.error_code
@@ -100,7 +100,7 @@ class FetchContext:
     """Makes the session whose first request this is; answers its id, or 0 if there is no room."""
 
     def to_send(self, rows: list[Row]) -> tuple[int, list[Row]]:
-        """(session id, rows) of the answer, given a row for each wanted partition."""
+        """Return the session id and the rows to answer, given a row for each wanted partition."""
         if self.session is None:
             for wanted, row in rows:
                 wanted.told(row)
@@ -204,7 +204,8 @@ class FetchSessions:
 
 
 def wanted_in(body: Struct) -> list[Wanted]:
-    """The partitions named in a request, in its order (KIP-74: the order is the client's)."""
+    """Return the partitions named in a request, in its order (KIP-74: the order is the
+    client's)."""
     return [
         Wanted(topic.topic, topic.topic_id, partition)
         for topic in body.topics

@@ -24,7 +24,7 @@ GROUP_CONFIGS = table(
 
 
 def bounds_of(config: BrokerConfig, name: str) -> tuple[str, str]:
-    """The broker's keys which bound a key of groups."""
+    """Return the names of the broker's keys that bound a group's key."""
     kind, _, period = name.partition(".")
     return f"group.{kind}.min.{period}", f"group.{kind}.max.{period}"
 

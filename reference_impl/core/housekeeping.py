@@ -37,7 +37,7 @@ def start(broker: Broker) -> Iterator[Effect]:
 
 
 def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
-    """One round of what this timer is for."""
+    """Do one round of the work that this timer is for."""
     if key == _CLEANER:
         yield from _compact(broker)
         return
@@ -51,7 +51,8 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
 
 
 def _delete_files(broker: Broker) -> Iterator[Effect]:
-    """After a round: what has left the logs goes `file.delete.delay.ms` later."""
+    """Delete files that left the logs `file.delete.delay.ms` ago, and set the timer for the
+    next."""
     try:
         due_ms = broker.logs.delete_due(broker.now_ms)
     except StorageError as error:

@@ -25,14 +25,14 @@ class Parked(Protocol):
     request: Request
 
     def watched(self) -> tuple[PartitionKey, ...]:
-        """The partitions whose change may complete it."""
+        """Return the partitions whose change may complete it."""
 
     def answer(self, *, expired: bool) -> Struct | None:
-        """The answer, if it can be given now; when its time has run out it must be given."""
+        """Return the response if it can be given now, or (when expired) as it must be given."""
 
 
 def answered(request: Request, body: Struct) -> Respond:
-    """The answer of what can be parked; its throttle, if it has one, holds for the connection."""
+    """Return the response of a parked request; its throttle time also holds for the connection."""
     return Respond(request, body, throttle_ms=body.throttle_time_ms)
 
 
@@ -64,7 +64,7 @@ class Parking:
             self._changed[topic, index] = None
 
     def answer_ready(self) -> Iterator[Effect]:
-        """Answer whatever the noted changes completed."""
+        """Answer every request that the noted changes completed."""
         while self._changed:
             changed, self._changed = self._changed, {}
             waiting = {c: None for key in changed for c in self._watchers.get(key, ())}
@@ -77,7 +77,7 @@ class Parking:
                     yield answered(parked.request, body)
 
     def expire(self, key: TimerKey) -> Iterator[Effect]:
-        """The time of one request has run out: answer with what there is."""
+        """Answer a request whose wait has expired with what there is."""
         connection = int(key[1])
         parked = self._parked.get(connection)
         if parked is not None:
@@ -87,7 +87,7 @@ class Parking:
                 yield answered(parked.request, body)
 
     def drop(self, connection: int) -> Iterator[Effect]:
-        """The client is gone: nothing waits for it any more."""
+        """Forget the requests of a client that is gone."""
         if connection in self._parked:
             self._forget(connection)
             yield CancelTimer((TIMER, connection))

@@ -17,7 +17,7 @@ class ProducerIds:
         self._next = self._end = 0
 
     def take(self, now_ms: int) -> int:
-        """The next free id."""
+        """Return the next free producer id."""
         if self._next == self._end:
             self._next = self._metadata.image.next_producer_id
             self._end = self._next + BLOCK_SIZE

@@ -72,7 +72,8 @@ class Window:
 
 
 def varint(data: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
-    """A zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint, readVarlong)."""
+    """Read a zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint,
+    readVarlong)."""
     value = shift = 0
     while True:
         byte = data[position]

@@ -38,7 +38,7 @@ class Replicas:
         return iter(list(self._by_name.values()))
 
     def config_of(self, topic: TopicImage) -> LogConfig:
-        """Its own overrides over the broker's defaults."""
+        """Return the topic's own overrides over the broker's defaults."""
         return LogConfig.from_configs({**self.topic_defaults, **topic.configs})
 
     def open_topic(self, topic: TopicImage, now_ms: int) -> None:
@@ -72,14 +72,12 @@ class Replicas:
             self.directory.delete_log(topic.name, index)
 
     def get(self, topic: str, index: int) -> Partition | None:
-        """A partition, whatever its state."""
+        """Return a partition, whatever its state, or None."""
         return self._by_name.get((topic, index))
 
     def led(self, image: MetadataImage, name: str, topic_id: UUID, index: int) -> Partition:
-        """The partition, which this broker leads; raises Refused with the reason if it does not.
-
-        `name` is empty where the version speaks in topic ids (KIP-516).
-        """
+        """Return the partition if this broker leads it, or raise Refused with the reason. `name` is
+        empty where the version speaks in topic ids (KIP-516)."""
         if not name:
             topic = image.topics_by_id.get(topic_id)
             if topic is None:

@@ -50,7 +50,7 @@ class File(Protocol):
         """Add all of `data`, or raise and leave the file as it was."""
 
     def read(self, position: int, size: int) -> bytes:
-        """At most `size` bytes from `position`; fewer only at the end of the file."""
+        """Return at most `size` bytes from `position`, and fewer only at the end of the file."""
 
     def size(self) -> int: ...
 
@@ -70,7 +70,7 @@ class Storage(Protocol):
     """Whether a host may send what lies in a file without reading it (sendfile(2))."""
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """The file at `path`; with `create`, an empty one if there is none."""
+        """Open the file at `path`; with `create`, make an empty one if there is none."""
 
     def read_file(self, path: str) -> bytes: ...
 
@@ -81,7 +81,8 @@ class Storage(Protocol):
         """
 
     def list(self, path: str) -> list[str]:
-        """The names in a directory, sorted, so that no order leaks in from the file system."""
+        """Return the names in a directory, sorted, so that the file system's order cannot leak
+        in."""
 
     def exists(self, path: str) -> bool: ...
 
@@ -100,7 +101,7 @@ class Storage(Protocol):
         """Return when the names in the directory would survive a loss of power."""
 
     def space(self, path: str) -> Space | None:
-        """The size of the volume on which a path lies; None where nobody knows."""
+        """Return the size of the volume that holds a path, or None if unknown."""
 
 
 class _Content:
@@ -191,7 +192,7 @@ class MemoryStorage:
         self._content(path).data[position : position + len(data)] = data
 
     def paths(self) -> list[str]:
-        """Every file, sorted."""
+        """Return every file, sorted."""
         return sorted(self._files)
 
     def charge(self, path: str, size: int) -> None:

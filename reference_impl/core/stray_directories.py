@@ -37,7 +37,7 @@ def set_aside(
 
 
 def is_stray(storage: Storage, directory: str, name: str, topics: Mapping[str, TopicImage]) -> bool:
-    """Whether this is the directory of a partition, and of none that there is."""
+    """Return whether this is the directory of a partition that does not exist (any more)."""
     topic_name, _, index = name.rpartition("-")
     path = f"{directory}/{name}"
     if not index.isdecimal() or topic_name == METADATA_TOPIC:

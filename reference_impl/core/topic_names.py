@@ -34,5 +34,5 @@ def problem_with(name: str) -> str | None:
 
 
 def collision_key(name: str) -> str:
-    """Names with the same key collide: '.' and '_' look alike in the names of metrics."""
+    """Return a key that colliding names share: '.' and '_' look alike in the names of metrics."""
     return name.replace(".", "_")

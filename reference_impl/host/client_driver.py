@@ -150,7 +150,7 @@ class ClientDriver:
         }
 
     def call(self, call: Call) -> asyncio.Future[Any]:
-        """Ask something of the machine; cancelling the future abandons the call."""
+        """Ask something of the client's state machine; cancelling the future abandons the call."""
         call_id = next(self._ids)
         future: asyncio.Future[Any] = self._loop.create_future()
         self._calls[call_id] = future
@@ -236,8 +236,6 @@ class ClientDriver:
 
 
 def clocks() -> tuple[int, int]:
-    """(wall clock, monotonic clock) in milliseconds.
-
-    The monotonic one is rounded up: a timer must not seem to fire before its time.
-    """
+    """Return (wall clock, monotonic clock) in milliseconds. The monotonic one is rounded up: a
+    timer must not seem to fire before its time."""
     return time.time_ns() // 1_000_000, -(-time.monotonic_ns() // 1_000_000)

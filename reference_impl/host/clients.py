@@ -89,7 +89,7 @@ class Producer:
         await self._driver.call(calls.Flush())
 
     async def partitions_for(self, topic: str) -> list[int]:
-        """The partitions of a topic."""
+        """Return the partitions of a topic."""
         partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
         return partitions
 
@@ -223,7 +223,7 @@ class Consumer:
     async def poll(
         self, timeout_ms: int = 1_000, max_records: int | None = None
     ) -> list[ConsumerRecord]:
-        """The next records; empty when none came in time. Also keeps the membership going."""
+        """Return the next records, or none after the timeout, and keep the membership alive."""
         records: list[ConsumerRecord] = await self._driver.call(calls.Poll(timeout_ms, max_records))
         return records
 
@@ -271,18 +271,18 @@ class Consumer:
         return offsets
 
     async def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record."""
+        """Return the offset of the next record."""
         offset: int = await self._driver.call(calls.Position(partition))
         return offset
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The next offsets of all partitions whose position is known."""
+        """Return the next offsets of all partitions whose position is known."""
         return self.machine.positions
 
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time."""
+        """Return the first record at or after each timestamp."""
         found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._driver.call(
             calls.OffsetsForTimes(times)
         )
@@ -291,13 +291,13 @@ class Consumer:
     async def beginning_offsets(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """The log start offsets."""
+        """Return the log start offsets."""
         return await self._offsets_at(partitions, EARLIEST_TIMESTAMP)
 
     async def end_offsets(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """The high watermarks; read_committed, the last stable offsets."""
+        """Return the high watermarks or, under read_committed, the last stable offsets."""
         return await self._offsets_at(partitions, LATEST_TIMESTAMP)
 
     async def _offsets_at(
@@ -307,7 +307,7 @@ class Consumer:
         return {each: offset.offset for each, offset in found.items() if offset is not None}
 
     async def partitions_for(self, topic: str) -> list[int]:
-        """The partitions of a topic."""
+        """Return the partitions of a topic."""
         partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
         return partitions
 

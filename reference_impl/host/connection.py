@@ -311,7 +311,7 @@ class Connection(asyncio.Protocol):
         )
 
     def _decode_body(self, header: RequestHeader, frame: bytearray, start: int) -> Struct | None:
-        """The body, or None if this API or version is not served."""
+        """Decode the body, or return None if this API or version is not served."""
         api = self._server.host.node.apis.get(header.api_key)
         if api is not None and api.serves(header.api_version):
             definition = request_definition(header.api_key)

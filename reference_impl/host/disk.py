@@ -82,7 +82,7 @@ class DiskFile:
             os.truncate(self.path, self._size)
 
     def read(self, position: int, size: int) -> bytes:
-        """At most `size` bytes from `position`; fewer only at the end of the file."""
+        """Return at most `size` bytes from `position`, and fewer only at the end of the file."""
         try:
             descriptor = self._disk.descriptor(self)
             data = os.pread(descriptor, size, position)
@@ -96,12 +96,12 @@ class DiskFile:
                 raise error
 
     def duplicate(self) -> int:
-        """A descriptor of the caller's own, good even when the file is deleted meanwhile."""
+        """Return a descriptor of the caller's own, which stays good when the file is deleted."""
         with _speaking(self.path):
             return os.dup(self._disk.descriptor(self))
 
     def size(self) -> int:
-        """The size in bytes, without asking the file system."""
+        """Return the size in bytes without asking the file system."""
         return self._size
 
     def truncate(self, size: int) -> None:
@@ -133,13 +133,12 @@ class Disk:
     # -- descriptors ---------------------------------------------------------------------------
 
     def next_key(self) -> int:
-        """A number that no other file object of this disk has had."""
+        """Return a number that no other file object of this disk has had."""
         return next(self._keys)
 
     def descriptor(self, file: DiskFile) -> int:
-        """An open descriptor of the file; the least recently used other one may be closed for
-        it.
-        """
+        """Return an open descriptor of the file; the least recently used other one may be closed
+        for it."""
         key = file.key
         found = self._open.get(key)
         if found is not None:
@@ -166,7 +165,7 @@ class Disk:
     # -- Storage -------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """The file at `path`; with `create`, an empty one if there is none."""
+        """Open the file at `path`; with `create`, make an empty one if there is none."""
         with _speaking(path):
             try:
                 return DiskFile(self, path, os.stat(path).st_size)
@@ -177,7 +176,7 @@ class Disk:
             return DiskFile(self, path, 0)
 
     def read_file(self, path: str) -> bytes:
-        """The whole content of a small file."""
+        """Read the whole content of a small file."""
         with _speaking(path), open(path, "rb") as file:
             return file.read()
 
@@ -202,12 +201,12 @@ class Disk:
                 self.sync_directory(os.path.dirname(path) or ".")
 
     def list(self, path: str) -> list[str]:
-        """The names in a directory, sorted."""
+        """Return the names in a directory, sorted."""
         with _speaking(path):
             return sorted(os.listdir(path))
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory has this name."""
+        """Return whether a file or directory has this name."""
         with _speaking(path):
             return os.path.exists(path)
 
@@ -239,7 +238,7 @@ class Disk:
                 return
 
     def space(self, path: str) -> Space:
-        """The size of the volume, and what a user who is not root may still write."""
+        """Return the size of the volume, and what a user who is not root may still write."""
         with _speaking(path):
             usage = os.statvfs(path)
         return Space(usage.f_blocks * usage.f_frsize, usage.f_bavail * usage.f_frsize)

@@ -212,7 +212,7 @@ class NodeHost:
 
 
 def now_ms() -> int:
-    """The wall clock, for timestamps; periods are measured by the event loop's own clock."""
+    """Return the wall clock, for timestamps; periods are measured by the event loop's own clock."""
     return time.time_ns() // 1_000_000
 
 

@@ -37,7 +37,7 @@ def read(file: Path) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments, joined where one ends in a backslash; and where each begins."""
+    """Yield each line without comments and its line number; join lines that end in a backslash."""
     begun: list[str] = []
     first = 0
     for number, natural in enumerate(_LINE_ENDS.split(text), 1):

@@ -97,7 +97,8 @@ async def _writable(socket: int) -> None:
 async def _through_this_process(
     transport: asyncio.Transport, file: int, part: Slice, caught_up: CaughtUp
 ) -> int:
-    """The same, where the bytes must be seen on their way."""
+    """Send a part of a file through this process, because its bytes must be encrypted on their
+    way."""
     sent = 0
     while sent < part.size:
         data = os.pread(file, min(PIECE_BYTES, part.size - sent), part.position + sent)

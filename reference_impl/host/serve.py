@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; the exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="touchstone serve", description=__doc__)
     add_arguments(parser)
     arguments = parser.parse_args(argv)
@@ -236,7 +236,7 @@ async def _serve(plan: Plan) -> int:
 
 
 async def _listen(server: Server, listener: Listener) -> int:
-    """The port that is listened on; raises BadConfig where that is not possible."""
+    """Listen and return the port. Raise BadConfig if that is not possible."""
     tls = None if listener.tls is None else server_context(listener.name, listener.tls)
     try:
         return await server.listen(listener, tls)
@@ -254,7 +254,7 @@ async def _listen(server: Server, listener: Listener) -> int:
 
 
 def make_node(plan: Plan, ports: Sequence[int]) -> Node:
-    """The node over its data directory, correct or with the bug that was asked for."""
+    """Make the node over its data directory, correct or with the requested bug."""
     advertised = {
         listener.name: _advertised(listener, port)
         for listener, port in zip(plan.listeners, ports, strict=True)
@@ -273,7 +273,7 @@ def _advertised(listener: Listener, port: int) -> Endpoint:
 
 
 def _sentence(error: BaseException) -> str:
-    """One sentence, also for what the operating system refuses."""
+    """Return one sentence for an error, also for one of the operating system."""
     if isinstance(error, OSError):
         name = error.filename or "the data directory"
         return f"{name}: {error.strerror}; give another directory with --data"

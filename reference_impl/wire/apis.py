@@ -208,7 +208,7 @@ API_NAMES: dict[int, str] = {
 
 
 def api_key(name: str) -> ApiKey:
-    """The key of an API by its name, e.g. "Produce"."""
+    """Return the key of an API by its name, e.g. "Produce"."""
     for key, known in API_NAMES.items():
         if known == name:
             return ApiKey(key)
@@ -216,7 +216,8 @@ def api_key(name: str) -> ApiKey:
 
 
 def valid_versions(key: int, kafka_version: str = LATEST, *, stable: bool = False) -> range:
-    """The versions of an API in one Kafka; `stable` leaves out a last one still called unstable."""
+    """Return the versions of an API in one Kafka; `stable` leaves out a last one still called
+    unstable."""
     if key not in api_keys(kafka_version):
         return range(0)
     definition = request_definition(key, kafka_version)

@@ -92,7 +92,8 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def placed(self, base_offset: int, leader_epoch: int) -> BatchHeader:
-        """The same batch at its place in a log. (`_replace` takes four times as long.)"""
+        """Return the same header placed at this offset in a log. (`_replace` takes four times as
+        long.)"""
         return BatchHeader(base_offset, self.batch_length, leader_epoch, *self[3:])
 
     @property
@@ -102,7 +103,7 @@ class BatchHeader(NamedTuple):
 
 
 def compression_of(attributes: int) -> Compression:
-    """The compression in a batch's attributes."""
+    """Return the compression in a batch's attributes."""
     kind = attributes & COMPRESSION_BITS
     if kind >= len(_COMPRESSIONS):
         raise CorruptRecord(
@@ -112,7 +113,7 @@ def compression_of(attributes: int) -> Compression:
 
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """The header at this position; only what makes it a header at all is checked."""
+    """Read the header at this position, checking only what makes it a header at all."""
     left = len(buffer) - position
     if left <= _MAGIC_AT:
         raise CorruptRecord(f"{left} bytes are too few for a record batch")
@@ -143,7 +144,7 @@ def with_header(
     base_sequence: int,
     records_count: int,
 ) -> bytes:
-    """A whole batch: the header, its length, magic and CRC worked out, and the (compressed)
+    """Return a whole batch: the header with length, magic and CRC computed, and the (compressed)
     records."""
     header = BatchHeader(
         base_offset,
@@ -169,10 +170,8 @@ def with_header(
 def batches(
     buffer: Buffer, *, allow_partial: bool = False
 ) -> Iterator[tuple[BatchHeader, int, int]]:
-    """(header, start, end) of each batch.
-
-    A Fetch response may end in the middle of a batch (max_bytes): `allow_partial` stops there.
-    """
+    """Yield (header, start, end) of each batch. A Fetch response may end in the middle of a batch
+    (max_bytes): `allow_partial` stops there."""
     position, limit = 0, len(buffer)
     while position < limit:
         if allow_partial and limit - position < HEADER_BYTES:
@@ -233,10 +232,8 @@ def set_timestamps(
 
 
 def patched(batch: Buffer, **fields: int) -> bytes:
-    """A copy of one batch with some header fields changed; the CRC is right unless it is given.
-
-    For whoever wants to send a batch which is wrong in exactly one place.
-    """
+    """Return a copy of one batch with some header fields changed; the CRC is right unless it is
+    given. For whoever wants to send a batch which is wrong in exactly one place."""
     out = bytearray(batch)
     header = BatchHeader._make(HEADER.unpack_from(out))._replace(**fields)
     HEADER.pack_into(out, 0, *header)

@@ -45,8 +45,8 @@ Bytes = bytes | bytearray | memoryview
 
 
 def compress(kind: int, data: Bytes, level: int | None = None) -> bytes:
-    """The data, compressed as Kafka's Java client would accept it. A level other than None is the
-    codec's own (KIP-390; gzip -1 to 9, lz4 1 to 17, zstd -131072 to 22); snappy has none."""
+    """Return the data, compressed as Kafka's Java client would accept it. A level other than None
+    is the codec's own (KIP-390; gzip -1 to 9, lz4 1 to 17, zstd -131072 to 22); snappy has none."""
     return b"".join(compress_pieces(kind, [bytes(data)], level))
 
 
@@ -100,7 +100,7 @@ def _compress_zstd(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes
 
 
 def decompress(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> bytes:
-    """The data, decompressed; refused when it is not what it says, or larger than `max_size`."""
+    """Return the decompressed data. Raise if it is damaged or larger than `max_size`."""
     return b"".join(expand(kind, data, max_size))
 
 

@@ -29,7 +29,7 @@ def parse_versions(text: str | None) -> range:
 
 
 def snake_case(name: str) -> str:
-    """ThrottleTimeMs -> throttle_time_ms, as attributes are named here."""
+    """Return the attribute name for a field: ThrottleTimeMs -> throttle_time_ms."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
@@ -105,7 +105,7 @@ class Field:
     struct: StructType | None
 
     def default_value(self) -> Any:
-        """The value of a field which was not set, or which the version lacks."""
+        """Return the value of a field which was not set, or which the version lacks."""
         if self.default == "null":
             return None
         if self.is_array:

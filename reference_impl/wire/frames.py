@@ -52,11 +52,9 @@ class FrameReader:
         return len(self._partial)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
-        """The frames which these bytes complete.
-
-        A size that cannot be is raised once nothing good comes before it: the frames in front of it
-        are returned, and the next call raises, be it with no bytes at all.
-        """
+        """Return the frames that these bytes complete. Raise for an impossible size, but only after
+        every frame before it was returned: the frames in front of it are returned, and the next
+        call raises, be it with no bytes at all."""
         view = memoryview(data)
         if not self._partial and len(view) >= 4 and self._size_at(view) == len(view) - 4:
             return [bytearray(view[4:])]  # one whole frame, as of nearly every client
@@ -141,10 +139,8 @@ def response_header_version(api_key: int, version: int) -> int:
 
 
 def decode_request_header(frame: bytes | bytearray | memoryview) -> tuple[RequestHeader, int]:
-    """The header of a request, and where its body starts.
-
-    The version need not be one which is served: a broker answers ApiVersions even then (KIP-511).
-    """
+    """Return the header of a request and where its body starts. The version need not be one which
+    is served: a broker answers ApiVersions even then (KIP-511)."""
     try:
         return _decode_request_header(memoryview(frame))
     except (struct.error, IndexError):
@@ -204,7 +200,7 @@ def encode_request(
     body: Struct,
     kafka_version: str | None = None,
 ) -> bytes:
-    """A request with its size and header, ready to send."""
+    """Return a request with its size and header, ready to send."""
     parts = _of_api("request", api_key, api_version, kafka_version).encode_parts(body, api_version)
     header = encode_request_header(api_key, api_version, correlation_id, client_id)
     return _framed([header, *parts])
@@ -213,7 +209,7 @@ def encode_request(
 def encode_request_header(
     api_key: int, api_version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """The header of a request, in the version which belongs to the request."""
+    """Return the header of a request, in the version which belongs to the request."""
     header_version = request_header_version(api_key, api_version)
     if header_version == 0:
         return struct.pack(">hhi", api_key, api_version, correlation_id)
@@ -226,7 +222,8 @@ def encode_request_header(
 def decode_request(
     frame: bytes | bytearray | memoryview, kafka_version: str | None = None
 ) -> tuple[RequestHeader, Struct]:
-    """A request without its size; bytes after the body are tolerated, as brokers do (WIRE-21)."""
+    """Return a request without its size; bytes after the body are tolerated, as brokers do
+    (WIRE-21)."""
     view = memoryview(frame)
     header, start = decode_request_header(view)
     definition = _of_api("request", header.api_key, header.api_version, kafka_version)
@@ -241,7 +238,7 @@ def encode_response(
     body: Struct,
     kafka_version: str | None = None,
 ) -> bytes:
-    """A response with its size and header, ready to send."""
+    """Return a response with its size and header, ready to send."""
     return b"".join(
         encode_response_parts(api_key, api_version, correlation_id, body, kafka_version)
     )
@@ -254,11 +251,9 @@ def encode_response_parts(
     body: Struct,
     kafka_version: str | None = None,
 ) -> list[Any]:
-    """The same in parts, for a sender that has `records` elsewhere.
-
-    A field of type records may then hold any object with a length, which comes out as the part that
-    it is: how many bytes the sender will put there (a slice of a file).
-    """
+    """Return a response in parts, for a sender that has `records` elsewhere. A field of type
+    records may then hold any object with a length, which comes out as the part that it is: how many
+    bytes the sender will put there (a slice of a file)."""
     parts = _of_api("response", api_key, api_version, kafka_version).encode_parts(body, api_version)
     tags = b"\0" if response_header_version(api_key, api_version) else b""
     return _with_size([_CORRELATION_ID.pack(correlation_id) + tags, *parts])
@@ -267,7 +262,7 @@ def encode_response_parts(
 def decode_response_header(
     frame: bytes | bytearray | memoryview, api_key: int, api_version: int
 ) -> tuple[int, int]:
-    """The correlation id of a response, and where its body starts."""
+    """Return the correlation id of a response, and where its body starts."""
     view = memoryview(frame)
     try:
         correlation_id: int = _CORRELATION_ID.unpack_from(view)[0]
@@ -285,7 +280,8 @@ def decode_response(
     api_version: int,
     kafka_version: str | None = None,
 ) -> tuple[int, Struct]:
-    """A response without its size: (correlation id, body). Nothing may be left over."""
+    """Return (correlation id, body) of a response without its size. Raise if bytes are left
+    over."""
     view = memoryview(frame)
     correlation_id, start = decode_response_header(view, api_key, api_version)
     definition = _of_api("response", api_key, api_version, kafka_version)
@@ -298,7 +294,7 @@ def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None
 
 @lru_cache(4096)
 def _definition(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
-    """The definition with this version: the newest Kafka's, or of the one which still has it."""
+    """Return the newest definition that has this version."""
     find = request_definition if kind == "request" else response_definition
     if kafka_version is not None:
         return find(api_key, kafka_version)

@@ -29,7 +29,7 @@ def encode_versioned(of: Definition, message: Struct, version: int) -> bytes:
 
 
 def decode_versioned(of: Definition, data: Bytes) -> tuple[int, Struct]:
-    """(version, message) of what `encode_versioned` writes."""
+    """Return (version, message) of what `encode_versioned` writes."""
     version = _int16(data, of.name)
     return version, of.decode(memoryview(data)[2:], version)
 
@@ -46,7 +46,7 @@ def encode_key(of: Definition, key: Struct, version: int = 0) -> bytes:
 def decode_record(
     key: Bytes, value: Bytes | None, module: str = GROUP
 ) -> tuple[Struct, Struct | None]:
-    """(key, value) of one coordinator record; a null value is a tombstone."""
+    """Return (key, value) of one coordinator record; a null value is a tombstone."""
     record_type = _int16(key, f"{module} record key")
     names = coordinator_types(module).get(record_type)
     if names is None:
@@ -60,7 +60,7 @@ def decode_record(
 def encode_record(
     key: Struct, value: Struct | None, version: int = 0
 ) -> tuple[bytes, bytes | None]:
-    """(key, value) of one coordinator record, the value in this version."""
+    """Return (key, value) of one coordinator record, the value in this version."""
     key_bytes = encode_key(definition(type(key).__name__), key)
     if value is None:
         return key_bytes, None
@@ -79,7 +79,7 @@ def coordinator_types(module: str, kafka_version: str = LATEST) -> dict[int, tup
 
 
 def encode_metadata_record(record: Struct, version: int | None = None) -> bytes:
-    """One record of the metadata log; by default in its newest version."""
+    """Return one record of the metadata log; by default in its newest version."""
     of = definition(type(record).__name__)
     if of.api_key is None or of.type != "metadata":
         raise Malformed(f"{of.name} is not a metadata record")
@@ -89,7 +89,7 @@ def encode_metadata_record(record: Struct, version: int | None = None) -> bytes:
 
 
 def decode_metadata_record(data: Bytes) -> tuple[int, Struct]:
-    """(version, record) of one record of the metadata log."""
+    """Return (version, record) of one record of the metadata log."""
     view = memoryview(data)
     try:
         frame, position = read_uvarint(view, 0)

@@ -26,13 +26,14 @@ class Malformed(ValueError):
         return f"{where}: {self.problem}" if where else self.problem
 
     def inside(self, step: str) -> Self:
-        """The same error, seen from one level further out: `step` is a field name or `[index]`."""
+        """Return the error as seen from one level further out: `step` is a field name or
+        `[index]`."""
         joint = "." if self.path and not self.path.startswith("[") else ""
         self.path = f"{step}{joint}{self.path}"
         return self
 
     def of(self, message: str) -> Self:
-        """The same error, with the message and version it was found in."""
+        """Return the error with the message and version in which it was found."""
         self.message = message
         return self
 

@@ -20,7 +20,7 @@ KAFKA_VERSIONS = (LATEST, "3.9.1")
 
 
 def table(kafka_version: str = LATEST) -> dict[str, dict[str, Any]]:
-    """The derived field tables of one Kafka version."""
+    """Return the derived field tables of one Kafka version."""
     return _table(kafka_version)
 
 
@@ -37,12 +37,12 @@ def _table(kafka_version: str) -> dict[str, dict[str, Any]]:
 
 
 def names(kafka_version: str = LATEST) -> tuple[str, ...]:
-    """Every message of this Kafka version."""
+    """Return every message of this Kafka version."""
     return tuple(table(kafka_version))
 
 
 def definition(name: str, kafka_version: str = LATEST) -> Definition:
-    """A message by Kafka's name, e.g. "ProduceRequest" or "OffsetCommitKey"."""
+    """Return a message by Kafka's name, e.g. "ProduceRequest" or "OffsetCommitKey"."""
     return _definition(name, kafka_version)
 
 
@@ -73,16 +73,16 @@ def _of_api(kind: str, api_key: int, kafka_version: str) -> Definition:
 
 
 def request_definition(api_key: int, kafka_version: str = LATEST) -> Definition:
-    """The request of an API."""
+    """Return the request of an API."""
     return _of_api("request", api_key, kafka_version)
 
 
 def response_definition(api_key: int, kafka_version: str = LATEST) -> Definition:
-    """The response of an API."""
+    """Return the response of an API."""
     return _of_api("response", api_key, kafka_version)
 
 
 def api_keys(kafka_version: str = LATEST) -> tuple[int, ...]:
-    """The APIs of this Kafka version."""
+    """Return the APIs of this Kafka version."""
     kinds = _by_api_key(kafka_version)
     return tuple(sorted(key for kind, key in kinds if kind == "request"))

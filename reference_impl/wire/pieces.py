@@ -31,7 +31,7 @@ class Piece:
 
 
 def pieces(definition: Definition, message: Struct, version: int) -> list[Piece]:
-    """The message in this version, one piece per primitive, in order."""
+    """Return the message in this version, one piece per primitive, in order."""
     flexible = version in definition.flexible_versions
     return list(_struct(definition.root, message, version, flexible, ""))
 

@@ -54,7 +54,7 @@ class Codec(NamedTuple):
 
 
 def fixed(letter: str) -> Codec:
-    """A big-endian number."""
+    """Return the codec of a big-endian number."""
     number = struct.Struct(">" + letter)
     unpack, pack, size = number.unpack_from, number.pack, number.size
 
@@ -85,7 +85,8 @@ def _write_uuid(out: list[Any], value: uuid.UUID) -> None:
 
 
 def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
-    """An unsigned varint of at most 32 bits, so at most 5 bytes (ByteUtils.readUnsignedVarint)."""
+    """Read an unsigned varint of at most 32 bits, so at most 5 bytes
+    (ByteUtils.readUnsignedVarint)."""
     byte = buffer[position]
     if byte < 0x80:
         return byte, position + 1
@@ -105,7 +106,7 @@ _SMALL = tuple(bytes((value,)) for value in range(0x80))
 
 
 def uvarint(value: int) -> bytes:
-    """The bytes of an unsigned varint."""
+    """Encode an unsigned varint."""
     if 0 <= value < 0x80:
         return _SMALL[value]
     out = bytearray()
@@ -181,11 +182,9 @@ def string(flexible: bool, nullable: bool) -> Codec:
 
 
 def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
-    """Bytes or records: a length, then that many bytes.
-
-    `records` stay a view into the frame: the broker patches batches in place and copies nothing.
-    `bytes` are small and kept for long (member metadata), so they must not pin the frame.
-    """
+    """Return the codec of bytes or records: a length, then that many bytes. `records` stay a view
+    into the frame: the broker patches batches in place and copies nothing. `bytes` are small and
+    kept for long (member metadata), so they must not pin the frame."""
     read_length, write_length, length_size, _ = length_codec(kind, flexible)
     keep_view = kind == "records"
 
@@ -222,7 +221,7 @@ def checked_count(count: int, nullable: bool, item_size: int, left: int) -> None
 
 
 def array(item: Codec, flexible: bool, nullable: bool) -> Codec:
-    """A count, then that many items."""
+    """Return the codec of an array: a count, then that many items."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     read_item, write_item, item_size, _ = item
     item_size = max(1, item_size)
@@ -258,7 +257,7 @@ def array(item: Codec, flexible: bool, nullable: bool) -> Codec:
 
 
 def number_array(item: Codec, flexible: bool, nullable: bool) -> Codec:
-    """A count, then that many numbers, read and written in one go."""
+    """Return the codec of an array of numbers, read and written in one go."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     size, letter = item.min_size, item.format
 
@@ -282,11 +281,9 @@ def number_array(item: Codec, flexible: bool, nullable: bool) -> Codec:
 
 
 def nullable_struct(item: Codec, tagged: bool) -> Codec:
-    """A struct which may be null: is it there, then the struct.
-
-    A plain field says so by a signed byte, negative for null; a tagged one by an unsigned varint,
-    0 for null (MessageDataGenerator.java, generateClassReader).
-    """
+    """Return the codec of a nullable struct: a presence marker, then the struct. A plain field says
+    so by a signed byte, negative for null; a tagged one by an unsigned varint, 0 for null
+    (MessageDataGenerator.java, generateClassReader)."""
     read_item, write_item, _, _ = item
     null = b"\0" if tagged else b"\xff"
 

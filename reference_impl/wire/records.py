@@ -82,7 +82,7 @@ class Record:
 
 @lru_cache(1 << 14)
 def varint(value: int) -> bytes:
-    """A signed number in zigzag form (ByteUtils.writeVarlong, which also serves int32)."""
+    """Encode a signed number in zigzag form (ByteUtils.writeVarlong, which also serves int32)."""
     rest = (value << 1) ^ (value >> 63)
     out = bytearray()
     while rest > 0x7F:
@@ -93,7 +93,7 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(buffer: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
-    """A signed number of at most 5 bytes, or 10 with `shift_max` 63."""
+    """Read a signed number of at most 5 bytes, or 10 with `shift_max` 63."""
     byte = buffer[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -114,7 +114,7 @@ def _sized(raw: bytes | None) -> bytes:
 
 
 def encode_records(records: Iterable[Record]) -> bytes:
-    """The records of a batch, not compressed."""
+    """Return the records of a batch, not compressed."""
     out = []
     for index, record in enumerate(records):
         delta = index if record.offset_delta == BY_POSITION else record.offset_delta
@@ -246,19 +246,20 @@ class RecordBatch:
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def offsets(self) -> Iterator[tuple[int, Record]]:
-        """Each record with its absolute offset."""
+        """Yield each record with its absolute offset."""
         for index, record in enumerate(self.records):
             delta = index if record.offset_delta == BY_POSITION else record.offset_delta
             yield self.base_offset + delta, record
 
     def timestamp_of(self, record: Record) -> int:
-        """The record's absolute timestamp: the batch's own where the broker set it (KIP-32)."""
+        """Return the record's absolute timestamp: the batch's own where the broker set it
+        (KIP-32)."""
         if self.is_log_append_time and self.max_timestamp is not None:
             return self.max_timestamp
         return self.base_timestamp + record.timestamp_delta
 
     def encode(self, level: int | None = None) -> bytes:
-        """The bytes of the batch; `level` is the codec's, None its default."""
+        """Return the bytes of the batch; `level` is the codec's, None its default."""
         payload = compress(self.attributes & 7, encode_records(self.records), level)
         last = self.last_offset_delta
         if last is None:
@@ -285,7 +286,8 @@ class RecordBatch:
     def decode(
         cls, data: Buffer, position: int = 0, *, max_size: int = UNCOMPRESSED_BYTES_MAX
     ) -> tuple[Self, int]:
-        """The batch at this position, and where it ends. Records are checked to the last byte."""
+        """Decode the batch at this position; return it and where it ends. Records are checked to
+        the last byte."""
         header = read_header(data, position)
         end = position + header.size
         if end > len(data):
@@ -328,7 +330,7 @@ _END_TXN_MARKER = struct.Struct(">hi")  # version 0, coordinator epoch (EndTxnMa
 
 
 def control_record(kind: ControlRecordType, value: bytes) -> Record:
-    """A control record with this value, which brings its own version."""
+    """Return a control record with this value, which brings its own version."""
     return Record(value, _CONTROL_KEY.pack(0, kind))
 
 
@@ -351,7 +353,7 @@ def end_txn_marker(
     coordinator_epoch: int = 0,
     timestamp_ms: int = NO_TIMESTAMP,
 ) -> RecordBatch:
-    """The batch which ends a transaction in one partition: COMMIT or ABORT (KIP-98)."""
+    """Return the batch which ends a transaction in one partition: COMMIT or ABORT (KIP-98)."""
     return RecordBatch(
         [control_record(kind, _END_TXN_MARKER.pack(0, coordinator_epoch))],
         attributes=TRANSACTIONAL_BIT | CONTROL_BIT,

@@ -69,11 +69,11 @@ class Definition:
         return tuple(self._structs)
 
     def new(self, /, **fields: Any) -> Struct:
-        """A message with these fields, the others at their defaults."""
+        """Return a message with these fields, the others at their defaults."""
         return self.root.cls(**fields)
 
     def struct(self, name: str, /, **fields: Any) -> Struct:
-        """A struct inside this message, by Kafka's name for it."""
+        """Return a struct inside this message, by Kafka's name for it."""
         if name not in self._structs:
             raise TypeError(
                 f"{self.name} has no struct {name!r}; it has {', '.join(self._structs)}"
@@ -81,11 +81,11 @@ class Definition:
         return self._structs[name].cls(**fields)
 
     def encode(self, message: Struct, version: int) -> bytes:
-        """The bytes of a message, in this version."""
+        """Return the bytes of a message, in this version."""
         return b"".join(self.encode_parts(message, version))
 
     def encode_parts(self, message: Struct, version: int) -> list[Any]:
-        """The bytes of a message as parts to join or to write one after the other."""
+        """Return the bytes of a message as parts to join or to write one after the other."""
         codec = self._codecs.get(version) or self._compile(version)
         # By name: a message of another Kafka's table may be spoken in a version both have.
         if type(message).__name__ != self.name:
@@ -98,7 +98,7 @@ class Definition:
         return out
 
     def decode(self, data: bytes | bytearray | memoryview, version: int) -> Struct:
-        """The message in these bytes, all of them."""
+        """Decode a message that takes all of these bytes."""
         message, end = self.decode_prefix(data, version)
         if end != len(data):
             raise Malformed(
@@ -110,10 +110,8 @@ class Definition:
     def decode_prefix(
         self, data: bytes | bytearray | memoryview, version: int
     ) -> tuple[Struct, int]:
-        """The message at the start of these bytes, and how many it takes.
-
-        Brokers tolerate what comes after (RequestContext.parseRequest).
-        """
+        """Decode the message at the start of these bytes; return it and its length. Brokers
+        tolerate what comes after (RequestContext.parseRequest)."""
         codec = self._codecs.get(version) or self._compile(version)
         try:
             return codec.read(memoryview(data), 0)
@@ -121,7 +119,7 @@ class Definition:
             raise error.of(f"{self.name} v{version}") from None
 
     def pieces(self, message: Struct, version: int) -> list[Piece]:
-        """The message as labelled pieces, one per primitive: to break exactly one."""
+        """Return the message as labelled pieces, one per primitive: to break exactly one."""
         # Late, because the pieces are walked with the compiler of this module.
         from reference_impl.wire.pieces import pieces
 
@@ -137,7 +135,7 @@ class Definition:
 
 
 def compile_field(field: Field, version: int, flexible: bool) -> Codec:
-    """The codec of one field in one version."""
+    """Return the codec of one field in one version."""
     if field.flexible is not None:
         flexible = version in field.flexible
     nullable = version in field.nullable
@@ -158,7 +156,7 @@ def compile_field(field: Field, version: int, flexible: bool) -> Codec:
 
 
 def compile_struct(struct: StructType, version: int, flexible: bool) -> Codec:
-    """The codec of one struct in one version."""
+    """Return the codec of one struct in one version."""
     plain: list[tuple[str, Codec]] = []
     tagged: dict[int, Known] = {}
     absent: list[Field] = []
@@ -223,7 +221,7 @@ def tags_reader(tagged: dict[int, Known]) -> Callable[[memoryview, int, Struct],
 
 
 def tags_to_write(tagged: dict[int, Known], message: Struct) -> list[tuple[int, bytes]]:
-    """The tagged fields which differ from their default, and the unknown ones, by tag."""
+    """Return the tagged fields which differ from their default, and the unknown ones, by tag."""
     found = dict(message.unknown_tags) if message.unknown_tags else {}
     for tag, (name, _, write_field, default) in tagged.items():
         value = getattr(message, name)

@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 
 def steps_of(plain: Sequence[tuple[str, Codec]]) -> list[Step]:
-    """The fields in their order, neighbouring numbers joined into runs."""
+    """Return the fields in their order, neighbouring numbers joined into runs."""
     steps: list[Step] = []
     for name, codec in plain:
         if not codec.format:
@@ -53,7 +53,8 @@ def make_reader(
     factories: Factories,
     read_tags: TagsReader | None,
 ) -> Reader:
-    """A reader of this struct; constants and factories fill the fields which the version lacks."""
+    """Return a reader of this struct; constants and factories fill the fields which the version
+    lacks."""
     values: dict[str, Any] = {"cls": cls, "new": cls.__new__, "ERRORS": READ_ERRORS}
     lines = ["def made(buffer, position):", " message = new(cls)", " message.unknown_tags = None"]
     for name, value in constants:
@@ -106,7 +107,7 @@ def _name_read(step: Step, position: int, end: int) -> str:
 
 
 def make_writer(plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | None) -> Writer:
-    """A writer of the fields which the version has, in their order, then the tagged ones."""
+    """Return a writer of the fields which the version has, in their order, then the tagged ones."""
     values: dict[str, Any] = {"ERRORS": WRITE_ERRORS}
     lines = ["def made(out, message):", " try:"]
     steps = steps_of(plain)
@@ -148,7 +149,7 @@ def _name_written(step: Step, message: Any) -> str:
 
 
 def make_init(names: Sequence[str], constants: Constants, factories: Factories) -> Any:
-    """The `__init__` of a struct: every field a keyword, with its default."""
+    """Return the `__init__` of a struct: every field a keyword, with its default."""
     values: dict[str, Any] = {"missing": object()}
     defaults = dict(constants)
     arguments, lines = [], []

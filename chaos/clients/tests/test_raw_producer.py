@@ -56,7 +56,7 @@ def producer(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[RawPr
 
 
 def log(cluster: Cluster, topic: str, partition: int = 0) -> list[Record]:
-    """The records of a partition, control records too."""
+    """Return the records of a partition, control records too."""
     client = RawClient(cluster.bootstrap, NONCE)
     read = client.perform(ReadAll(((topic, partition),), raw=True))
     client.close()

@@ -55,7 +55,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def perform(
     cluster: Cluster, *operations: Operation, settings: ClientSettings | None = None
 ) -> list[Completion]:
-    """One client, from its first operation to its last."""
+    """Run one client, from its first operation to its last."""
     client = ReferenceClient(cluster.bootstrap, settings or ClientSettings(), NONCE)
     try:
         return [client.perform(operation) for operation in operations]

@@ -62,7 +62,7 @@ def send(cluster: Cluster, topic: str, *values: int) -> None:
 
 
 def member(cluster: Cluster, topic: str, auto_commit: bool = False) -> ReferenceClient:
-    """A member of a group that is called like its topic."""
+    """Return a member of a group that is called like its topic."""
     group = GroupSettings(topic, GroupProtocol.CONSUMER, "uniform", auto_commit)
     client = ReferenceClient(cluster.bootstrap, ClientSettings(group=group), NONCE)
     assert client.perform(Subscribe((topic,))).outcome is Outcome.OK
@@ -70,7 +70,7 @@ def member(cluster: Cluster, topic: str, auto_commit: bool = False) -> Reference
 
 
 def poll_for_records(client: ReferenceClient) -> list[Completion]:
-    """The polls of a member, up to the one with records."""
+    """Return the polls of a member, up to the one with records."""
     polls: list[Completion] = []
     deadline = time.monotonic() + 60
     while not polls or not polls[-1].records:

@@ -39,7 +39,7 @@ def shim(tmp_path: Path) -> Iterator[Shim]:
 
 
 def run(shim: Shim, program: str) -> str:
-    """A process of the node, which ends by itself."""
+    """Run a process of the node that ends by itself, and return its output."""
     command = [sys.executable, "-c", IMPORTS + WRITES + program, str(shim.medium.root)]
     done = subprocess.run(
         command, env={**os.environ, **shim.environment}, capture_output=True, text=True,
@@ -49,7 +49,7 @@ def run(shim: Shim, program: str) -> str:
 
 
 def left(shim: Shim) -> dict[str, int]:
-    """The files and their sizes."""
+    """Return the files and their sizes."""
     root = shim.medium.root
     files = [path for path in root.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): path.stat().st_size for path in sorted(files)}

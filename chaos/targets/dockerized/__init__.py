@@ -8,7 +8,7 @@ from chaos.targets.dockerized.reference import DockerizedReference
 
 
 def in_containers(rest: str, bug: str | None) -> Target:
-    """The row of the table: what follows `docker:`; nothing is Apache Kafka. Raises TargetError."""
+    """Return the target that follows `docker:`; nothing means Apache Kafka. Raise TargetError."""
     name, _, version = rest.partition(":")
     if name == "reference" and not version:
         return DockerizedReference(bug)

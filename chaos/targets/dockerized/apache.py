@@ -54,11 +54,13 @@ class DockerizedApache(ContainerTarget):
         self.image = f"apache/kafka:{version}"
 
     def with_disks(self) -> DockerizedApache:
-        """The same, each node's data on a disk of its own, where this machine lets us mount."""
+        """Return the same target, each node's data on a disk of its own if this machine lets us
+        mount."""
         return DockerizedApache(self.version, True, self.preloaded)
 
     def with_shim(self) -> DockerizedApache:
-        """The same, each node preloaded with the shim, if the image's C library takes it."""
+        """Return the same target, each node preloaded with the shim if the image's C library takes
+        it."""
         return DockerizedApache(self.version, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:
@@ -116,5 +118,5 @@ def _script(cluster_id: str, data: Path) -> str:
 
 
 def dockerized_version(asked: str) -> DockerizedApache:
-    """The release that `apache:asked` means."""
+    """Return the release that `apache:asked` means."""
     return DockerizedApache(of_version(asked, None).version)

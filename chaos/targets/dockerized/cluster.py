@@ -207,7 +207,7 @@ def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str,
 
 
 def _volumes(shim: Shim) -> dict[str, dict[str, str]]:
-    """The shim's own files."""
+    """Return the mounts of the shim's own files."""
     home, program = str(shim.medium.ledger.parent), str(library())
     return {home: {"bind": home, "mode": "rw"}, program: {"bind": program, "mode": "ro"}}
 

@@ -117,7 +117,7 @@ def _sidecar(
 
 
 def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
-    """Every directed link, each with a port of its own at toxiproxy."""
+    """Yield every directed link, each with a port of its own at toxiproxy."""
     ports = count(_FIRST_PROXY_PORT)
     for to, address in addresses.items():
         yield Link(client_link(to), (EVERYWHERE, next(ports)), (address, PORTS["CLIENT"]))
@@ -130,7 +130,7 @@ def _links(addresses: Mapping[int, str]) -> Iterator[Link]:
 
 
 def _toxiproxy(engine: Engine, bridge: Bridge, links: Sequence[Link]) -> tuple[Sidecar, Links]:
-    """The server, in a network that outlives it."""
+    """Return the toxiproxy server, in a network that outlives it."""
     ports = [_API_PORT, *(link.listen[1] for link in links)]
     sidecar = _sidecar(engine, bridge, "toxiproxy", ports)
     command = ("/toxiproxy", f"-host={EVERYWHERE}")

@@ -42,15 +42,15 @@ class DockerizedReference(ContainerTarget):
         self.version = own_version()
 
     def with_bug(self, bug: str) -> DockerizedReference:
-        """The same, with one planted bug (its name in reference_impl.bugs)."""
+        """Return the same target with one planted bug (its name in reference_impl.bugs)."""
         return DockerizedReference(bug, self.on_disks, self.preloaded)
 
     def with_disks(self) -> DockerizedReference:
-        """The same, its data on a disk of its own, where this machine lets us mount."""
+        """Return the same target, its data on a disk of its own if this machine lets us mount."""
         return DockerizedReference(self.bug, True, self.preloaded)
 
     def with_shim(self) -> DockerizedReference:
-        """The same, preloaded with the shim, if the image's C library takes it."""
+        """Return the same target, preloaded with the shim if the image's C library takes it."""
         return DockerizedReference(self.bug, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:

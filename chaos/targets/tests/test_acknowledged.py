@@ -74,7 +74,7 @@ def preloaded(tmp_path: Path) -> Iterator[LocalNode]:
 
 
 def found(node: LocalNode, rounds: int, strike: Callable[[], object]) -> list[str]:
-    """The lies of so many rounds."""
+    """Return the broken promises of so many rounds."""
 
     def struck_and_healed() -> None:
         strike()

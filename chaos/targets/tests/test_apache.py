@@ -49,7 +49,7 @@ def send(cluster: Cluster, *values: str) -> list[int]:
 
 
 def read(cluster: Cluster, count: int) -> list[str]:
-    """The first `count` values of the topic."""
+    """Return the first `count` values of the topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -155,7 +155,7 @@ def test_a_killed_leader_is_replaced_and_comes_back_with_its_data(three: ApacheC
 
 
 def remote_hosts(pid: int) -> Iterator[str]:
-    """The remote IPv4 hosts of a process's connections, from /proc."""
+    """Yield the remote IPv4 hosts of a process's connections, from /proc."""
     inodes = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:

@@ -94,7 +94,7 @@ def send(cluster: Cluster, count: int) -> None:
 
 
 def log_end(cluster: Cluster) -> int:
-    """The partition's log end offset, asked until there is a leader that tells it."""
+    """Ask for the partition's log end offset until a leader tells it."""
     consumer = Consumer({
         "bootstrap.servers": cluster.bootstrap, "group.id": "unused", "log_level": 0
     })  # fmt: skip

@@ -112,7 +112,8 @@ def test_there_is_no_bug_to_plant_and_nothing_to_configure(tmp_path: Path) -> No
 
 
 def command(tmp_path: Path, port: int) -> str:
-    """A shell that writes its pid and becomes the broker, as a service manager's unit would."""
+    """Return a shell that writes its pid and becomes the broker, as a service manager's unit
+    would."""
     serve = (
         f"{sys.executable} -m reference_impl.host --nodes 1 --data {tmp_path / 'data'}"
         f" --config listeners=PLAINTEXT://127.0.0.1:{port}"

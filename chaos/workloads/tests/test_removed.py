@@ -12,7 +12,7 @@ from chaos.workloads.removed import nothing_cleaned, nothing_deleted
 def log(
     start: int, end: int, without: tuple[int, ...] = (), replica: int | None = None
 ) -> Iterator[Record]:
-    """A log as it was read: its records, then the statement about the whole."""
+    """Return a log as it was read: its records, then the statement about the whole."""
     extra = {"replica": replica}
     for offset in range(start, end):
         if offset not in without:

@@ -15,7 +15,7 @@ UNKNOWN = Completion(Outcome.INFO)
 
 
 def performed(name: str, process: int, count: int, unknown_share: float = 0.0) -> list[Operation]:
-    """Operations of one process; sends are acknowledged at growing offsets."""
+    """Return the operations of one process; sends are acknowledged at growing offsets."""
     rng, length = Random("outcomes"), 0
     operations = WORKLOADS[name].operations(process, Random(f"7:workload:{process}"))
     done = [next(operations)]

@@ -52,7 +52,7 @@ for name, workload in WORKLOADS.items():
 
 
 def drive(process: int, completions: Iterable[Completion], name: str = "") -> list[Operation]:
-    """The operations of a process, which end as told."""
+    """Run the operations of a process, which end as given."""
     workload = WORKLOADS[name or "transactions"]
     operations = workload.operations(process, Random(f"7:workload:{process}"))
     return [next(operations), *(operations.send(completion) for completion in completions)]

@@ -26,7 +26,8 @@ from ci.errors import UsageError
 
 
 def recipe_of(stand_in: StandIn) -> tuple[list[str], dict[str, str]]:
-    """The lines of its Dockerfile; path -> content or link's target of what goes with it."""
+    """Return the lines of its Dockerfile, and path -> content or link's target of the files beside
+    it."""
     with tarfile.open(fileobj=stand_in.context()) as archive:
         found = {}
         for entry in archive:

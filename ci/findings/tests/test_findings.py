@@ -27,7 +27,8 @@ FACTS: dict[str, Any] = {
 
 
 def make_run(runs: Path, name: str, validity: str = "invalid", **facts: object) -> Path:
-    """Three records acknowledged in three seconds, of which the log holds two."""
+    """Write a run in which three records are acknowledged in three seconds and the log holds
+    two."""
     run = runs / name
     run.mkdir(parents=True)
     (run / "run.json").write_text(json.dumps(FACTS | facts))

@@ -31,7 +31,7 @@ def night(store: Store, day: int, outcomes: Sequence[Outcome], commit: str = "c0
 
 
 def run_directory(store: Store, name: str, kib: int) -> Path:
-    """A run with a history of that size and a report."""
+    """Write a run with a history of that size and a report."""
     directory = store.runs / name
     directory.mkdir(parents=True)
     (directory / "history.parquet").write_bytes(b"x" * (kib << 10))

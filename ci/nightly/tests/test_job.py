@@ -18,7 +18,7 @@ from ci.nightly.job import Job, JobError, lanes
 
 
 def started(tmp_path: Path, program: str) -> Job:
-    """A process that does this, in place of an attack."""
+    """Start a process that does this in place of an attack."""
     log = tmp_path / "job.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -37,7 +37,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Night
 
 
 def _clock() -> Iterator[float]:
-    """Every look at the clock costs ten seconds."""
+    """Return a clock on which every look costs ten seconds."""
     return (10.0 * tick for tick in range(1_000))
 
 

@@ -39,7 +39,7 @@ class History:
         )
 
     def read_all(self, at: float, values: Mapping[int, int]) -> int:
-        """A final raw read of the whole partition: offset -> value."""
+        """Add a final raw read of the whole partition: offset -> value."""
         op = self.next_op
         place: Row = {"topic": self.topic, "partition": 0, "process": 9, "final": True,
                       "client": "raw", "isolation": "read_uncommitted"}  # fmt: skip
@@ -77,7 +77,8 @@ def write_run(directory: Path, rows: Sequence[Row], *, judge: bool = True, **fac
 
 
 def valid_rows() -> list[Row]:
-    """Three acknowledged records, all there at the end; a fault, a failure, an unknown one."""
+    """Return three acknowledged records, all there at the end; a fault, a failure, an unknown
+    one."""
     made = History()
     made.send(0.0, 0, 1, 0)
     made.fault(0.5, KILL, 2)
@@ -91,7 +92,8 @@ def valid_rows() -> list[Row]:
 
 
 def invalid_rows(topic: str = "appends") -> list[Row]:
-    """Value 77 is acknowledged at offset 1 (operation 3); the final read finds 88 there."""
+    """Return a history in which value 77 is acknowledged at offset 1 (operation 3) and the final
+    read finds 88 there."""
     made = History(topic)
     made.send(0.0, 0, 66, 0)
     made.fault(0.5, KILL, 2)

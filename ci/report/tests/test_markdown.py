@@ -23,20 +23,20 @@ TEXT, CODE = "text", "code_inline"
 
 
 def inlines(document: str) -> list[list[tuple[str, str]]]:
-    """Each line of a document as it is parsed: kinds of content, and the texts."""
+    """Return each line of a document as it is parsed: kinds of content, and the texts."""
     tokens = [token for token in Markdown(document).parsed if token.type == "inline"]
     return [[(part.type, part.content) for part in token.children or ()] for token in tokens]
 
 
 def cells(*texts: str) -> list[list[tuple[str, str]]]:
-    """The cells of a table's one row."""
+    """Return the cells of a table's one row."""
     found = inlines(f"|{'a|' * len(texts)}\n|{'-|' * len(texts)}\n| {' | '.join(texts)} |\n")
     assert len(found) == 2 * len(texts)
     return found[len(texts) :]
 
 
 def text_of(cell: list[tuple[str, str]]) -> str:
-    """The text of a cell, which has nothing else."""
+    """Return the text of a cell, which has nothing else."""
     assert {kind for kind, _ in cell} <= {TEXT, "text_special"}
     return "".join(content for _, content in cell)
 

@@ -17,7 +17,7 @@ VALIDATE = "ReplicationControlManager.validateManualPartitionAssignment"
 
 
 def a_broker(wire: Wire) -> int:
-    """The id of a broker of the target."""
+    """Return the id of a broker of the target."""
     return int(wire.call("Metadata", topics=[]).brokers[0].node_id)
 
 
@@ -26,7 +26,7 @@ Replicas = list[tuple[int, list[int]]]
 
 
 def assigned(name: str, replicas: Replicas, partitions: int = -1, factor: int = -1) -> Struct:
-    """A topic with these replicas by partition."""
+    """Create a topic with these replicas by partition; return its result."""
     rows = [
         part("CreateTopics", "CreatableReplicaAssignment", partition_index=index, broker_ids=ids)
         for index, ids in replicas

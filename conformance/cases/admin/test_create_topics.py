@@ -29,7 +29,8 @@ def creatable(
 
 
 def create(wire: Wire, version: int, *topics: Struct, **options: Any) -> dict[str, Struct]:
-    """Name -> result. A cluster that refuses one replica is asked for as many as it likes."""
+    """Create topics; return name -> result. A cluster that refuses one replica is asked for as many
+    as it likes."""
     answer = wire.call("CreateTopics", version, topics=list(topics), timeout_ms=20_000, **options)
     found = {result.name: result for result in answer.topics}
     again = [t for t in topics if t.replication_factor == 1

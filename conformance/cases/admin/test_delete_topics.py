@@ -14,7 +14,7 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def delete(wire: Wire, version: int, *names: str) -> list[Struct]:
-    """The results, by name in any version."""
+    """Delete topics; return the results, by name in any version."""
     states = [part("DeleteTopics", "DeleteTopicState", name=name) for name in names]
     answer = wire.call("DeleteTopics", version, topic_names=list(names), topics=states,
                        timeout_ms=20_000)  # fmt: skip

@@ -19,13 +19,13 @@ def directories(
 
 
 def sizes(results: list[Struct], topic: str) -> dict[int, int]:
-    """Partition -> size of a topic."""
+    """Return partition -> size of a topic."""
     entries = [entry for found in results for entry in found.topics if entry.name == topic]
     return {row.partition_index: row.partition_size for e in entries for row in e.partitions}
 
 
 def moved(broker: Connection, version: int, path: str, topic: str, *indexes: int) -> dict[int, int]:
-    """AlterReplicaLogDirs of partitions of one topic: partition -> error code."""
+    """Send AlterReplicaLogDirs for partitions of one topic; return partition -> error code."""
     entry = part("AlterReplicaLogDirs", "AlterReplicaLogDirTopic", name=topic,
                  partitions=list(indexes))  # fmt: skip
     wanted = part("AlterReplicaLogDirs", "AlterReplicaLogDir", path=path, topics=[entry])

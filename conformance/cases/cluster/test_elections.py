@@ -23,7 +23,7 @@ def elect(
 
 
 def errors_of(answer: Struct) -> dict[str, list[tuple[int, int]]]:
-    """Topic -> (partition, error)."""
+    """Return topic -> (partition, error)."""
     return {topic.topic: [(row.partition_id, row.error_code) for row in topic.partition_result]
             for topic in answer.replica_election_results}  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_an_unknown_kind_of_election_is_refused(wire: Wire, version: int) -> Non
 def reassign(
     wire: Wire, version: int, topic: str, replicas: list[int] | None, index: int = 0
 ) -> int:
-    """AlterPartitionReassignments of one partition: its error; None cancels."""
+    """Send AlterPartitionReassignments for one partition (None cancels); return its error."""
     row = part("AlterPartitionReassignments", "ReassignablePartition", partition_index=index,
                replicas=replicas)  # fmt: skip
     entry = part("AlterPartitionReassignments", "ReassignableTopic", name=topic, partitions=[row])

@@ -12,7 +12,7 @@ METADATA = "__cluster_metadata"
 
 
 def describe(wire: Wire, version: int, topic: str = METADATA, *indexes: int) -> Struct:
-    """The answer about these partitions of one topic."""
+    """Describe the quorum of these partitions of one topic."""
     rows = [part("DescribeQuorum", "PartitionData", partition_index=i) for i in indexes or (0,)]
     wanted = part("DescribeQuorum", "TopicData", topic_name=topic, partitions=rows)
     answer = wire.call("DescribeQuorum", version, topics=[wanted])

@@ -75,7 +75,7 @@ def setting(
     wire: Wire, name: str, key: str, resource_type: int = TOPIC,
     connection: Connection | None = None,
 ) -> tuple[str | None, int]:  # fmt: skip
-    """One configuration of a resource: (value, source)."""
+    """Return one configuration of a resource: (value, source)."""
     found = describe(wire, name, [key], resource_type=resource_type, connection=connection)
     expect((found.error_code, [c.name for c in found.configs]), (0, [key]), "(error, keys)")
     return found.configs[0].value, found.configs[0].config_source

@@ -13,7 +13,7 @@ DAY_MS = "86400000"
 def replace(
     wire: Wire, version: int, topic: str, config: dict[str, str], *, validate_only: bool = False
 ) -> int:
-    """AlterConfigs of one topic: its error code."""
+    """Send AlterConfigs for one topic; return its error code."""
     configs = [part("AlterConfigs", "AlterableConfig", name=key, value=value)
                for key, value in config.items()]  # fmt: skip
     resource = part("AlterConfigs", "AlterConfigsResource", resource_type=TOPIC,

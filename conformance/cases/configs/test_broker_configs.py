@@ -31,7 +31,7 @@ NOBODY = str(2**31 - 1)
 
 
 def a_broker(wire: Wire) -> str:
-    """The id of the broker that is asked, as the name of its resource."""
+    """Return the id of the broker that is asked, as the name of its resource."""
     brokers = wire.call("Metadata", topics=[]).brokers
     asked = [b for b in brokers if (b.host, b.port) == wire.addresses[0]]
     return str((asked or brokers)[0].node_id)

@@ -20,7 +20,7 @@ SUBSCRIPTION, DEFAULT = 7, 5
 
 
 def shown(wire: Wire, name: str, version: int | None = None) -> dict[str, tuple[str | None, int]]:
-    """Key -> (value, source)."""
+    """Return key -> (value, source)."""
     found = describe(wire, name, None, version, resource_type=CLIENT_METRICS)
     expect(found.error_code, ErrorCode.NONE, "error")
     expect(len(found.configs), len({c.name for c in found.configs}), "keys, each once")

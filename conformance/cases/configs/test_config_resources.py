@@ -12,7 +12,7 @@ CLIENT_METRICS, NO_SUCH_TYPE = 16, 99
 
 
 def listed(wire: Wire, version: int, types: list[int]) -> list[tuple[int, str]]:
-    """(type, name) of each resource."""
+    """Return (type, name) of each resource."""
     answer = wire.call("ListConfigResources", version, resource_types=types)
     expect(answer.error_code, ErrorCode.NONE, f"error of types {types}")
     return [(r.resource_type, r.resource_name) for r in answer.config_resources]

@@ -24,7 +24,8 @@ class TwoEpochs:
 
     @staticmethod
     def made(wire: Wire, examined: Examined) -> TwoEpochs:
-        """A kill and restart of the leader is a new leadership."""
+        """Make a topic with two leader epochs: a kill and restart of the leader begins the
+        second."""
         topic = filled(wire, [b"a", b"b"], [b"c"])
         (old,) = leader_epochs(wire, topic)
         with restarting(wire, topic):

@@ -14,7 +14,7 @@ ALL = (4, 18)
 
 
 def filled(wire: Wire, *batches_of_values: list[bytes]) -> Topic:
-    """A topic whose partition 0 holds one batch per list of values."""
+    """Create a topic whose partition 0 holds one batch per list of values."""
     topic = wire.create_topic()
     for values in batches_of_values:
         answer = wire.produce(topic, batch(*values).encode())
@@ -212,6 +212,6 @@ def test_read_committed_of_plain_records_is_bounded_by_the_high_watermark(
 
 
 def only_partition(answer: Struct) -> Struct:
-    """The single partition of a fetch answer."""
+    """Return the single partition of a fetch answer."""
     expect(len(answer.responses), 1, "topics in the answer")
     return answer.responses[0].partitions[0]  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ def fetch(
 
 
 def wanted(topic: Topic, *positions: tuple[int, int]) -> Struct:
-    """The request's entry: (partition, offset) pairs of one topic."""
+    """Return the request's entry: (partition, offset) pairs of one topic."""
     partitions = [
         part("Fetch", "FetchPartition", partition=index, fetch_offset=offset,
              partition_max_bytes=1 << 20) for index, offset in positions
@@ -35,7 +35,7 @@ def wanted(topic: Topic, *positions: tuple[int, int]) -> Struct:
 
 
 def partitions_in(answer: Struct) -> dict[int, int]:
-    """Partition -> bytes of records, of all partitions in an answer."""
+    """Return partition -> bytes of records, of all partitions in an answer."""
     return {
         p.partition_index: len(bytes(p.records or b""))
         for t in answer.responses
@@ -44,7 +44,7 @@ def partitions_in(answer: Struct) -> dict[int, int]:
 
 
 def opened(wire: Wire, version: int, partitions: int = 2) -> tuple[Topic, Connection, int]:
-    """A topic of empty partitions, and a session on all of them."""
+    """Create a topic of empty partitions and open a session on all of them."""
     topic = wire.create_topic(partitions, on_one_broker=True)
     connection = wire.connect_to_leader(topic)
     first = fetch(connection, version, 0, 0, wanted(topic, *((p, 0) for p in range(partitions))))

@@ -38,7 +38,7 @@ class Subject:
         return topic
 
     def new_name(self) -> str:
-        """A name for what one request makes, such as a topic or a group."""
+        """Return a name for what one request makes, such as a topic or a group."""
         return self.wire.new_name()
 
 
@@ -46,7 +46,7 @@ Fields = Mapping[str, Any]
 
 
 def minimal_request(api: str, subject: Subject) -> Struct:
-    """The request; it has the fields of all versions."""
+    """Return the request; it has the fields of all versions."""
     return request(api, **REQUESTS[api](subject))
 
 
@@ -63,7 +63,8 @@ def _fields(message: Struct) -> Fields:
 
 
 def _partition_of(api: str, struct: str, **fields: Any) -> Callable[[Subject], Fields]:
-    """A request about partition 0 of the topic: topics -> partitions, in structs of these names."""
+    """Return a maker of a request about partition 0 of the topic: topics -> partitions, in structs
+    of these names."""
     topic_struct, partition_struct = struct.split()
 
     def make(s: Subject) -> Fields:
@@ -74,7 +75,7 @@ def _partition_of(api: str, struct: str, **fields: Any) -> Callable[[Subject], F
 
 
 def _topic_fields(api: str, struct: str, s: Subject, partitions: list[Any]) -> dict[str, Any]:
-    """Name, id and partitions, under the names that this struct has for them."""
+    """Return name, id and partitions, under the names that this struct has for them."""
     known = part(api, struct)._names
     return {
         field: value
@@ -133,7 +134,7 @@ def _delete_topics(s: Subject) -> Fields:
 
 
 def _producer(s: Subject) -> Fields:
-    """A producer that nobody has made."""
+    """Return the fields of a producer that does not exist."""
     return {"transactional_id": s.name, "producer_id": 2**40, "producer_epoch": 0}
 
 
@@ -154,7 +155,7 @@ def _write_txn_markers(s: Subject) -> Fields:
 
 
 def _resource(api: str, struct: str, **fields: Any) -> Callable[[Subject], Fields]:
-    """The configuration of the topic."""
+    """Return the configuration resource of the topic."""
     return lambda s: {
         "resources": [
             part(api, struct, resource_type=TOPIC_RESOURCE, resource_name=s.topic.name, **fields)
@@ -212,7 +213,7 @@ def _streams_heartbeat(s: Subject) -> Fields:
 
 
 def _acl_filter(s: Subject) -> Fields:
-    """Any ACL of a principal that does not exist."""
+    """Return any ACL of a principal that does not exist."""
     return {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1,
             "permission_type": 1, "principal_filter": f"User:{s.name}"}  # fmt: skip
 

@@ -29,16 +29,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def versions_of(wire: Wire, api: str) -> list[int]:
-    """The versions that are advertised and can be spoken here.
-
-    Produce is advertised from v0 on by brokers that serve it from v3 on (KAFKA-18659).
-    """
+    """Return the advertised versions that this suite can speak. Produce is advertised from v0 on by
+    brokers that serve it from v3 on (KAFKA-18659)."""
     first, last = wire.advertised[api]
     return [v for v in request_definition(api_key(api)).valid_versions if first <= v <= last]
 
 
 def ask(wire: Wire, subject: Subject, api: str, version: int) -> bytes:
-    """The answer's bytes to a minimal request, on a connection of its own."""
+    """Return the answer's bytes to a minimal request, on a connection of its own."""
     connection = wire.connect()
     connection.send(api, version, minimal_request(api, subject))
     frame = connection.receive_frame()
@@ -47,7 +45,7 @@ def ask(wire: Wire, subject: Subject, api: str, version: int) -> bytes:
 
 
 def read(frame: bytes, api: str, version: int) -> tuple[int, Struct]:
-    """The answer, decoded to its last byte; Deviation says what cannot be read."""
+    """Decode the answer to its last byte. Raise Deviation if it cannot be read."""
     try:
         return decode_response(frame, api_key(api), version)
     except Malformed as error:

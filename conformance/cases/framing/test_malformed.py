@@ -26,7 +26,7 @@ def frame(payload: bytes) -> bytes:
 
 
 def header(api_key: int, version: int, client_id: bytes = b"c") -> bytes:
-    """A version 1 request header."""
+    """Return a version 1 request header."""
     return struct.pack(">hhih", api_key, version, 1, len(client_id)) + client_id
 
 

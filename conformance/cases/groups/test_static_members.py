@@ -12,12 +12,12 @@ SPEC = "KIP-345, Static Membership"
 
 
 def static_member(wire: Wire, **versions: int) -> Member:
-    """The only member of a Stable group, with an instance id, and assignment b"mine"."""
+    """Return the only member of a Stable group, with an instance id and assignment b"mine"."""
     return Member.stable(wire, instance_id="one", versions=versions)
 
 
 def restarted(member: Member) -> Member:
-    """The same instance, which has forgotten its member id."""
+    """Return the same instance after it has forgotten its member id."""
     return Member.of(member.wire, member.group, instance_id="one", versions=member.versions)
 
 

@@ -13,7 +13,7 @@ SPEC = "class GroupMetadataManager, classicGroupSync"
 
 
 def unsynced_pair(wire: Wire, version: int, **fields: Any) -> list[Member]:
-    """Two members whose generation has no assignments yet; the leader first."""
+    """Return two members whose generation has no assignments yet; the leader first."""
     first = Member.stable(wire, versions={"SyncGroup": version}, **fields)
     other = Member.of(wire, first.group, versions={"SyncGroup": version}, **fields)
     return rebalanced(first, other)

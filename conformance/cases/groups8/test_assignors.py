@@ -14,7 +14,7 @@ RANGE = "KIP-848, Server-side Assignor; class RangeAssignor"
 
 
 def indexes(member: ConsumerMember, topic: Topic) -> list[int]:
-    """A member's partitions of one topic."""
+    """Return a member's partitions of one topic."""
     return [partition for topic_id, partition in member.owned if topic_id == topic.id]
 
 

@@ -20,8 +20,8 @@ UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def moved(wire: Wire, version: int) -> tuple[ConsumerMember, Topic, int]:
-    """A member that has just moved to a new epoch by subscribing to one topic more; that topic,
-    and the epoch before."""
+    """Return a member that has just moved to a new epoch by subscribing to one topic more, that
+    topic, and the epoch before."""
     member = ConsumerMember.stable(wire, wire.create_topic(), version=version)
     before, added = member.epoch, wire.create_topic()
     member.topics.append(added)

@@ -23,25 +23,25 @@ ASSIGNMENT = definition("ConsumerProtocolAssignment")
 
 
 def assignment(topic: Topic, *partitions: int) -> bytes:
-    """An assignment as a classic leader writes it."""
+    """Return an assignment as a classic leader writes it."""
     entry = ASSIGNMENT.struct("TopicPartition", topic=topic.name, partitions=list(partitions))
     return encode_versioned(ASSIGNMENT, ASSIGNMENT.new(assigned_partitions=[entry]), 0)
 
 
 def partitions_in(written: bytes) -> list[int]:
-    """The partitions, of whatever topic, in an assignment."""
+    """Return the partitions, of whatever topic, in an assignment."""
     _, read = decode_versioned(ASSIGNMENT, written)
     return sorted(index for entry in read.assigned_partitions for index in entry.partitions)
 
 
 def classic_member(wire: Wire, topic: Topic, group: str = "", **versions: int) -> Member:
-    """A consumer of the classic protocol that has not joined."""
+    """Return a consumer of the classic protocol that has not joined."""
     return Member.of(wire, group, protocols=[("range", subscription(topic.name))],
                      versions=versions)  # fmt: skip
 
 
 def stable_classic(wire: Wire, topic: Topic) -> Member:
-    """The only member of a Stable classic group, with every partition of a topic."""
+    """Return the only member of a Stable classic group, with every partition of a topic."""
     member = classic_member(wire, topic)
     member.join()
     member.sync({member.member_id: assignment(topic, *range(topic.partitions))})
@@ -49,8 +49,9 @@ def stable_classic(wire: Wire, topic: Topic) -> Member:
 
 
 def share(classic: Member, consumer: ConsumerMember, partitions: int) -> list[int]:
-    """Both act as their clients do, until each has half of the partitions: those of the classic
-    member. It joins again when it is told of a rebalance, and syncs to learn what it has."""
+    """Let both act as their clients do until each has half of the partitions; return those of the
+    classic member. It joins again when it is told of a rebalance, and syncs to learn what it has.
+    """
     owned: list[int] = []
 
     def one_round() -> tuple[int, int]:

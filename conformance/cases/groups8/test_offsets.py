@@ -78,7 +78,7 @@ def test_old_commits_are_unsupported(wire: Wire, version: int) -> None:
 
 
 def fetch_as(member: ConsumerMember, topic: Topic, version: int, **changed: Any) -> Struct:
-    """OffsetFetch of partition 0 as this member: the group's part of the answer."""
+    """Send OffsetFetch for partition 0 as this member; return the group's part of the answer."""
     who: dict[str, Any] = {"member_id": member.member_id, "member_epoch": member.epoch}
     wanted = position(member.group, {topic: [0]}, **(who | changed))
     answer = member.connection.call("OffsetFetch", version, groups=[wanted])

@@ -79,7 +79,7 @@ def test_who_does_not_revoke_in_time_is_removed(wire: Wire, version: int) -> Non
 
 
 def grow(wire: Wire, topic: Topic, partitions: int) -> Topic:
-    """The same topic with more partitions."""
+    """Return the same topic with more partitions."""
     wanted = part("CreatePartitions", "CreatePartitionsTopic", name=topic.name, count=partitions,
                   assignments=None)  # fmt: skip
     answer = wire.call("CreatePartitions", topics=[wanted], timeout_ms=20_000)

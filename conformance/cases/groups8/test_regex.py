@@ -16,12 +16,13 @@ SPEC = "KIP-848, Subscription by regex; ConsumerGroupHeartbeatRequest.json, Subs
 
 
 def member_by(wire: Wire, regex: str, *matching: Topic, version: int) -> ConsumerMember:
-    """A member that has not joined, subscribes by regex alone, and should get these topics."""
+    """Return a member that has not joined, subscribes by regex alone, and should get these
+    topics."""
     return ConsumerMember.of(wire, *matching, version=version, regex=regex)
 
 
 def matching_only(topic: Topic) -> str:
-    """An expression, not just the name, that this topic matches and no other."""
+    """Return an expression, not just the name, that this topic matches and no other."""
     return f"{topic.name[:-1]}[{topic.name[-1]}]"
 
 

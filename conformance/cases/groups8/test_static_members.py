@@ -16,7 +16,7 @@ SPEC = "KIP-848, Static Membership"
 
 
 def static_pair(wire: Wire, version: int) -> tuple[ConsumerMember, ConsumerMember]:
-    """A member with an instance id and a member without, who share four partitions."""
+    """Return a member with an instance id and a member without, who share four partitions."""
     static = ConsumerMember.stable(wire, wire.create_topic(4), version=version, instance_id="one")
     other = static.partner()
     other.join()

@@ -18,11 +18,9 @@ OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def init_producer_id(wire: Wire, version: int | None = None) -> Struct:
-    """The answer to InitProducerId, once the broker has ids to give.
-
-    A broker that has just started answers COORDINATOR_LOAD_IN_PROGRESS (14) until the controller
-    has given it a block of ids (class RPCProducerIdManager; seen on Apache Kafka 4.3.1).
-    """
+    """Return the answer to InitProducerId once the broker can give ids. A broker that has just
+    started answers COORDINATOR_LOAD_IN_PROGRESS (14) until the controller has given it a block of
+    ids (class RPCProducerIdManager; seen on Apache Kafka 4.3.1)."""
     answer = eventually(
         lambda: wire.call("InitProducerId", version, transactional_id=None,
                           transaction_timeout_ms=60_000),
@@ -49,7 +47,7 @@ class Producer:
         return Producer(wire, wire.create_topic(), version, answer.producer_id)
 
     def send(self, sequence: int, count: int = 1, epoch: int | None = None) -> Struct:
-        """`count` records from `sequence` on."""
+        """Send `count` records from `sequence` on."""
         values = [b"%d" % (sequence + n) for n in range(count)]
         records = batch(*values, producer_id=self.producer_id, base_sequence=sequence,
                         producer_epoch=self.epoch if epoch is None else epoch)  # fmt: skip

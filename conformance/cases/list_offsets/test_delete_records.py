@@ -10,7 +10,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def delete_records(wire: Wire, topic: Topic, offset: int, version: int) -> Struct:
-    """The answer for partition 0."""
+    """Return the answer for partition 0."""
     wanted = part("DeleteRecords", "DeleteRecordsPartition", partition_index=0, offset=offset)
     entry = part("DeleteRecords", "DeleteRecordsTopic", name=topic.name, partitions=[wanted])
     body = request("DeleteRecords", topics=[entry], timeout_ms=20_000)
@@ -19,7 +19,7 @@ def delete_records(wire: Wire, topic: Topic, offset: int, version: int) -> Struc
 
 
 def of_five(wire: Wire, **config: str) -> Topic:
-    """A topic of five batches of one record."""
+    """Create a topic of five batches of one record."""
     topic = wire.create_topic(config=config)
     for n in range(5):
         expect(wire.produce(topic, batch(b"%d" % n).encode()).error_code, 0, "produce error")

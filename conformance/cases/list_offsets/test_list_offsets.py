@@ -27,7 +27,7 @@ def list_offset(
     wire: Wire, topic: Topic, timestamp: int, version: int, *, partition: int = 0,
     isolation_level: int = 0, current_leader_epoch: int = -1, timeout_ms: int = 20_000,
 ) -> Struct:  # fmt: skip
-    """The answer for one partition."""
+    """Return the answer for one partition."""
     wanted = part("ListOffsets", "ListOffsetsPartition", partition_index=partition,
                   timestamp=timestamp, current_leader_epoch=current_leader_epoch)  # fmt: skip
     entry = part("ListOffsets", "ListOffsetsTopic", name=topic.name, partitions=[wanted])
@@ -38,7 +38,7 @@ def list_offset(
 
 
 def stamped(wire: Wire, *timestamps: int, codec: Compression = Compression.NONE) -> Topic:
-    """A topic with one batch of records of these timestamps (relative to BASE)."""
+    """Create a topic with one batch of records of these timestamps (relative to BASE)."""
     topic = wire.create_topic()
     add(wire, topic, *timestamps, codec=codec)
     return topic

@@ -28,12 +28,12 @@ Kept = tuple[int, bytes | None, bytes | None]
 
 
 def now_ms() -> int:
-    """The time of this machine, which is that of a target started here."""
+    """Return the time of this machine, which is that of a target started here."""
     return int(time.time() * 1000)
 
 
 def keyed(pairs: list[KeyValue], at_ms: int, **fields: Any) -> bytes:
-    """One batch, all of its records of one time."""
+    """Encode one batch whose records all have one timestamp."""
     records = [Record(value, key, offset_delta=n) for n, (key, value) in enumerate(pairs)]
     return RecordBatch(records, base_timestamp=at_ms, max_timestamp=at_ms, **fields).encode()
 
@@ -53,7 +53,7 @@ def write_apart(wire: Wire, topic: Topic, *pairs: KeyValue, from_ms: int) -> int
 
 
 def log_start(wire: Wire, topic: Topic) -> int:
-    """The earliest offset."""
+    """Return the earliest offset."""
     return int(list_offset(wire, topic, EARLIEST, wire.version("ListOffsets")).offset)
 
 
@@ -85,6 +85,7 @@ def wait_for_log_start(wire: Wire, topic: Topic, offset: int) -> None:
 
 
 def topic_with(wire: Wire, base: Mapping[str, str], **config: str) -> Topic:
-    """A topic with these configurations; `_` stands for `.` in the names of the later ones."""
+    """Create a topic with these configurations; `_` stands for `.` in the names of the later
+    ones."""
     named = {name.replace("_", "."): value for name, value in config.items()}
     return wire.create_topic(config={**base, **named})

@@ -13,7 +13,7 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 def describe(
     wire: Wire, version: int, names: list[str], *, limit: int = 2000, cursor: Struct | None = None
 ) -> Struct:
-    """A page of these topics; `cursor` is what the page before ended with."""
+    """Return a page of these topics; `cursor` is what the page before ended with."""
     if cursor is not None:
         cursor = part("DescribeTopicPartitions", "Cursor", topic_name=cursor.topic_name,
                       partition_index=cursor.partition_index)  # fmt: skip

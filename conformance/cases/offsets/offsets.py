@@ -29,7 +29,7 @@ def commit(
     *, generation: int = -1, member_id: str = "", instance_id: str | None = None,
     metadata: str | None = "", leader_epoch: int = -1, retention_ms: int = -1,
 ) -> dict[int, int]:  # fmt: skip
-    """OffsetCommit to one topic: partition -> error code."""
+    """Send OffsetCommit for one topic; return partition -> error code."""
     version = wire.version("OffsetCommit") if version is None else version
     partitions = [
         part("OffsetCommit", "OffsetCommitRequestPartition", partition_index=partition,
@@ -50,8 +50,8 @@ def commit(
 
 
 def position(group: str, topics: Mapping[Topic, Sequence[int]] | None, **member: Any) -> Struct:
-    """The entry of one group in OffsetFetch v8+; topics None: all of them. member: member_id and
-    member_epoch, from v9 on."""
+    """Return the entry of one group in OffsetFetch v8+; topics None: all of them. member: member_id
+    and member_epoch, from v9 on."""
     entries = [
         part("OffsetFetch", "OffsetFetchRequestTopics", name=topic.name, topic_id=topic.id,
              partition_indexes=list(partitions))
@@ -65,7 +65,8 @@ def fetch_offsets(
     wire: Wire, group: str, topics: Mapping[Topic, Sequence[int]] | None,
     version: int | None = None, *, require_stable: bool = False,
 ) -> Struct:  # fmt: skip
-    """OffsetFetch of one group, which must succeed as a whole: the part with its topics."""
+    """Send OffsetFetch for one group, which must succeed as a whole; return the part with its
+    topics."""
     version = wire.version("OffsetFetch") if version is None else version
     entries = [
         part("OffsetFetch", "OffsetFetchRequestTopic", name=topic.name,
@@ -85,7 +86,8 @@ def fetch_offsets(
 
 
 def listed(wire: Wire, group: str, version: int, **filters: Any) -> Struct | None:
-    """A group's entry in ListGroups at its coordinator, if it is there, once nothing is loaded."""
+    """Return a group's entry in ListGroups at its coordinator, if it is there, once nothing is
+    loading."""
     connection = group_connection(wire, group)
     answer = eventually(
         lambda: connection.call("ListGroups", version, **filters),
@@ -99,7 +101,7 @@ def listed(wire: Wire, group: str, version: int, **filters: Any) -> Struct | Non
 
 
 def committed_in(answer: Struct, topic: Topic) -> dict[int, Committed]:
-    """Partition -> what is committed, of one topic; every partition must be without error."""
+    """Return partition -> committed offset of one topic; every partition must be without error."""
 
     def is_it(entry: Struct) -> bool:
         by_id = getattr(entry, "topic_id", ZERO_UUID)  # from v10 on, instead of the name

@@ -26,7 +26,7 @@ def delete(wire: Wire, group: str, version: int) -> int:
 
 
 def delete_offsets(wire: Wire, group: str, topic: Topic) -> tuple[int, list[int]]:
-    """OffsetDelete of partition 0: (error, errors of the partitions)."""
+    """Send OffsetDelete for partition 0; return (error, errors of the partitions)."""
     partition = part("OffsetDelete", "OffsetDeleteRequestPartition", partition_index=0)
     entry = part("OffsetDelete", "OffsetDeleteRequestTopic", name=topic.name,
                  partitions=[partition])  # fmt: skip

@@ -26,7 +26,7 @@ def named(codec: Compression) -> str:
 
 
 def with_payload(codec: Compression, payload: bytes, count: int) -> bytes:
-    """A batch of `count` records whose compressed bytes a case has made itself."""
+    """Return a batch of `count` records whose compressed bytes a case has made itself."""
     shell = batch(*[b""] * count).encode()[:HEADER_BYTES]
     length = HEADER_BYTES - 12 + len(payload)
     return bytes(patched(shell + payload, batch_length=length, attributes=int(codec)))
@@ -111,7 +111,7 @@ def xerial(data: bytes) -> bytes:
 
 
 def two_gzip_members(data: bytes) -> bytes:
-    """One gzip stream of two members (RFC 1952, 2.2), as concatenating compressors write."""
+    """Return one gzip stream of two members (RFC 1952, 2.2), as concatenating compressors write."""
     parts = []
     for piece in (data[: len(data) // 2], data[len(data) // 2 :]):
         deflate = zlib.compressobj(wbits=31)

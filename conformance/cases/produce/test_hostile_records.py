@@ -25,7 +25,7 @@ DELETE_HORIZON_BIT = 0x40
 
 
 def raw_batch(records: bytes, count: int = 1, codec: Compression = Compression.NONE) -> bytes:
-    """A batch whose records are these bytes, under a right CRC."""
+    """Return a batch whose records are these bytes, under a right CRC."""
     shell = batch(*[b""] * count).encode()[:HEADER_BYTES]
     payload = compress(codec, records)
     return bytes(patched(shell + payload, batch_length=HEADER_BYTES - 12 + len(payload),

@@ -13,7 +13,7 @@ from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, Struct
 
 
 def to_partitions(topic: Topic, contents: dict[int, bytes], acks: int = -1) -> Struct:
-    """A produce request to several partitions of one topic."""
+    """Return a produce request to several partitions of one topic."""
     data = [
         part("Produce", "PartitionProduceData", index=index, records=records)
         for index, records in contents.items()

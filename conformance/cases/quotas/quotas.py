@@ -19,7 +19,7 @@ Entity = Mapping[str, str | None]
 
 
 def entry(entity: Entity, **quotas: float | None) -> Struct:
-    """One entity and what becomes of its quotas; None takes one away."""
+    """Return one entity and what becomes of its quotas; None takes one away."""
     return part(
         ALTER, "EntryData",
         entity=[part(ALTER, "EntityData", entity_type=kind, entity_name=name)
@@ -30,7 +30,7 @@ def entry(entity: Entity, **quotas: float | None) -> Struct:
 
 
 def alter(wire: Wire, *entries: Struct, version: int = 1, validate_only: bool = False) -> list[int]:
-    """The error code of each entry."""
+    """Return the error code of each entry."""
     answer = wire.call(ALTER, version, entries=list(entries), validate_only=validate_only)
     return [row.error_code for row in answer.entries]
 
@@ -43,7 +43,7 @@ def component(kind: str, match_type: int, match: str | None = None) -> Struct:
 def described(
     wire: Wire, *components: Struct, version: int = 1, strict: bool = False
 ) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
-    """Entity -> its quotas, of every entity that the filter lets through."""
+    """Describe quotas: entity -> its quotas, of every entity that matches the filter."""
     answer = wire.call(DESCRIBE, version, components=list(components), strict=strict)
     expect(answer.error_code, ErrorCode.NONE, "error of DescribeClientQuotas")
     return {
@@ -55,12 +55,12 @@ def described(
 
 
 def key_of(entity: Entity) -> tuple[tuple[str, str | None], ...]:
-    """An entity as `described` names it."""
+    """Return an entity as `described` names it."""
     return tuple(sorted(entity.items()))
 
 
 def quotas_of(wire: Wire, entity: Entity, version: int = 1) -> dict[str, float]:
-    """The quotas of exactly this entity."""
+    """Return the quotas of exactly this entity."""
     filters = [
         component(kind, DEFAULT if name is None else EXACT, name) for kind, name in entity.items()
     ]

@@ -50,7 +50,8 @@ class Client:
         return self.call("Produce", self.wire.produce_request(topic, records, acks=acks))
 
     def produce_too_much(self, topic: Topic) -> Struct:
-        """The first answer with a throttle: a broker learns of a quota a moment after it is set."""
+        """Produce until an answer has a throttle, and return it: a broker learns of a quota a
+        moment after it is set."""
         for _ in range(ATTEMPTS_MAX):
             answer = self.produce(topic, TOO_MUCH)
             expect(answer.responses[0].partition_responses[0].error_code, ErrorCode.NONE, "error")
@@ -66,7 +67,7 @@ class Client:
 
 
 def topic_and_client(wire: Wire) -> tuple[Topic, Client]:
-    """A new topic, and a new client at its leader."""
+    """Create a new topic, and a new client at its leader."""
     topic = wire.create_topic()
     return topic, Client(wire, wire.connect_to_leader(topic), wire.new_name("client"))
 

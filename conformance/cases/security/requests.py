@@ -34,7 +34,7 @@ class Names:
     topic_id: uuid.UUID = ZERO_UUID
 
     def of(self, resource_type: ResourceType) -> str:
-        """The name of the resource of this type."""
+        """Return the name of the resource of this type."""
         if resource_type is CLUSTER:
             return CLUSTER_NAME
         return {
@@ -42,7 +42,7 @@ class Names:
         }[resource_type]  # fmt: skip
 
     def instead(self, resource_type: ResourceType, name: str) -> Names:
-        """The same with another resource of this type."""
+        """Return the same names with another resource of this type."""
         match resource_type:
             case ResourceType.TOPIC:
                 return replace(self, topic=name, topic_id=ZERO_UUID)
@@ -74,7 +74,7 @@ class Row:
 
 
 def produce(names: Names, *, transactional_id: str | None = None) -> dict[str, Any]:
-    """One record."""
+    """Return a Produce of one record."""
     fields: dict[str, Any] = {}
     if transactional_id is not None:
         fields = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0,
@@ -97,7 +97,7 @@ def fetch(names: Names, replica_id: int = -1) -> dict[str, Any]:
 
 
 def nested(api: str, topic: str, partition: str, index: str, name: str = "name") -> Fields:
-    """A request of topics with partitions, of which nothing but the index matters."""
+    """Return a request of topics with partitions, of which only the index matters."""
 
     def fields(names: Names) -> dict[str, Any]:
         row = part(api, partition, **{index: 0})
@@ -107,12 +107,12 @@ def nested(api: str, topic: str, partition: str, index: str, name: str = "name")
 
 
 def with_group(fields: Fields, **more: Any) -> Fields:
-    """A request of a group about topics."""
+    """Return a request of a group about topics."""
     return lambda names: {"group_id": names.group, **fields(names), **more}
 
 
 def named(field: str, of: Callable[[Names], Any], **more: Any) -> Fields:
-    """A request with one field that matters."""
+    """Return a request with one field that matters."""
     return lambda names: {field: of(names), **more}
 
 
@@ -129,7 +129,7 @@ def configs(api: str, resource_type: int, name: Callable[[Names], str]) -> Field
 
 
 def add_partitions(names: Names) -> dict[str, Any]:
-    """As clients ask, up to version 3."""
+    """Return AddPartitionsToTxn as clients send it, up to version 3."""
     topic = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=names.topic, partitions=[0])
     return {"v3_and_below_transactional_id": names.transactional_id,
             "v3_and_below_producer_id": 1, "v3_and_below_producer_epoch": 0,
@@ -137,7 +137,7 @@ def add_partitions(names: Names) -> dict[str, Any]:
 
 
 def add_partitions_of_brokers(names: Names) -> dict[str, Any]:
-    """As brokers ask, since version 4."""
+    """Return AddPartitionsToTxn as brokers send it, since version 4."""
     topic = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=names.topic, partitions=[0])
     asked = part("AddPartitionsToTxn", "AddPartitionsToTxnTransaction",
                  transactional_id=names.transactional_id, producer_id=1, producer_epoch=0,
@@ -146,7 +146,7 @@ def add_partitions_of_brokers(names: Names) -> dict[str, Any]:
 
 
 def txn_offset_commit(names: Names) -> dict[str, Any]:
-    """One offset, in a transaction."""
+    """Return a TxnOffsetCommit of one offset."""
     row = part("TxnOffsetCommit", "TxnOffsetCommitRequestPartition", partition_index=0,
                committed_offset=0)  # fmt: skip
     topic = part("TxnOffsetCommit", "TxnOffsetCommitRequestTopic", name=names.topic,
@@ -164,7 +164,7 @@ def offset_fetch(names: Names) -> dict[str, Any]:
 
 
 def write_txn_markers(names: Names) -> dict[str, Any]:
-    """An abort of a producer that has nothing open."""
+    """Return an abort marker for a producer that has nothing open."""
     topic = part("WriteTxnMarkers", "WritableTxnMarkerTopic", name=names.topic,
                  partition_indexes=[0])  # fmt: skip
     marker = part("WriteTxnMarkers", "WritableTxnMarker", producer_id=1, producer_epoch=0,
@@ -173,14 +173,14 @@ def write_txn_markers(names: Names) -> dict[str, Any]:
 
 
 def join(names: Names) -> dict[str, Any]:
-    """A first question, which makes no member yet (KIP-394)."""
+    """Return a first JoinGroup, which creates no member yet (KIP-394)."""
     protocol = part("JoinGroup", "JoinGroupRequestProtocol", name="range", metadata=subscription())
     return {"group_id": names.group, "session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000,
             "protocol_type": "consumer", "protocols": [protocol]}  # fmt: skip
 
 
 def one_filter(**fields: Any) -> dict[str, Any]:
-    """A filter that finds nothing."""
+    """Return a filter that finds nothing."""
     return {
         "resource_type_filter": TOPIC, "resource_name_filter": "nothing-is-called-this",
         "pattern_type_filter": PatternType.LITERAL, "principal_filter": None, "host_filter": None,
@@ -189,7 +189,7 @@ def one_filter(**fields: Any) -> dict[str, Any]:
 
 
 def creatable(names: Names) -> dict[str, Any]:
-    """One topic, which is not made."""
+    """Return one topic to create, which the case never creates."""
     topic = part("CreateTopics", "CreatableTopic", name=names.topic, num_partitions=1,
                  replication_factor=1)  # fmt: skip
     return {"topics": [topic], "timeout_ms": 20_000, "validate_only": True}
@@ -203,7 +203,7 @@ def growth(names: Names) -> dict[str, Any]:
 
 
 def config_of_topic(api: str) -> Fields:
-    """A topic's configuration."""
+    """Return a topic's configuration."""
     return configs(api, CONFIG_OF_TOPIC, lambda names: names.topic)
 
 
@@ -213,7 +213,7 @@ def config_of_brokers(api: str) -> Fields:
 
 
 def topics(api: str, struct: str, **more: Any) -> Fields:
-    """A request of topics that have nothing but a name."""
+    """Return a request of topics with nothing but names."""
     return lambda names: {"topics": [part(api, struct, name=names.topic, **more)]}
 
 

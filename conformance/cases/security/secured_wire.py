@@ -18,7 +18,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def come_in(wire: Wire, examined: Examined, listener: str) -> Connection:
-    """A fresh connection to one of the listeners of SECURED; nobody is authenticated yet."""
+    """Open a connection to one of the listeners of SECURED, without authenticating."""
     host, _, port = examined.cluster.listeners[listener].rpartition(":")
     connection = wire.connect(address=(host, int(port)))
     if listener in ("TLS", "SASL_TLS"):
@@ -28,7 +28,7 @@ def come_in(wire: Wire, examined: Examined, listener: str) -> Connection:
 
 
 def come_in_as(wire: Wire, examined: Examined, user: str, *, listener: str = "SASL") -> Connection:
-    """A fresh connection of one of the users of PLAIN."""
+    """Open a connection and authenticate as one of the users of PLAIN."""
     connection = come_in(wire, examined, listener)
     answer = sasl.log_in(connection, "PLAIN", user, PASSWORDS[user])
     expect(answer.error_code, ErrorCode.NONE, f"error of {user}")
@@ -39,7 +39,7 @@ def add_user(
     wire: Wire, examined: Examined, mechanism: str, password: str, *,
     iterations: int = sasl.ITERATIONS_MIN, user: str | None = None,
 ) -> str:  # fmt: skip
-    """A new user of SCRAM with this password, known to the broker; the name."""
+    """Add a SCRAM user with this password, wait until the broker knows it, and return its name."""
     user = user or wire.new_name("user")
     row = upsertion(user, mechanism, password, iterations)
     answer = wire.call("AlterUserScramCredentials", upsertions=[row])
@@ -57,7 +57,7 @@ def add_user(
 def upsertion(
     user: str, mechanism: str, password: str, iterations: int = sasl.ITERATIONS_MIN
 ) -> Struct:
-    """A row of AlterUserScramCredentials that sets a password."""
+    """Return a row of AlterUserScramCredentials that sets a password."""
     salt = os.urandom(16)
     return part(
         "AlterUserScramCredentials", "ScramCredentialUpsertion", name=user,
@@ -67,7 +67,7 @@ def upsertion(
 
 
 def errors_by_user(answer: Struct) -> Mapping[str, ErrorCode]:
-    """The error code of each user in an answer of KIP-554."""
+    """Return the error code of each user in an answer of KIP-554."""
     return {row.user: ErrorCode(row.error_code) for row in answer.results}
 
 

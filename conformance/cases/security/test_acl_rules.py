@@ -27,26 +27,27 @@ SPEC = "KIP-11; StandardAuthorizerData.authorize"
 
 
 def may_read(guest: Guest, topic: Topic) -> bool:
-    """Whether DescribeProducers, which needs READ, is served."""
+    """Return whether DescribeProducers, which needs READ, is served."""
     rows = [part("DescribeProducers", "TopicRequest", name=topic.name, partition_indexes=[0])]
     return allowed(codes_in(guest.call("DescribeProducers", topics=rows)))
 
 
 def may_describe(guest: Guest, topic: Topic) -> bool:
-    """Whether Metadata shows the topic."""
+    """Return whether Metadata shows the topic."""
     rows = [part("Metadata", "MetadataRequestTopic", name=topic.name)]
     return allowed(codes_in(guest.call("Metadata", topics=rows)))
 
 
 def may_describe_configs(guest: Guest, topic: Topic) -> bool:
-    """Whether DescribeConfigs shows the topic's configuration."""
+    """Return whether DescribeConfigs shows the topic's configuration."""
     row = part("DescribeConfigs", "DescribeConfigsResource", resource_type=2,
                resource_name=topic.name)  # fmt: skip
     return allowed(codes_in(guest.call("DescribeConfigs", resources=[row])))
 
 
 def allowed(codes: set[int]) -> bool:
-    """Whether an answer has no error; the only other that is expected is the topic's refusal."""
+    """Return whether an answer has no error; the only other expected outcome is the topic's
+    refusal."""
     refused = codes == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
     expect_that(refused or not codes, "error codes", "none, or 29", codes)
     return not refused

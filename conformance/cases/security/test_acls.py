@@ -30,7 +30,7 @@ Said = tuple[int, str, int, str, str, int, int]
 
 
 def said(resources: list[Struct]) -> list[Said]:
-    """Everything that the entries of a DescribeAcls say, sorted."""
+    """Return everything that the entries of a DescribeAcls say, sorted."""
     return sorted(
         (
             resource.resource_type, resource.resource_name, resource.pattern_type,
@@ -42,7 +42,7 @@ def said(resources: list[Struct]) -> list[Said]:
 
 
 def said_of(result: Struct) -> list[Said]:
-    """The same of one result of DeleteAcls."""
+    """Return everything that one result of DeleteAcls says."""
     return sorted(
         (
             entry.resource_type, entry.resource_name, entry.pattern_type,

@@ -306,7 +306,7 @@ def test_transactions_are_listed_and_described_as_far_as_one_may(wire: Wire, ali
 
 
 def bits(*operations: AclOperation) -> int:
-    """Operations as KIP-430 writes them."""
+    """Return operations as KIP-430 writes them."""
     return sum(1 << operation for operation in operations)
 
 

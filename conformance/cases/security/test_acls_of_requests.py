@@ -101,12 +101,12 @@ def check(wire: Wire, guest: Guest, row: Row) -> None:
 
 
 def refusal(row: Row) -> ErrorCode:
-    """The error of a refused row."""
+    """Return the error of a refused row."""
     return REFUSALS[row.refused_as or row.needs[1]]
 
 
 def made(wire: Wire, row: Row) -> Names:
-    """A topic that exists, and a group and a transactional id where the row is about one."""
+    """Create a topic, and a group and a transactional id where the row needs one."""
     concerned = {row.needs[1], *(resource_type for _, resource_type in row.given)}
     topic = wire.create_topic()
     names = Names(topic.name, wire.new_name("group"), wire.new_name("transactional"), topic.id)

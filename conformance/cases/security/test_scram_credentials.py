@@ -29,7 +29,7 @@ def deletion(user: str, mechanism: int = TYPES[SHA_256]) -> Struct:
 
 
 def described(wire: Wire, version: int, *users: str) -> dict[str, Struct]:
-    """The answer's row of each user; without users, of all that there are."""
+    """Describe SCRAM users: the row of each; without users, of all that exist."""
     rows = [part(DESCRIBE, "UserName", name=user) for user in users] or None
     answer = wire.call(DESCRIBE, version, users=rows)
     expect(answer.error_code, ErrorCode.NONE, "error of the answer")
@@ -37,7 +37,7 @@ def described(wire: Wire, version: int, *users: str) -> dict[str, Struct]:
 
 
 def credentials(row: Struct) -> dict[int, int]:
-    """Mechanism -> iterations."""
+    """Return mechanism -> iterations."""
     return {info.mechanism: info.iterations for info in row.credential_infos}
 
 

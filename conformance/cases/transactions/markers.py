@@ -10,7 +10,7 @@ def write_marker(
     wire: Wire, topic: Topic, producer_id: int, epoch: int, version: int, *, commit: bool = False,
     coordinator_epoch: int = 0, partition: int = 0,
 ) -> int:  # fmt: skip
-    """One marker for one partition: its error code."""
+    """Write one marker for one partition; return its error code."""
     entry = part("WriteTxnMarkers", "WritableTxnMarkerTopic", name=topic.name,
                  partition_indexes=[partition])  # fmt: skip
     marker = part(

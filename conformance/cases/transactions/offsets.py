@@ -13,7 +13,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def identity(producer: Producer, group: str) -> dict[str, Any]:
-    """The fields that both requests have."""
+    """Return the fields that both requests have."""
     return {
         "transactional_id": producer.transactional_id, "producer_id": producer.producer_id,
         "producer_epoch": producer.epoch, "group_id": group,
@@ -23,7 +23,7 @@ def identity(producer: Producer, group: str) -> dict[str, Any]:
 def try_to_add_offsets(
     producer: Producer, group: str, version: int | None = None, **changed: Any
 ) -> int:
-    """AddOffsetsToTxn, asked again while the coordinator is busy: its error code."""
+    """Send AddOffsetsToTxn again while the coordinator is busy; return its error code."""
     version = producer.wire.version("AddOffsetsToTxn") if version is None else version
     fields = identity(producer, group) | changed
     return int(
@@ -78,7 +78,8 @@ def offset_of(wire: Wire, group: str, topic: Topic) -> int:
 
 
 def stable_offset_of(wire: Wire, group: str, topic: Topic) -> Struct:
-    """The same as a consumer with require_stable reads it, once no transaction is pending."""
+    """Return the position as a consumer with require_stable reads it, once no transaction is
+    pending."""
     version = wire.version("OffsetFetch", 8, 9)
     wanted = [position(group, {topic: [0]})]
     return eventually(  # type: ignore[no-any-return]

@@ -23,7 +23,8 @@ def described(producer: Producer, version: int, name: str | None = None) -> Stru
 
 
 def ask_to_list(producer: Producer, version: int, **filters: Any) -> Struct:
-    """The answer of the producer's coordinator to ListTransactions, once it loads nothing."""
+    """Return the answer of the producer's coordinator to ListTransactions, once it loads
+    nothing."""
     return eventually(  # type: ignore[no-any-return]
         lambda: producer.connection.call("ListTransactions", version, **filters),
         lambda answer: answer.error_code not in NOT_YET,

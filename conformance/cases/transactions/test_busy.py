@@ -21,7 +21,7 @@ SPEC = "class TransactionCoordinator"
 
 
 def wide_transaction(wire: Wire) -> tuple[Producer, Topic]:
-    """An open transaction over many partitions, with a record in the first and the last."""
+    """Return an open transaction over many partitions, with a record in the first and the last."""
     producer, topic = Producer.ready(wire), wire.create_topic(MANY)
     producer.add(topic, *range(MANY))
     for partition in (0, MANY - 1):

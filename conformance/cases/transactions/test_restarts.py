@@ -175,7 +175,7 @@ def _wait_for_position(wire: Wire, group: str, topic: Topic, offset: int) -> Non
 
 
 def _next_values(wire: Wire, topic: Topic, offset: int, count: int) -> list[tuple[int, bytes]]:
-    """The next committed records from an offset on (none of this topic are aborted)."""
+    """Return the next committed records from an offset on (none of this topic are aborted)."""
     answer = wire.fetch(topic, offset, isolation_level=READ_COMMITTED)
     expect(answer.error_code, ErrorCode.NONE, "Fetch error")
     found = [

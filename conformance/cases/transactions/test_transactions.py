@@ -21,7 +21,7 @@ READER = "KIP-98, Read Committed; FetchResponse.json"
 
 
 def open_transaction(wire: Wire, *values: bytes) -> tuple[Producer, Topic]:
-    """A topic with these records in an open transaction."""
+    """Create a topic with these records in an open transaction."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, *values)
     return producer, topic

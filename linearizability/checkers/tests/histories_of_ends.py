@@ -22,7 +22,7 @@ LATE: Row = {"op_id": 1000, "t_invoke_ns": 5_000, "t_complete_ns": 5_010}
 
 
 def WHOLE_READ(*records: Row) -> list[Row]:
-    """A whole raw read of the partition, long after the rest."""
+    """Return a whole raw read of the partition, long after the other operations."""
     rows = [*records, WHOLE(len(records))]
     return [row | {"record_index": n} | LATE for n, row in enumerate(rows)]
 

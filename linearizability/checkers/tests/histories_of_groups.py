@@ -38,7 +38,7 @@ def ASKS(process: int, seconds: Iterable[int]) -> list[Row]:
 
 
 def numbered(*parts: Row | list[Row]) -> list[Row]:
-    """The rows in order of time; operations are numbered by their place in the list."""
+    """Return the rows in order of time; operations are numbered by their place in the list."""
     rows = [row for part in parts for row in (part if isinstance(part, list) else [part])]
     rows = [{"op_id": n, **row} for n, row in enumerate(rows)]
     return sorted(rows, key=lambda row: (row["op_id"], row.get("record_index", 0)))

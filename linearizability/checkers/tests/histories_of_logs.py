@@ -21,7 +21,7 @@ BEGIN: Row = {"f": "begin", "txn": 1}
 
 
 def STUCK(seconds: int) -> Row:
-    """A leader says in the final phase that the last stable offset is 0."""
+    """Return a leader's answer in the final phase: the last stable offset is 0."""
     now = seconds * SECOND + 1_000
     return SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=now, t_complete_ns=now)
 

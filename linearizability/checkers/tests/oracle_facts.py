@@ -44,14 +44,15 @@ def resolve(rows: list[Row]) -> list[Row]:
 
 
 def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
-    """(place, offset, value) -> the marker behind it, where all raw reads agree."""
+    """Return (place, offset, value) -> the marker behind it, where all raw reads agree."""
     words = {"commit": "committed", "abort": "aborted"}
     agreed = {key: {marker for marker, _ in shown} for key, shown in _all_markers(rows).items()}
     return {key: words[m.pop()] for key, m in agreed.items() if len(m) == 1}
 
 
 def markers_behind(rows: list[Row], record: tuple[Any, int, int]) -> list[tuple[str, int]]:
-    """(marker, first operation that shows it) of one record; nothing where raw reads disagree."""
+    """Return (marker, first operation that shows it) of one record, or nothing if raw reads
+    disagree."""
     shown = _all_markers(rows).get(record, [])
     if len({marker for marker, _ in shown}) != 1:
         return []
@@ -59,7 +60,8 @@ def markers_behind(rows: list[Row], record: tuple[Any, int, int]) -> list[tuple[
 
 
 def _all_markers(rows: list[Row]) -> dict[tuple[Any, int, int], list[tuple[str, int]]]:
-    """(place, offset, value) -> (the marker behind it, the reading operation), of each raw read."""
+    """Return (place, offset, value) -> (the marker behind it, the reading operation), of each raw
+    read."""
     found: dict[tuple[Any, int, int], list[tuple[str, int]]] = {}
     raw = [
         r for r in rows
@@ -214,7 +216,7 @@ def is_compacted(rows: list[Row], place: Any) -> bool:
 
 
 def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
-    """The records of a key, sent (maybe) or read, that were not aborted for certain."""
+    """Return the records of a key, sent (maybe) or read, that were not aborted for certain."""
     return [
         r for r in rows
         if r["place"] == place and r["key"] == key and r["outcome"] != "aborted"

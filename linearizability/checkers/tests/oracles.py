@@ -42,7 +42,7 @@ def lost_writes(rows: list[Row]) -> Found:
 
 
 def _passes(here: list[Row], offset: int) -> list[tuple[int, int]]:
-    """(reach, operation) of each reader who went past this offset."""
+    """Return (reach, operation) of each reader who went past this offset."""
     counted = [r for r in here if is_data(r) and r["outcome"] != "aborted"]
     readers: dict[Any, list[Row]] = {}
     for row in counted:
@@ -110,7 +110,7 @@ def inconsistent_offsets(rows: list[Row]) -> Found:
 
 
 def _changed_records(rows: list[Row]) -> Found:
-    """One value at one offset, of which something else was told differently."""
+    """Return one value at one offset, of which something else was told differently."""
     told: dict[Any, dict[Any, int]] = {}
     for row in filter(is_proof, rows):
         if row["value"] is None:
@@ -152,7 +152,7 @@ def phantom_records(rows: list[Row]) -> Found:
 
 
 def _fields(row: Row) -> tuple[Any, ...]:
-    """All that a record must keep from its send to every read, beside its value."""
+    """Return all that a record must keep from its send to every read, besides its value."""
     by_client = row["f"] == "send" or row["timestamp_type"] == "create"
     timestamp = row["timestamp_ms"] if by_client else None
     return row["checksum"], row["key"], row["tombstone"], timestamp
@@ -168,7 +168,8 @@ def _may_be(sent: tuple[Any, ...], read: tuple[Any, ...]) -> bool:
 
 
 def steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Each read with the one before it, of the same reader; failed ones count within themselves."""
+    """Return each read with the one before it, of the same reader; failed ones count within
+    themselves."""
     last: dict[Any, Row] = {}
     within: dict[Any, Row] = {}
     pairs = []
@@ -224,7 +225,8 @@ def poll_skips(rows: list[Row]) -> Found:
 
 
 def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """The first record of each session with a stand-in for what came before its recorded start."""
+    """Return the first record of each session with a stand-in for what came before its recorded
+    start."""
     sessions: dict[Any, Row] = {}
     for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
         if is_read(row) and row["replica"] is None:

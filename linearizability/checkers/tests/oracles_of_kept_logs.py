@@ -152,7 +152,7 @@ def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
 
 
 def _is_tombstone(rows: list[Row], send: Row) -> bool:
-    """As anybody says of what stands there with this key."""
+    """Return whether any row calls the record at this place a tombstone."""
     here = keyed(rows, send["place"], send["key"])
     return any(r["tombstone"] for r in here if r["offset"] == send["offset"] and is_proof(r))
 
@@ -229,7 +229,7 @@ def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) 
 
 
 def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:
-    """The wall clock at second 0."""
+    """Return the wall clock at second 0, as each row tells it."""
     return [
         r["timestamp_ms"] - r["t_invoke_ns"] // 1_000_000
         for _, r in told

@@ -22,7 +22,7 @@ from linearizability.checkers.tests.oracles import steps
 
 
 def raw_reads(rows: list[Row]) -> list[list[Row]]:
-    """The records of each raw read of a partition, in the order of reading."""
+    """Return the records of each raw read of a partition, in the order of reading."""
     reads: dict[Any, list[Row]] = {}
     for row in rows:
         if is_read(row) and is_proof(row) and row["producer_id"] is not None:
@@ -184,7 +184,7 @@ def hanging_transactions(rows: list[Row]) -> Found:
 
 
 def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
-    """Whether the transaction should have its markers when the leader was asked."""
+    """Return whether the transaction should have had its markers when the leader was asked."""
     second = 10**9
     if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
         return True

@@ -41,7 +41,7 @@ def dirty_reads(rows: list[Row]) -> Found:
 
 
 def _groups(rows: list[Row]) -> dict[Any, list[Row]]:
-    """(place, group) -> what ok polls of members gave."""
+    """Return (place, group) -> what ok polls of members gave."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         of_member = row["group"] is not None and row["member_id"] is not None
@@ -54,7 +54,7 @@ UNSEEN_NS = 60 * 10**9
 
 
 def _lost_polls(rows: list[Row]) -> list[tuple[Row, int]]:
-    """Each poll that may have given anything, and when its process was seen again."""
+    """Return each poll that may have given anything, and when its process was seen again."""
     found = []
     of_groups = [r for r in rows if r["group"] is not None]
     for poll in of_groups:
@@ -72,7 +72,7 @@ def _lost_polls(rows: list[Row]) -> list[tuple[Row, int]]:
 
 
 def _stands(rows: list[Row], row: Row, lost: Row, ended_ns: int) -> str | None:
-    """Whether the row was over before a lost poll, or begun after it; None: neither."""
+    """Return whether the row ended before a lost poll or began after it, or None if neither."""
     began = min(
         r["t_invoke_ns"] for r in rows
         if (r["group"], r["process"], r["session"])

@@ -23,7 +23,7 @@ TURNS = ("assign", "subscribe", "leave", "crash")
 
 
 def is_given(row: Row) -> bool:
-    """A record, to a reader that is no replica's own."""
+    """Return whether the row is a record given to a reader that is not a replica's own."""
     return is_read(row) and row["control"] is None and row["replica"] is None
 
 
@@ -139,7 +139,8 @@ def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
 
 
 def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, began_ns: int) -> bool:
-    """Whether a poll of which nobody knows gave it something, before a pause, behind the last."""
+    """Return whether a poll of unknown outcome may have given the reader something after its last
+    record and before a pause."""
     return any(
         _is_lost(row) and row["topic"] is None and row[who[0]] == who[1]
         and row["t_invoke_ns"] <= began_ns
@@ -173,7 +174,7 @@ def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
 def _proofs(
     rows: list[Row], who: tuple[str, Any], start: int, until: int, bound: int
 ) -> list[tuple[int, int]]:
-    """(when it asked, op_id) of the polls between start and until that prove it."""
+    """Return (when it asked, op_id) of the polls between start and until that prove it."""
     polls: dict[int, list[Row]] = {}
     for row in rows:
         answered = row["f"] == "poll" and row["type"] == "ok" and row["t_complete_ns"] is not None
@@ -188,7 +189,7 @@ def _proofs(
 
 
 def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int]]:
-    """offset -> (when it was known to be there, the operation that showed it)."""
+    """Return offset -> (when it was known to be there, the operation that showed it)."""
     here = [row for row in rows if row["place"] == place]
     shown: list[tuple[int, int, int]] = []
     for row in here:

@@ -48,7 +48,7 @@ def torn_transactions(rows: list[Row]) -> Found:
 
 
 def counts(rows: list[Row], row: Row) -> bool:
-    """An acknowledged record, sent once, not deleted."""
+    """Return whether the row is an acknowledged record, sent once and not deleted."""
     if not is_acked(row) or row["value"] is None or row["offset"] < log_start(rows, row["place"]):
         return False
     same = [
@@ -80,7 +80,8 @@ def evidence(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
 
 
 def write_cycles(rows: list[Row]) -> Found:
-    """Every order of every set of transactions is tried: of two or three there are few."""
+    """Find cycles by trying every order of every set of transactions: of two or three there are
+    few."""
     reads = _reads_between(rows)
     behind = _commits_behind(rows)
     txns = sorted({txn for pair in reads for txn in pair})
@@ -112,7 +113,8 @@ def write_cycles(rows: list[Row]) -> Found:
 
 
 def _reads_between(rows: list[Row]) -> dict[tuple[int, int], tuple[tuple[int, int], Any]]:
-    """(writer, reader) -> (send, poll), place: of the first record that the reader was given."""
+    """Return (writer, reader) -> (send, poll), place: of the first record that the reader
+    received."""
     found: dict[tuple[int, int], list[Any]] = {}
     for poll in rows:
         if not is_data(poll) or poll["isolation"] != "read_committed" or poll["txn"] is None:
@@ -137,7 +139,7 @@ def _commits(rows: list[Row], txn: int) -> list[Row]:
 
 
 def _commits_behind(rows: list[Row]) -> dict[tuple[int, int], tuple[int, int]]:
-    """(earlier, later) -> the acknowledged commit, and the commit asked for after that."""
+    """Return (earlier, later) -> the acknowledged commit, and the commit asked for after that."""
     found = {}
     txns = {r["txn"] for r in rows if r["f"] == "commit"}
     for earlier, later in permutations(txns, 2):

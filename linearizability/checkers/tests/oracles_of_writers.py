@@ -59,7 +59,7 @@ def unseen_writes(rows: list[Row]) -> Found:
 
 
 def _covers(here: list[Row], read: Row, send: Row) -> bool:
-    """Whether this complete read should have found the record."""
+    """Return whether this complete read should have found the record."""
     if read["type"] != "ok":
         return False
     if read["high_watermark"] is None:
@@ -76,7 +76,8 @@ def _covers(here: list[Row], read: Row, send: Row) -> bool:
 
 
 def leader_knew(rows: list[Row], send: Row, other: Row, offset: int) -> bool:
-    """Whether the sender of both records, the lower of which stands at `offset`, had one below."""
+    """Return whether the log held, below `offset`, the lower one of two records, another of their
+    sender."""
     if send["client"] == "jepsen":
         return True
     shown = [

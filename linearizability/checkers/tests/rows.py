@@ -16,20 +16,21 @@ PLACE: Row = {"topic": "t", "partition": 0}
 
 
 def S(value: int | None, offset: int | None = None, **more: Any) -> Row:
-    """A send, acks=all, idempotent; without an offset its outcome is unknown."""
+    """Return a send with acks=all, idempotent; without an offset its outcome is unknown."""
     outcome = "ok" if offset is not None else "info"
     own = {"f": F.SEND.value, "value": value, "offset": offset, "acks": -1, "idempotent": True}
     return PLACE | own | {"type": outcome} | more
 
 
 def P(value: int | None, offset: int | None, **more: Any) -> Row:
-    """A record given to process 1, read_committed."""
+    """Return a record given to process 1 under read_committed."""
     own = {"f": F.POLL.value, "value": value, "offset": offset, "process": 1}
     return PLACE | own | {"isolation": "read_committed"} | more
 
 
 def RAW(value: int | None, offset: int, **more: Any) -> Row:
-    """A record of a raw read: all rows of one operation 1000, producer id 7, epoch 0."""
+    """Return a record of a raw read: all rows belong to one operation 1000, producer id 7, epoch
+    0."""
     own = {
         "op_id": 1000, "process": 9, "client": "raw", "isolation": "read_uncommitted",
         "producer_id": 7, "producer_epoch": 0, "sequence": offset, "record_index": offset,
@@ -38,18 +39,18 @@ def RAW(value: int | None, offset: int, **more: Any) -> Row:
 
 
 def END(f: str, txn: int, **more: Any) -> Row:
-    """The end of a transaction: commit or abort."""
+    """Return the end of a transaction: commit or abort."""
     return {"f": f, "txn": txn} | more
 
 
 def WHOLE(high_watermark: int | None, **more: Any) -> Row:
-    """The partition was read raw, whole."""
+    """Return a whole raw read of the partition."""
     own = {"f": F.READ_ALL.value, "log_start": 0, "high_watermark": high_watermark, "process": 9}
     return PLACE | own | {"isolation": "read_uncommitted", "client": "raw"} | more
 
 
 def SAYS(high_watermark: int, **more: Any) -> Row:
-    """The leader of epoch 0 says how far its partition is."""
+    """Return an answer of the leader of epoch 0 about its high watermark and last stable offset."""
     own = {"f": F.POLL.value, "high_watermark": high_watermark, "leader_epoch": 0, "client": "raw"}
     return PLACE | own | more
 
@@ -80,7 +81,7 @@ def LOG(*values: int | None, replica: int | None = None, **more: Any) -> list[Ro
 
 
 def TOPIC(settings: str = "{}", **more: Any) -> Row:
-    """The topic's settings, at second 0 of both clocks."""
+    """Return the topic's settings, at second 0 of both clocks."""
     own = {"f": F.TOPIC.value, "settings": settings, "timestamp_ms": 0, "t_invoke_ns": 0}
     return PLACE | own | {"t_complete_ns": 0} | more
 
@@ -107,5 +108,6 @@ def judged(name: str, rows: list[Row]) -> CheckerVerdict:
 
 
 def found(name: str, rows: list[Row]) -> list[tuple[str, tuple[int, ...]]]:
-    """(kind, operations) of every anomaly; operations are row numbers where op_id is not given."""
+    """Return (kind, operations) of every anomaly; operations are row numbers if op_id is not
+    given."""
     return [(a.kind, a.operations) for a in judged(name, rows).anomalies]

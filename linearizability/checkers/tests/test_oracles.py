@@ -91,7 +91,7 @@ def polls() -> st.SearchStrategy[Row]:
 
 
 def raw_reads() -> st.SearchStrategy[list[Row]]:
-    """One raw read of one partition: offsets grow, some records are markers."""
+    """Draw one raw read of one partition: offsets grow, some records are markers."""
     record = st.fixed_dictionaries(
         {
             "value": VALUE, "control": st.sampled_from([None, None, "commit", "abort"]),
@@ -117,7 +117,7 @@ def raw_reads() -> st.SearchStrategy[list[Row]]:
 
 
 def readings_of_replicas() -> st.SearchStrategy[list[Row]]:
-    """One operation reads a leader and a follower, of small logs that are much the same."""
+    """Draw one operation that reads a leader and a follower with small, similar logs."""
     own = st.fixed_dictionaries(
         {
             "value": st.sampled_from([1, 1, 1, 2]), "kept": st.sampled_from([True, True, False]),
@@ -155,7 +155,7 @@ def _read_in_one(shared: Row, replicas: list[tuple[list[Row], Row]]) -> list[Row
 
 
 def _placed(record: Row, n: int) -> Row:
-    """The n-th record of a read; from the fifth on there may be a hole before it."""
+    """Return the n-th record of a read; from the fifth on there may be a hole before it."""
     plain = {column: value for column, value in record.items() if column != "skipped"}
     hole = record["skipped"] if n > 3 else 0
     value = None if record["control"] else record["value"]

@@ -81,7 +81,7 @@ ASKS = rows_of(f="poll", process=1)
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Row]:
-    """A reader is assigned a partition and something is sent; then whatever may happen."""
+    """Draw a reader that is assigned a partition and a send; then whatever may happen."""
     rare = st.one_of(SENDS, POLLS, NOTHING, ASSIGNS, TURNS, LOST, FAULTS)
     single = st.one_of(rare, ACKED, ASKS, ASKS, ENDS).map(lambda row: [row])
     begin = draw(st.sampled_from([[BEGINS, ACKED], [ACKED, BEGINS], [ACKED, ACKED], []]))

@@ -61,7 +61,7 @@ def reached(edges: Edges, start: int) -> set[int]:
 
 
 def expected(graph: Graph) -> dict[frozenset[int], int]:
-    """The components that must be told of, and the length of their shortest cycles."""
+    """Return the components that must be reported, and the length of their shortest cycles."""
     answer: dict[frozenset[int], int] = {}
     for real_time in (False, True):
         edges = edges_of(graph, real_time=real_time)

@@ -41,7 +41,8 @@ FOREVER = float("inf")
 
 
 def planted(name: str) -> list[Row]:
-    """The shortest of five, for every operation that may be left out is tried."""
+    """Plant an anomaly in the shortest of five histories, because leaving out is tried for every
+    operation."""
     attempts = (broken(name, rows_with_truth(seed), Random(seed)) for seed in range(100, 200))
     return stripped(min(islice(filter(None, attempts), 5), key=len))
 

@@ -30,7 +30,7 @@ def written(directory: Path, *events: dict[str, Any]) -> Path:
 def operation(
     index: int, f: str, value: Any, kind: str = "ok", process: int = 0, **more: Any
 ) -> list[dict[str, Any]]:
-    """An invocation and its completion; `index` is that of the completion."""
+    """Return an invocation and its completion; `index` is that of the completion."""
     event = {"process": process, "f": f, "value": value} | more
     return [
         event | {"index": index - 1, "time": index - 1, "type": "invoke"},
@@ -39,7 +39,7 @@ def operation(
 
 
 def sessions(directory: Path, *events: dict[str, Any]) -> list[int]:
-    """Of the records polled, in order."""
+    """Return the session of each record polled, in order."""
     polls = jepsen.read(written(directory, *events)).filter(pl.col("offset").is_not_null())
     return polls["session"].to_list()
 

@@ -46,7 +46,7 @@ def explained(model: PythonModel, operations: Operations) -> bool:
 
 
 def random_log(rng: Random, size: int, *, unknown: float, strong_reads: bool) -> Operations:
-    """A history of a real log, in which then mostly something is wrong."""
+    """Return a history of a real log, which is then mostly broken somewhere."""
     builder, log, value = OperationsBuilder(), list[int](), 0
     for instant in range(size):
         at = instant * 10

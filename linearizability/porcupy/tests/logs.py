@@ -95,7 +95,7 @@ class ToyKafka:
 
 
 def toy_history(seed: str, steps: int, *, damage: int = 0) -> pl.DataFrame:
-    """One topic, named by the seed."""
+    """Return a small history of one topic, named by the seed."""
     toy = ToyKafka(Random(seed))
     for _ in range(steps):
         toy.step()

@@ -36,7 +36,8 @@ def _stale_read() -> Operations:
 
 
 def _hopeless(writes: int) -> Operations:
-    """Nothing explains the read; any subset of the unknown swaps must be tried before it."""
+    """Return a history in which nothing explains the read, and any subset of the unknown swaps must
+    be tried before that is known."""
     builder = OperationsBuilder()
     for n in range(writes):
         builder.add(0, None, RegisterKind.WRITE, client=n, a=n + 1, status=UNKNOWN)

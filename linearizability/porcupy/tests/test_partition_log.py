@@ -21,7 +21,7 @@ from linearizability.verdict import Validity
 
 
 def _orderly(count: int, **other: Any) -> list[dict[str, Any]]:
-    """Records sent one after the other, each read at once; offsets have holes."""
+    """Return records sent one after the other, each read at once; offsets have holes."""
     rows = []
     for n in range(count):
         base = {"topic": "t", "partition": 0, "offset": 2 * n, "value": n} | other
@@ -32,7 +32,7 @@ def _orderly(count: int, **other: Any) -> list[dict[str, Any]]:
 
 
 def _broken(count: int, **other: Any) -> list[dict[str, Any]]:
-    """The record in the middle is sent long after its neighbours."""
+    """Return such records, of which the middle one is sent long after its neighbours."""
     rows = _orderly(count, **other)
     rows[count]["t_invoke_ns"] += 5_000
     rows[count]["t_complete_ns"] += 5_000

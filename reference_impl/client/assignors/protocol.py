@@ -70,7 +70,7 @@ def by_seniority(members: Mapping[str, MemberSubscription]) -> list[str]:
 
 
 def encode_subscription(subscription: MemberSubscription) -> bytes:
-    """The metadata of one protocol in JoinGroup."""
+    """Return the metadata of one protocol in JoinGroup."""
     of = definition("ConsumerProtocolSubscription")
     body = of.new(
         topics=sorted(subscription.topics),

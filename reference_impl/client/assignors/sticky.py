@@ -45,7 +45,7 @@ class Balance:
         ]
 
     def readers(self, topic: str) -> list[str]:
-        """The members that want a topic."""
+        """Return the members that want a topic."""
         return [member for member in self._in_order if topic in self._members[member].topics]
 
     def keep(self, claims: Mapping[str, Claim]) -> set[TopicPartition]:
@@ -177,7 +177,7 @@ def encode_owned(owned: Iterable[TopicPartition], generation: int) -> bytes:
 
 
 def decode_owned(data: bytes | None) -> tuple[list[TopicPartition], int]:
-    """The opposite of `encode_owned`; what cannot be read claims nothing."""
+    """Decode what `encode_owned` wrote. Return nothing owned if it cannot be read."""
     if not data:
         return [], NO_GENERATION
     owned: list[TopicPartition] = []

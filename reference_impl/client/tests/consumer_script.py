@@ -21,7 +21,7 @@ def consumer(**config: Any) -> Script:
 
 
 def answer_fetch(script: Script, offset: int, *values: str, error: int = 0, epoch: int = -1) -> Any:
-    """The same answer for partition 0, whatever was asked."""
+    """Return the same Fetch answer for partition 0 to every request."""
     of = response_definition(ApiKey.FETCH)
     records = [Record(value.encode()) for value in values]
     batch = RecordBatch(records, base_offset=offset, partition_leader_epoch=epoch)
@@ -39,7 +39,7 @@ def answer_fetch(script: Script, offset: int, *values: str, error: int = 0, epoc
 
 
 def answer_offsets(script: Script, offset: int, error: int = 0) -> Any:
-    """Answer ListOffsets for partition 0."""
+    """Return answer ListOffsets for partition 0."""
     of = response_definition(ApiKey.LIST_OFFSETS)
     row = of.struct(
         "ListOffsetsPartitionResponse", partition_index=0, offset=offset, error_code=error
@@ -51,7 +51,7 @@ def answer_offsets(script: Script, offset: int, error: int = 0) -> Any:
 
 
 def reading(**config: Any) -> Script:
-    """A consumer without a group at offset 0 of partition 0."""
+    """Return a consumer without a group at offset 0 of partition 0."""
     script = consumer(**config)
     script.ok(calls.Assign(frozenset({ZERO})))
     assert script.asks == [], "nobody wants to know the position yet"

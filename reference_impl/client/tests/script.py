@@ -52,7 +52,7 @@ class Script:
         return self._calls
 
     def ok(self, call: Call) -> Any:
-        """A call that succeeds at once."""
+        """Make a call that succeeds at once, and return its result."""
         number = self.call(call)
         result = self.results[number]
         if isinstance(result, ClientError):
@@ -66,7 +66,7 @@ class Script:
         return [ask for ask in self.asks if ask.api_key == api_key]
 
     def take(self, api_key: ApiKey) -> Ask:
-        """The first request of an API, to be answered or dropped."""
+        """Remove and return the first request of an API, to be answered or dropped."""
         ask = self.waits_for(api_key)[0]
         self.asks.remove(ask)
         return ask
@@ -108,7 +108,7 @@ class Script:
     # --- produce ------------------------------------------------------------------------------
 
     def produced(self, ask: Ask) -> dict[int, RecordBatch]:
-        """The batch of each partition in a Produce request."""
+        """Return the batch of each partition in a Produce request."""
         return {
             row.index: RecordBatch.decode(row.records)[0]
             for topic in ask.body.topic_data

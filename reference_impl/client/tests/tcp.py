@@ -19,7 +19,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 
 
 def fresh(name: str) -> str:
-    """A topic, group or id which nobody has used."""
+    """Return a topic, group or id that no test has used."""
     return f"{name}-{uuid4().hex[:8]}"
 
 
@@ -39,7 +39,7 @@ async def fill(bootstrap: str, topic: str, count: int, **config: Any) -> list[by
 
 
 async def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
-    """At least so many records."""
+    """Return at least so many records."""
     records: list[ConsumerRecord] = []
     while len(records) < count:
         records += await consumer.poll(500)

@@ -96,7 +96,7 @@ def keys() -> list[bytes]:
 
 @lru_cache(None)
 def answers() -> list[str]:
-    """Everything in one JVM."""
+    """Run all questions in one JVM and return the answers."""
     lines = [f"murmur2 {key.hex()}" for key in keys()]
     return run(ORACLE, "4.3.1", lines + [Scene(seed).line() for seed in range(SCENES)])
 

@@ -93,7 +93,7 @@ def poll_for(world: VirtualWorld, members: list[Member], ms: int) -> None:
 
 
 def have_all(members: list[Member]) -> Callable[[], bool]:
-    """Every partition is with one of them, and each of them has some."""
+    """Return a condition: every partition is owned by one of them, and each of them owns some."""
     return lambda: (
         sorted(each for member in members for each in member.held) == ALL
         and all(member.held for member in members)

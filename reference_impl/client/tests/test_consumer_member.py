@@ -35,7 +35,7 @@ LISTENING = calls.Subscribe(frozenset({"t"}), is_listening=True)
 
 
 def beat(script: Script, epoch: int, *part: TopicPartition, error: int = 0) -> Struct:
-    """Answer a heartbeat with a new part; what it has said."""
+    """Answer a heartbeat with a new assignment; return the heartbeat."""
     of = response_definition(HEARTBEAT)
     rows = [
         of.struct("TopicPartitions", topic_id=ZERO_UUID, partitions=[each.partition])
@@ -45,7 +45,7 @@ def beat(script: Script, epoch: int, *part: TopicPartition, error: int = 0) -> S
 
 
 def still(script: Script, epoch: int, error: int = 0) -> Struct:
-    """Answer a heartbeat; the part is as before."""
+    """Answer a heartbeat with the assignment unchanged; return the heartbeat."""
     return answer(script, epoch, None, error)
 
 
@@ -74,7 +74,7 @@ def held(script: Script) -> tuple[TopicPartition, ...]:
 
 
 def member(*, subscribe: calls.Subscribe = SUBSCRIBE, **config: Any) -> tuple[Script, str]:
-    """A member in epoch 1 that holds both partitions at offset 3 and has read; its id."""
+    """Return a member in epoch 1 that has read both partitions up to offset 3, with its id."""
     given = {name: value for name, value in config.items() if value is not None}
     settings = {"auto_commit_interval_ms": 60_000, **given}
     script = consumer(group_id="g", group_protocol="consumer", **settings)

@@ -37,7 +37,7 @@ def consumer(world: VirtualWorld, **settings: Any) -> tuple[Client, Consumer]:
 
 
 def read_all(world: VirtualWorld, isolation: str = "read_uncommitted") -> list[ConsumerRecord]:
-    """Every record of the topic, by a consumer of its own."""
+    """Read the whole topic with a consumer of its own."""
     client, machine = consumer(world, isolation_level=isolation)
     client.do(calls.Assign(ALL))
     ends = client.do(calls.OffsetsForTimes(dict.fromkeys(ALL, -1)))

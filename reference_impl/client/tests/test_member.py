@@ -65,7 +65,7 @@ def answer_committed(script: Script, offset: int) -> None:
 
 
 def answer_commit(script: Script, error: int = 0) -> dict[int, int]:
-    """Answer OffsetCommit; what was to be committed."""
+    """Answer OffsetCommit, and return what it asked to commit."""
     of = response_definition(ApiKey.OFFSET_COMMIT)
     ask = script.wait_for(ApiKey.OFFSET_COMMIT)
     asked = ask.body.topics[0].partitions
@@ -81,7 +81,8 @@ def answer_commit(script: Script, error: int = 0) -> dict[int, int]:
 
 
 def member(strategy: str = "RangeAssignor", **config: Any) -> tuple[Script, int]:
-    """A member of generation 1 that holds both partitions at offset 3, and its poll."""
+    """Return a member of generation 1 that has read both partitions up to offset 3, with its
+    pending poll."""
     settings = {"group_id": "g", "partition_assignment_strategy": strategy, **config}
     script = consumer(**settings)
     script.ok(SUBSCRIBE)

@@ -19,7 +19,7 @@ def producer(**config: Any) -> Script:
 
 
 def idempotent(**config: Any) -> Script:
-    """A producer which has its producer id, 7, and nothing under way."""
+    """Return a producer with producer id 7 and nothing in flight."""
     script = producer(**{"linger_ms": 0, **config})
     first = script.call(send("first"))
     script.reply(ApiKey.INIT_PRODUCER_ID, producer_id=7, producer_epoch=0)
@@ -33,7 +33,7 @@ def send(value: str, partition: int | None = 0, key: bytes | None = None) -> cal
 
 
 def texts(script: Script, partition: int = 0) -> list[list[str]]:
-    """The values of each Produce request that waits for its answer."""
+    """Return the values of each Produce request that waits for its answer."""
     return [
         [(record.value or b"").decode() for record in script.produced(ask)[partition].records]
         for ask in script.waits_for(ApiKey.PRODUCE)

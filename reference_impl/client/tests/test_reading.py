@@ -51,14 +51,14 @@ class Log:
         self.add(end_txn_marker(kind, producer_id=producer_id, producer_epoch=0))
 
     def row(self, *aborted: tuple[int, int]) -> Struct:
-        """Its Fetch answer; aborted: (producer id, first offset)."""
+        """Return the Fetch row of this log; aborted: (producer id, first offset)."""
         of = response_definition(ApiKey.FETCH)
         lines = [of.struct("AbortedTransaction", producer_id=p, first_offset=o) for p, o in aborted]
         return of.struct("PartitionData", records=self.data, aborted_transactions=lines or None)
 
 
 def read(row: Struct, offset: int = 0, *, committed: bool = True) -> tuple[list[str], int]:
-    """(values, next offset)."""
+    """Return (values, next offset)."""
     fetched = FetchedPartition(HERE, offset, row, is_read_committed=committed)
     records = fetched.take(1_000)
     assert fetched.is_drained

@@ -23,7 +23,7 @@ SEND = calls.Send(ProducerRecord("t", b"v", partition=0))
 
 
 def transactional(version: int, **config: Any) -> Script:
-    """A producer with the identity (7, 0), in a transaction."""
+    """Return a producer with the identity (7, 0), in a transaction."""
     settings = {name.replace("_", "."): value for name, value in config.items()}
     script = Script(Producer, {"transactional.id": "x", "linger.ms": 0, **settings})
     script.features = {"transaction.version": version}

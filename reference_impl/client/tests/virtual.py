@@ -150,7 +150,7 @@ class VirtualWorld:
         self._boot()
 
     def clocks(self) -> tuple[int, int]:
-        """(wall clock, monotonic clock)."""
+        """Return (wall clock, monotonic clock)."""
         return START_MS + self.now_ms, self.now_ms
 
     # --- time ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 def entity_of(names: Mapping[str, str | None]) -> Entity:
-    """An entity by type and name."""
+    """Return an entity by type and name."""
     return tuple(sorted(names.items()))
 
 
@@ -31,11 +31,11 @@ class ClientQuotas:
         return iter(self._by_entity.items())
 
     def of(self, entity: Entity) -> Mapping[str, float]:
-        """The quotas of exactly this entity."""
+        """Return the quotas of exactly this entity."""
         return self._by_entity.get(entity, {})
 
     def has(self, key: str) -> bool:
-        """Whether anybody has a quota of this kind."""
+        """Return whether any entity has a quota of this kind."""
         return any(key in quotas for quotas in self._by_entity.values())
 
     def apply(self, record: Struct) -> None:
@@ -52,7 +52,7 @@ class ClientQuotas:
 
 
 def quota_record(entity: Entity, key: str, value: float | None) -> Struct:
-    """An entity has this quota, or (None) has it no more."""
+    """Return the record that sets a quota of an entity, or (None) removes it."""
     of = definition("ClientQuotaRecord")
     names = [of.struct("EntityData", entity_type=kind, entity_name=name) for kind, name in entity]
     return of.new(entity=names, key=key, value=value or 0.0, remove=value is None)

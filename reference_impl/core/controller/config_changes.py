@@ -51,7 +51,7 @@ class Configured:
 
 
 def find_configured(broker: Broker, resource_type: int, name: str) -> Configured:
-    """The resource of this type and name; raises Refused."""
+    """Return the resource of this type and name, or raise Refused."""
     find = _FINDERS.get(resource_type)
     if find is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")

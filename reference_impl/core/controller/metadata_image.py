@@ -67,7 +67,7 @@ class MetadataImage:
             action(self, record)
 
     def topic_of(self, name: str | None, topic_id: UUID) -> TopicImage | None:
-        """A topic by its name, or by its id where there is no name."""
+        """Return a topic by its name, or by its id where there is no name."""
         return self.topics.get(name) if name else self.topics_by_id.get(topic_id)
 
     def configs_of_broker(self, name: str) -> Mapping[str, str]:

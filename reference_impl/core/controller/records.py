@@ -13,12 +13,13 @@ UNASSIGNED_DIRECTORY = UUID(int=0)
 
 
 def new_topic(name: str, topic_id: UUID) -> Struct:
-    """A topic exists."""
+    """Return the record of a new topic."""
     return definition("TopicRecord").new(name=name, topic_id=topic_id)
 
 
 def new_partition(topic_id: UUID, index: int, replicas: Sequence[int]) -> Struct:
-    """A partition exists; the first replica leads, and all are in sync since it is empty."""
+    """Return the record of a new partition: the first replica leads, and all are in sync since it
+    is empty."""
     return definition("PartitionRecord").new(
         partition_id=index,
         topic_id=topic_id,
@@ -32,26 +33,27 @@ def new_partition(topic_id: UUID, index: int, replicas: Sequence[int]) -> Struct
 
 
 def new_leadership(topic_id: UUID, index: int, leader: int) -> Struct:
-    """A node leads from now on; the leader epoch grows by one (PartitionRegistration.merge)."""
+    """Return the record of a new leader; applying it raises the leader epoch by one
+    (PartitionRegistration.merge)."""
     return definition("PartitionChangeRecord").new(
         topic_id=topic_id, partition_id=index, leader=leader, isr=[leader]
     )
 
 
 def config_record(resource_type: int, resource: str, name: str, value: str | None) -> Struct:
-    """An override of the configuration of a topic or of brokers, or (None) its end."""
+    """Return the record that sets a configuration override, or (None) removes it."""
     return definition("ConfigRecord").new(
         resource_type=resource_type, resource_name=resource, name=name, value=value
     )
 
 
 def topic_configs(topic: str, configs: Mapping[str, str]) -> list[Struct]:
-    """All overrides of a new topic."""
+    """Return the records of all overrides of a new topic."""
     return [
         config_record(TOPIC_RESOURCE, topic, name, value) for name, value in sorted(configs.items())
     ]
 
 
 def removed_topic(topic_id: UUID) -> Struct:
-    """A topic is gone, with its partitions and configuration."""
+    """Return the record that removes a topic with its partitions and configuration."""
     return definition("RemoveTopicRecord").new(topic_id=topic_id)

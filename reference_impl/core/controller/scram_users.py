@@ -19,15 +19,15 @@ class ScramUsers:
         self._by_name: dict[str, dict[int, Credential]] = {}
 
     def names(self) -> list[str]:
-        """Everybody who has a credential."""
+        """Return every user that has a credential."""
         return sorted(self._by_name)
 
     def credentials(self, user: str) -> Mapping[int, Credential]:
-        """Those of one user, by mechanism."""
+        """Return the credentials of one user, by mechanism."""
         return self._by_name.get(user, {})
 
     def credential(self, user: str, mechanism: int) -> Credential | None:
-        """That of one user for one mechanism."""
+        """Return the credential of one user for one mechanism."""
         return self.credentials(user).get(mechanism)
 
     def set(self, record: Struct) -> None:
@@ -48,7 +48,7 @@ class ScramUsers:
 
 
 def set_record(user: str, mechanism: int, credential: Credential) -> Struct:
-    """A user has this credential from now on."""
+    """Return the record that sets a user's credential."""
     return definition("UserScramCredentialRecord").new(
         name=user,
         mechanism=mechanism,
@@ -60,5 +60,5 @@ def set_record(user: str, mechanism: int, credential: Credential) -> Struct:
 
 
 def removal_record(user: str, mechanism: int) -> Struct:
-    """A user has none for this mechanism any more."""
+    """Return the record that removes a user's credential for this mechanism."""
     return definition("RemoveUserScramCredentialRecord").new(name=user, mechanism=mechanism)

@@ -84,7 +84,7 @@ def delete_topic(broker: Broker, topic: TopicImage) -> None:
 
 
 def check_name(broker: Broker, name: str) -> None:
-    """Whether a new topic may have this name."""
+    """Raise Refused if a new topic may not have this name."""
     if name == METADATA_TOPIC:
         raise Refused(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
@@ -103,7 +103,7 @@ def check_name(broker: Broker, name: str) -> None:
 
 
 def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """The overrides of a topic, checked; raises Refused."""
+    """Return the overrides of a topic, or raise Refused if one is invalid."""
     overrides = {}
     for key, value in configs.items():
         if value is None:
@@ -121,7 +121,7 @@ def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
 def plan_growth(
     broker: Broker, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """The (index, replicas) of the partitions which bring a topic to `count`; raises Refused."""
+    """Return (index, replicas) of the partitions that grow a topic to `count`, or raise Refused."""
     has = len(topic.partitions)
     if count == has:
         raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {has} partition(s).")
@@ -159,7 +159,8 @@ def grow_topic(
 def check_reassignment(
     broker: Broker, name: str, index: int, replicas: Sequence[int] | None
 ) -> None:
-    """Whether a partition may be moved to these replicas (None: not moved); raises Refused."""
+    """Raise Refused unless the partition may be moved to these replicas (None: stays where it
+    is)."""
     topic = broker.image.topics.get(name)
     if topic is None or index not in topic.partitions:
         raise Refused(
@@ -175,7 +176,7 @@ def check_reassignment(
 def _automatic(
     broker: Broker, partitions: int, replication_factor: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Every partition on this one node, where that is enough replicas."""
+    """Assign every partition to this one node, or raise Refused if that is too few replicas."""
     if replication_factor < BY_DEFAULT or replication_factor == 0:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -208,7 +209,7 @@ def _manual(
     replication_factor: int,
     assignments: Mapping[int, Sequence[int]],
 ) -> tuple[tuple[int, ...], ...]:
-    """The assignment which the client wants, if it is one."""
+    """Return the replica assignment that the client gave, or raise Refused if it is invalid."""
     for value, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
         if value != BY_DEFAULT:
             raise Refused(

@@ -37,7 +37,8 @@ def joined(
     leader: str | None = None,
     skip_assignment: bool = False,
 ) -> Respond:
-    """A place in this generation; `members` is for the leader, who assigns."""
+    """Return the JoinGroup response for this generation; `members` is for the leader, who
+    assigns."""
     return Respond(
         request,
         JOIN_RESPONSE.new(
@@ -53,7 +54,7 @@ def joined(
 
 
 def subscriptions(group: ClassicGroup) -> list[Struct]:
-    """All members with what they want, in the form of the selected protocol."""
+    """Return all members with their subscriptions, in the form of the selected protocol."""
     return [
         JOIN_RESPONSE.struct(
             "JoinGroupResponseMember",
@@ -76,7 +77,7 @@ def sync_refused(request: Request, code: ErrorCode) -> Respond:
 
 
 def synced(request: Request, group: ClassicGroup, member: Member) -> Respond:
-    """The member's part of the work."""
+    """Return the SyncGroup response with the member's assignment."""
     return Respond(
         request,
         SYNC_RESPONSE.new(

@@ -39,7 +39,7 @@ class Member:
     """It does not know its member id yet, so it cannot send heartbeats."""
 
     def vote(self, candidates: set[str]) -> str:
-        """The first of its protocols that is a candidate."""
+        """Return the first of its protocols that is a candidate."""
         return next(name for name in self.protocols if name in candidates)
 
 
@@ -69,7 +69,7 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may be deleted."""
+        """Return whether the group has no members, so that it may be deleted."""
         return self.state is State.EMPTY
 
     def move(self, what: Move) -> None:
@@ -100,7 +100,7 @@ class ClassicGroup:
             self.leader = next(iter(self.members), None)
 
     def replace_static(self, instance_id: str, new_member_id: str) -> Member:
-        """The same instance with a new id, in the same place (KIP-345)."""
+        """Give a static member's new process its place under a new member id (KIP-345)."""
         old_member_id = self.static_members[instance_id]
         member = self.members[old_member_id]
         member.member_id = new_member_id
@@ -113,7 +113,8 @@ class ClassicGroup:
         return member
 
     def checked_member(self, member_id: str, instance_id: str | None) -> Member:
-        """The member who speaks; raises Refused if it is none, or was replaced (KIP-345)."""
+        """Return the member that sent the request. Raise Refused if it is unknown or was replaced
+        (KIP-345)."""
         if instance_id is not None:
             current = self.static_members.get(instance_id)
             if current is None:
@@ -126,7 +127,8 @@ class ClassicGroup:
         return member
 
     def has_all_joined(self) -> bool:
-        """Every member waits for the next generation, and nobody is on the way."""
+        """Return whether every member waits for the next generation and no new one is due to come
+        back."""
         return not self.pending_members and all(
             member.awaiting_join for member in self.members.values()
         )
@@ -144,13 +146,13 @@ class ClassicGroup:
         return False
 
     def rebalance_timeout_ms(self) -> int:
-        """The longest that any member asked for."""
+        """Return the longest rebalance timeout that any member asked for."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # --- protocols ----------------------------------------------------------------------------
 
     def supports(self, protocol_type: str, protocols: dict[str, bytes]) -> bool:
-        """Whether somebody with these protocols can be a member."""
+        """Return whether a client with these protocols can be a member."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
         return protocol_type == self.protocol_type and bool(
@@ -163,13 +165,14 @@ class ClassicGroup:
         return {name for name, count in times.items() if count == len(self.members)}
 
     def select_protocol(self) -> str:
-        """The one with the most votes; each member votes for its first that all can do."""
+        """Return the protocol with the most votes; each member votes for its first that all
+        support."""
         candidates = self.common_protocols()
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
 
     def subscribed_topics(self) -> set[str] | None:
-        """Topics that consumers of this group read; None if nobody can tell."""
+        """Return the topics that consumers of this group read, or None if that cannot be known."""
         if self.protocol_type != CONSUMER_PROTOCOL or self.protocol is None:
             return None
         topics: set[str] = set()
@@ -186,7 +189,7 @@ class ClassicGroup:
         return topics
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member may be reading the topic."""
+        """Return whether a member may be reading the topic."""
         topics = self.subscribed_topics()
         if topics is None:
             return bool(self.members) and self.protocol_type == CONSUMER_PROTOCOL

@@ -90,7 +90,8 @@ class GroupCoordinator:
 
     @property
     def serves_consumer_groups(self) -> bool:
-        """Whether the new protocol is spoken (group.coordinator.rebalance.protocols)."""
+        """Return whether the consumer protocol is enabled
+        (group.coordinator.rebalance.protocols)."""
         return "consumer" in split_list(
             self.broker.config.text("group.coordinator.rebalance.protocols")
         )
@@ -101,7 +102,7 @@ class GroupCoordinator:
         return split_list(self.broker.config.text("group.consumer.assignors"))
 
     def consumer_setting(self, group_id: str, name: str) -> int:
-        """A number that consumer groups are ruled by."""
+        """Return a numeric setting of consumer groups."""
         overrides = self.image.group_configs.get(group_id, {})
         return group_setting(self.broker.config, overrides, f"consumer.{name}")
 
@@ -170,7 +171,7 @@ class GroupCoordinator:
             self.groups[group_id] = ClassicGroup(group_id)
 
     def start(self) -> Iterator[Effect]:
-        """Members from before a restart have their session timeout to show that they live."""
+        """Start the session timeouts of members from before a restart."""
         for group in self.groups.values():
             if isinstance(group, ConsumerGroup):
                 yield from self._start_consumer_group(group)
@@ -328,12 +329,12 @@ class GroupCoordinator:
         )
 
     def group(self, group_id: str) -> Group | None:
-        """A group that exists; raises Refused if this broker does not coordinate it."""
+        """Return an existing group or None. Raise Refused if this broker does not coordinate it."""
         self.log.partition_of(group_id)
         return self.groups.get(group_id)
 
     def known_group(self, group_id: str) -> Group:
-        """A group that a member speaks of; raises Refused if there is none."""
+        """Return the group of a member's request, or raise Refused if there is none."""
         if not group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID)
         group = self.group(group_id)
@@ -342,7 +343,7 @@ class GroupCoordinator:
         return group
 
     def group_to_join(self, group_id: str, member_id: str) -> ClassicGroup:
-        """The group, which a new member may create; raises Refused."""
+        """Return the group, which a new member may create, or raise Refused."""
         group = self.group(group_id)
         if isinstance(group, ClassicGroup):
             return group
@@ -355,7 +356,7 @@ class GroupCoordinator:
         return classic
 
     def group_to_commit(self, group_id: str, generation: int, version: int) -> Group:
-        """The group, which a commit without a generation may create; raises Refused."""
+        """Return the group, which a commit without a generation may create, or raise Refused."""
         group = self.group(group_id)
         if group is None:
             if generation >= 0:

@@ -33,7 +33,7 @@ def next_round(coordinator: GroupCoordinator) -> Effect:
 
 
 def expire_offsets(coordinator: GroupCoordinator) -> Iterator[Effect]:
-    """One round over all groups; a failure is reported, and the next round tries again."""
+    """Expire offsets in all groups once; report a failure, and let the next round try again."""
     for group in list(coordinator.groups.values()):
         try:
             _expire(coordinator, group)

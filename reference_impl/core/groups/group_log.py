@@ -56,7 +56,8 @@ def partition_for(group_id: str, partitions: int) -> int:
 
 
 def keeper_of(broker: Broker, topic_name: str, key: str) -> Partition:
-    """The partition of a coordinator's topic that keeps a key; raises Refused if it is not here."""
+    """Return the partition of a coordinator's topic that stores a key, or raise Refused if it is
+    not here."""
     topic = broker.image.topics.get(topic_name)
     if topic is None:
         raise Refused(ErrorCode.NOT_COORDINATOR)
@@ -105,7 +106,7 @@ class GroupLog:
         return appended.base_offset
 
     def replay(self) -> Iterator[tuple[int, RecordBatch]]:
-        """Every batch of every partition with the partition's index, in the order of the log."""
+        """Yield every batch of every partition with the partition's index, in log order."""
         topic = self._broker.image.topics.get(TOPIC)
         for index in sorted(topic.partitions if topic else ()):
             partition = self._broker.replicas.get(TOPIC, index)
@@ -134,7 +135,7 @@ def _record(key: Struct, value: Struct | None) -> Record:
 def offset_record(
     group_id: str, key: TopicPartition, committed: CommittedOffset | None
 ) -> KeyValue:
-    """A commit, or (None) its end."""
+    """Return the record of a commit, or (None) its tombstone."""
     record_key = definition("OffsetCommitKey").new(group=group_id, topic=key[0], partition=key[1])
     if committed is None:
         return record_key, None
@@ -149,7 +150,7 @@ def offset_record(
 
 
 def committed_from(value: Struct, log_offset: int) -> CommittedOffset:
-    """The commit that a record tells of."""
+    """Return the commit that a record describes."""
     return CommittedOffset(
         value.offset,
         value.leader_epoch,
@@ -162,12 +163,12 @@ def committed_from(value: Struct, log_offset: int) -> CommittedOffset:
 
 
 def group_tombstone(group_id: str) -> KeyValue:
-    """The group is gone."""
+    """Return the tombstone of a group."""
     return definition("GroupMetadataKey").new(group=group_id), None
 
 
 def group_record(group: ClassicGroup) -> KeyValue:
-    """The group as it is now, with the assignment of the generation."""
+    """Return the record of a group as it is now, with the generation's assignment."""
     of = definition("GroupMetadataValue")
     value = of.new(
         protocol_type=group.protocol_type or "",
@@ -194,7 +195,7 @@ def group_record(group: ClassicGroup) -> KeyValue:
 
 
 def group_from(group_id: str, value: Struct) -> ClassicGroup:
-    """The group that a record tells of: stable if it has members, else empty."""
+    """Return the group that a record describes: stable if it has members, else empty."""
     group = ClassicGroup(
         group_id,
         State.STABLE if value.members else State.EMPTY,

@@ -8,7 +8,7 @@ MEMBER_ID_REQUIRED_SINCE = 4
 
 
 def protocols_of(request: Request) -> dict[str, bytes]:
-    """The protocols of a request, in its order."""
+    """Return the protocols of a request, in its order."""
     return {row.name: bytes(row.metadata) for row in request.body.protocols}
 
 
@@ -19,11 +19,9 @@ def rebalance_timeout_of(request: Request) -> int:
 
 
 def needs_member_id(request: Request) -> bool:
-    """Whether the sender must come again with the id that it is given (KIP-394).
-
-    A client whose answer is lost asks again: with an id it is not taken for two. Static members are
-    told apart by their instance id.
-    """
+    """Return whether the sender must join again with the member id that it is given (KIP-394). A
+    client whose answer is lost asks again: with an id it is not taken for two. Static members are
+    told apart by their instance id."""
     return (
         not request.body.member_id
         and request.body.group_instance_id is None

@@ -54,7 +54,7 @@ def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
 
 
 def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: str) -> None:
-    """Whether there is room (KIP-389); those who are in may stay."""
+    """Raise Refused if the group is full (KIP-389); existing members may stay."""
     if group.state is State.EMPTY:
         return
     member = group.members.get(member_id)
@@ -115,7 +115,7 @@ def _add(
 def _rejoin(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request
 ) -> Iterator[Effect]:
-    """A member asks for the next generation, or again for the current one."""
+    """Handle a member that joins the next generation, or asks again for the current one."""
     body = request.body
     member = group.checked_member(body.member_id, body.group_instance_id)
     same = member.protocols == protocols_of(request)
@@ -144,11 +144,9 @@ def _update(group: ClassicGroup, member: Member, request: Request) -> Iterator[E
 def _replace_static(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request, member_id: str
 ) -> Iterator[Effect]:
-    """The process behind a group.instance.id was restarted (KIP-345).
-
-    If the group is stable and nothing about the choice of protocol changes, the new process gets
-    the old one's place and assignment without a rebalance.
-    """
+    """Handle the restart of the process behind a group.instance.id (KIP-345). If the group is
+    stable and nothing about the choice of protocol changes, the new process gets the old one's
+    place and assignment without a rebalance."""
     instance_id = request.body.group_instance_id
     old_leader = group.leader
     member = group.members[group.static_members[instance_id]]

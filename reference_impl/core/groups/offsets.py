@@ -62,11 +62,11 @@ class Offsets:
                 del self._groups[group_id]
 
     def of(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
-        """Everything that a group has committed."""
+        """Return everything that a group has committed."""
         return self._groups.get(group_id, {})
 
     def groups_with(self, topic: str) -> list[tuple[str, TopicPartition]]:
-        """(group, partition) of every commit to a topic."""
+        """Return (group, partition) of every commit to a topic."""
         return [
             (group_id, key)
             for group_id, offsets in self._groups.items()
@@ -78,7 +78,7 @@ class Offsets:
 def check_commit(
     broker: Broker, group: ClassicGroup | ConsumerGroup, committer: Committer, wanted: list[Wanted]
 ) -> None:
-    """Whether this member may commit now; raises Refused."""
+    """Raise Refused if this member may not commit now."""
     if isinstance(group, ClassicGroup):
         check_classic_commit(broker.rules, group, committer)
         return
@@ -87,10 +87,8 @@ def check_commit(
 
 
 def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer) -> None:
-    """Whether this member may commit now; raises Refused.
-
-    In a transaction the producer is what is fenced; versions before KIP-447 know no member.
-    """
+    """Raise Refused if this member may not commit now. In a transaction the producer is what is
+    fenced; versions before KIP-447 know no member."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if committer.epoch < 0 and group.state is State.EMPTY:

@@ -27,16 +27,16 @@ class PendingOffsets:
         self._open.setdefault((log_index, producer_id), {})[group_id, key] = committed
 
     def end(self, log_index: int, producer_id: int) -> list[Commit]:
-        """The commits of a transaction that has ended, which are pending no more."""
+        """Remove and return the pending commits of a transaction that has ended."""
         ended = self._open.pop((log_index, producer_id), {})
         return [(group_id, key, committed) for (group_id, key), committed in ended.items()]
 
     def has(self, group_id: str, key: TopicPartition) -> bool:
-        """Whether a newer offset may be on its way (UNSTABLE_OFFSET_COMMIT)."""
+        """Return whether a newer offset may become committed (UNSTABLE_OFFSET_COMMIT)."""
         return any((group_id, key) in commits for commits in self._open.values())
 
     def of(self, group_id: str) -> list[TopicPartition]:
-        """The partitions of one group with pending commits."""
+        """Return the partitions of one group with pending commits."""
         found = (key for commits in self._open.values() for key in commits)
         return [partition for group, partition in found if group == group_id]
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """The membership is not what it was: begin a rebalance, or see if the running one is ready."""
+    """React to a changed membership: begin a rebalance, or complete the running one if all have
+    joined."""
     if group.state is State.PREPARING_REBALANCE:
         if not group.is_initial_rebalance:
             yield from complete_or_wait(coordinator, group)
@@ -122,7 +123,7 @@ def syncs_timed_out(coordinator: GroupCoordinator, group: ClassicGroup) -> Itera
 def session_timed_out(
     coordinator: GroupCoordinator, group: ClassicGroup, member_id: str
 ) -> Iterator[Effect]:
-    """A member was not heard of for its session timeout."""
+    """Remove a member that was not heard of for its session timeout."""
     member = group.members.get(member_id)
     if member is None:
         return
@@ -140,7 +141,7 @@ def drop(coordinator: GroupCoordinator, group: ClassicGroup, member: Member) -> 
 
 
 def _turn_away(group: ClassicGroup, member: Member, code: ErrorCode) -> Iterator[Effect]:
-    """Answer whatever a member waits for."""
+    """Answer whatever request of a member is parked with an error."""
     if member.awaiting_join is not None:
         yield answers.join_refused(member.awaiting_join, code, member.member_id)
         member.awaiting_join = None
@@ -150,13 +151,13 @@ def _turn_away(group: ClassicGroup, member: Member, code: ErrorCode) -> Iterator
 
 
 def fence(group: ClassicGroup, member: Member) -> Iterator[Effect]:
-    """A newer process has the same group.instance.id (KIP-345)."""
+    """Fence a member whose group.instance.id a newer process has taken (KIP-345)."""
     yield from timers.forget_member(group, member.member_id)
     yield from _turn_away(group, member, ErrorCode.FENCED_INSTANCE_ID)
 
 
 def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
-    """The group changes its protocol under its members: nobody is waited for any more."""
+    """Stop waiting for every member, because the group changes its protocol."""
     for member in group.members.values():
         yield from _turn_away(group, member, code)
     for member_id in sorted(group.pending_members):
@@ -166,7 +167,7 @@ def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 
 
 def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
-    """The assignment that members wait for will never be made."""
+    """Refuse the SyncGroups that wait for an assignment which will never be made."""
     for member in group.members.values():
         member.assignment = b""
         if member.awaiting_sync is not None:

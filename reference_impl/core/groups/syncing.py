@@ -78,7 +78,7 @@ def _assign(
 
 
 def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """A member lives. Raises Refused, also to tell it that a rebalance is on."""
+    """Renew a member's session. Raise Refused, also to tell it that a rebalance has begun."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):
@@ -89,7 +89,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
 
 
 def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
-    """Whether members should come and join again."""
+    """Return whether members should join again."""
     group = coordinator.groups.get(group_id)
     return isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE
 

@@ -32,48 +32,48 @@ def key(what: str, group_id: str, member_id: str = "") -> TimerKey:
 def expect_heartbeat(
     group: ClassicGroup, member: Member, within_ms: int | None = None
 ) -> Iterator[Effect]:
-    """The member was heard of; it must be heard of again within its session timeout."""
+    """Restart the member's session timeout."""
     delay_ms = member.session_timeout_ms if within_ms is None else within_ms
     yield SetTimer(key(SESSION, group.group_id, member.member_id), delay_ms)
 
 
 def forget_member(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
-    """Nothing is expected of this member any more."""
+    """Cancel all timers of this member."""
     yield CancelTimer(key(SESSION, group.group_id, member_id))
 
 
 def expect_pending(group: ClassicGroup, member_id: str, within_ms: int) -> Iterator[Effect]:
-    """A new member must come back with its id (KIP-394)."""
+    """Expect a new member to join again with its id (KIP-394)."""
     yield SetTimer(key(PENDING_MEMBER, group.group_id, member_id), within_ms)
 
 
 def forget_pending(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
-    """The new member came, or left."""
+    """Stop expecting a new member, which joined or left."""
     yield CancelTimer(key(PENDING_MEMBER, group.group_id, member_id))
 
 
 def wait_for_joins(group: ClassicGroup, within_ms: int) -> Iterator[Effect]:
-    """Members have so long to ask for the next generation (KIP-62)."""
+    """Give members their rebalance timeout to join the next generation (KIP-62)."""
     yield SetTimer(key(JOIN, group.group_id), within_ms)
 
 
 def delay_first_rebalance(
     group: ClassicGroup, delay_ms: int, remaining_ms: int
 ) -> Iterator[Effect]:
-    """A group that begins gives others the time to come, too (KIP-134)."""
+    """Delay the first rebalance of a new group so that more members can join (KIP-134)."""
     yield SetTimer((TIMER, INITIAL_JOIN, group.group_id, delay_ms, remaining_ms), delay_ms)
 
 
 def joins_are_over(group: ClassicGroup) -> Iterator[Effect]:
-    """The next generation begins."""
+    """Cancel the join timer, as the next generation begins."""
     yield CancelTimer(key(JOIN, group.group_id))
 
 
 def wait_for_syncs(group: ClassicGroup, within_ms: int) -> Iterator[Effect]:
-    """Members have so long to come for their assignment (KAFKA-10284)."""
+    """Give members the rebalance timeout to come for their assignment (KAFKA-10284)."""
     yield SetTimer(key(SYNC, group.group_id), within_ms)
 
 
 def syncs_are_over(group: ClassicGroup) -> Iterator[Effect]:
-    """Everybody came, or it does not matter any more."""
+    """Cancel the sync timer: all members came, or the wait no longer matters."""
     yield CancelTimer(key(SYNC, group.group_id))

@@ -59,7 +59,7 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
 
 
 def one_transaction(broker: Broker, request: Request, asked: Struct) -> Codes:
-    """A code for each partition of one transaction."""
+    """Return a code for each partition of one transaction."""
     if asked.verify_only:
         return unknown_among(broker, asked.topics) or verified(broker, asked)
     return added(
@@ -80,7 +80,7 @@ def added(
     producer_epoch: int,
     topics: list[Struct],
 ) -> Codes:
-    """All partitions of one transaction are added, or none."""
+    """Add all partitions of one transaction, or none; return their codes."""
     # VALIDATE
     if codes := unknown_among(broker, topics):
         return codes
@@ -107,10 +107,8 @@ def added(
 
 
 def denied_among(broker: Broker, request: Request) -> Codes:
-    """A code for each partition if the client may not add one of them; nothing if it may.
-
-    Up to version 3 clients ask, and they take no part in the broker's own topics.
-    """
+    """Return a code for each partition if the client may not add one of them, and none if it may
+    add all. Up to version 3 clients ask, and they take no part in the broker's own topics."""
     body, access = request.body, broker.access
     keys = partitions_of(body.v3_and_below_topics)
     if not access.may(request, WRITE_TRANSACTIONAL_ID, body.v3_and_below_transactional_id):
@@ -124,13 +122,13 @@ def denied_among(broker: Broker, request: Request) -> Codes:
 
 
 def unknown_among(broker: Broker, topics: list[Struct]) -> Codes:
-    """A code for each partition if one of them does not exist; nothing if all do."""
+    """Return a code for each partition if one of them does not exist, and none if all do."""
     keys = partitions_of(topics)
     return all_or_none(keys, unknown_in(broker, keys))
 
 
 def unknown_in(broker: Broker, keys: list[PartitionKey]) -> Codes:
-    """The partitions that do not exist."""
+    """Return the partitions that do not exist."""
     topics = broker.image.topics
     return {
         (name, index): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -147,7 +145,7 @@ def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
 
 
 def verified(broker: Broker, asked: Struct) -> Codes:
-    """Whether each partition takes part; nothing is added."""
+    """Verify whether each partition is part of the transaction, without adding any."""
     codes: Codes = {}
     for key in partitions_of(asked.topics):
         try:
@@ -162,12 +160,12 @@ def verified(broker: Broker, asked: Struct) -> Codes:
 
 
 def partitions_of(topics: list[Struct]) -> list[PartitionKey]:
-    """Every (topic, partition) in the request, in its order."""
+    """Return every (topic, partition) in the request, in its order."""
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
 def answered(topics: list[Struct], codes: Codes) -> list[Struct]:
-    """The rows of the answer."""
+    """Return the rows of the answer."""
     return [
         RESPONSE.struct(
             "AddPartitionsToTxnTopicResult",

@@ -57,7 +57,7 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
 
 
 def checked_entity(wanted: Struct) -> Entity:
-    """The entity of one entry; raises Refused."""
+    """Return the entity of one entry, or raise Refused."""
     names = {row.entity_type: row.entity_name for row in wanted.entity}
     for kind, name in names.items():
         if kind not in (USER, CLIENT_ID, IP):
@@ -70,7 +70,7 @@ def checked_entity(wanted: Struct) -> Entity:
 
 
 def changes(broker: Broker, entity: Entity, wanted: Struct) -> list[Struct]:
-    """The records for what is new in one entry; raises Refused."""
+    """Return the records of what changes in one entry, or raise Refused."""
     has = broker.image.client_quotas.of(entity)
     asked: dict[str, float | None] = {}
     for row in wanted.ops:
@@ -83,7 +83,7 @@ def changes(broker: Broker, entity: Entity, wanted: Struct) -> list[Struct]:
 
 
 def checked_value(entity: Entity, row: Struct) -> float:
-    """The value of one quota; raises Refused."""
+    """Return the value of one quota, or raise Refused."""
     if row.key not in KEYS or entity[0][0] == IP:
         raise _invalid(f"Invalid configuration key {row.key}")
     value: float = row.value
@@ -93,7 +93,7 @@ def checked_value(entity: Entity, row: Struct) -> float:
 
 
 def entity_rows(wanted: Struct) -> list[Struct]:
-    """The entity, as the answer repeats it."""
+    """Return the entity as the answer repeats it."""
     return [
         RESPONSE.struct("EntityData", entity_type=row.entity_type, entity_name=row.entity_name)
         for row in wanted.entity

@@ -38,7 +38,7 @@ def handle_alter_partition_reassignments(broker: Broker, request: Request) -> It
 
 
 def result(broker: Broker, topic: str, wanted: Struct) -> Struct:
-    """One partition: moved, or why not."""
+    """Return one partition's row: moved, or the reason why not."""
     row = RESPONSE.struct(
         "ReassignablePartitionResponse",
         partition_index=wanted.partition_index,

@@ -42,7 +42,7 @@ def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[
 
 
 def code_of(broker: Broker, request: Request, path: str, name: str, index: int) -> ErrorCode:
-    """The error of one replica."""
+    """Return the error of one replica."""
     try:
         broker.access.require(request, ALTER_CLUSTER)
     except Refused as refused:

@@ -64,7 +64,7 @@ def check_row(row: Struct) -> None:
 
 
 def deleted(broker: Broker, row: Struct) -> Struct:
-    """The record that takes a credential away; raises Refused."""
+    """Return the record that removes a credential, or raise Refused."""
     if broker.image.scram_users.credential(row.name, row.mechanism) is None:
         raise Refused(
             ErrorCode.RESOURCE_NOT_FOUND,
@@ -74,7 +74,7 @@ def deleted(broker: Broker, row: Struct) -> Struct:
 
 
 def upserted(_: Broker, row: Struct) -> Struct:
-    """The record that sets a credential; raises Refused."""
+    """Return the record that sets a credential, or raise Refused."""
     if row.iterations < ITERATIONS_MIN:
         raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if row.iterations > ITERATIONS_MAX:

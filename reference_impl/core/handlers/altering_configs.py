@@ -73,7 +73,7 @@ def check_form(resource: Struct) -> None:
 
 
 def value_of(row: Struct) -> str:
-    """The value of one key; raises Refused where there is none."""
+    """Return the value of one key, or raise Refused if it has none."""
     if row.value is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {row.name}")
     value: str = row.value

@@ -71,14 +71,15 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def row(key: int, min_version: int, max_version: int) -> Struct:
-    """One API."""
+    """Return the row of one API."""
     return RESPONSE.struct(
         "ApiVersion", api_key=key, min_version=min_version, max_version=max_version
     )
 
 
 def is_valid(body: Struct) -> bool:
-    """ApiVersionsRequest.isValid: letters, digits, dots and hyphens, not at either end."""
+    """Return whether a client's name is valid: letters, digits, dots and hyphens, the last two not
+    at either end (ApiVersionsRequest.isValid)."""
     return all(
         _SOFTWARE.fullmatch(text)
         for text in (body.client_software_name, body.client_software_version)

@@ -41,7 +41,7 @@ def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator
 
 
 def described(broker: Broker, request: Request, group_id: str) -> Struct:
-    """One group; raises Refused."""
+    """Describe one group, or raise Refused."""
     if not broker.groups.serves_consumer_groups:
         raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     broker.access.require(request, DESCRIBE_GROUP, group_id)
@@ -70,7 +70,7 @@ def described(broker: Broker, request: Request, group_id: str) -> Struct:
 
 
 def topics_in(group: Struct) -> set[str]:
-    """The topics that a described group's members have or shall have."""
+    """Return the topics in the current and target assignments of a described group."""
     return {
         topic.topic_name
         for member in group.members
@@ -80,7 +80,8 @@ def topics_in(group: Struct) -> set[str]:
 
 
 def member_row(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> Struct:
-    """One member. What it was told to give up is still its own, until it says that it stopped."""
+    """Return one member's row. A partition that it was told to give up counts as its own until it
+    reports that it stopped."""
     return RESPONSE.struct(
         "Member",
         member_id=member.member_id,
@@ -99,7 +100,7 @@ def member_row(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> 
 
 
 def assignment(broker: Broker, partitions: Iterable[TopicIdPartition]) -> Struct:
-    """Partitions of topics that exist, by topic."""
+    """Return partitions of existing topics, by topic."""
     topics = broker.image.topics_by_id
     return RESPONSE.struct(
         "Assignment",

@@ -21,7 +21,7 @@ RESPONSE = definition("CreateAclsResponse")
 
 
 def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Add entries; each gets its own answer, and those that are well formed are added."""
+    """Add all well-formed entries; each entry gets its own result."""
     creations = request.body.creations
     # VALIDATE the request
     if any(names_unknown(wanted) for wanted in creations):
@@ -48,7 +48,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def result(refused: Refused) -> Struct:
-    """An entry that was not added, and why."""
+    """Return the result of an entry that was not added, with the reason."""
     return RESPONSE.struct(
         "AclCreationResult", error_code=refused.code, error_message=refused.message
     )

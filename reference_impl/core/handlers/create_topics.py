@@ -40,7 +40,7 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> Struct:
-    """One topic; raises Refused."""
+    """Create one topic, or raise Refused."""
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -71,7 +71,7 @@ def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> 
 
 
 def assignments_of(wanted: Struct) -> dict[int, list[int]]:
-    """The replicas that the client wants for each partition; raises Refused."""
+    """Return the replicas that the client assigned to each partition, or raise Refused."""
     found: dict[int, list[int]] = {}
     for row in wanted.assignments:
         if row.partition_index in found:
@@ -107,7 +107,7 @@ def acceptance(broker: Broker, topic: NewTopic) -> Struct:
 
 
 def refusal(name: str, refused: Refused) -> Struct:
-    """A topic that was not made, and why."""
+    """Return the row of a topic that was not created, with the reason."""
     return RESPONSE.struct(
         "CreatableTopicResult",
         name=name,

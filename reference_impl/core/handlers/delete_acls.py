@@ -59,7 +59,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def deleted(acl: Acl) -> Struct:
-    """An entry that is gone."""
+    """Return the row of an entry that was deleted."""
     return RESPONSE.struct(
         "DeleteAclsMatchingAcl",
         error_message=None,
@@ -74,7 +74,7 @@ def deleted(acl: Acl) -> Struct:
 
 
 def result(refused: Refused) -> Struct:
-    """A filter that deletes nothing, and why."""
+    """Return the result of a filter that deletes nothing, with the reason."""
     return RESPONSE.struct(
         "DeleteAclsFilterResult", error_code=refused.code, error_message=refused.message
     )

@@ -45,7 +45,7 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def delete_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> int:
-    """One partition; its new log start offset. Raises Refused."""
+    """Delete one partition's records and return its new log start offset, or raise Refused."""
     # VALIDATE
     broker.access.require(request, DELETE_TOPIC, topic)
     partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)

@@ -50,7 +50,7 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def wanted_in(request: Request) -> list[Struct]:
-    """The topics of a request, in the form of version 6 (KIP-516)."""
+    """Return the topics of a request in the form of version 6 (KIP-516)."""
     if request.api_version >= 6:
         topics: list[Struct] = request.body.topics
         return topics
@@ -58,7 +58,7 @@ def wanted_in(request: Request) -> list[Struct]:
 
 
 def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> TopicImage:
-    """The topic to delete; raises Refused."""
+    """Return the topic to delete, or raise Refused."""
     # VALIDATE
     if not broker.config.flag("delete.topic.enable"):
         # [Modified in v3: KIP-322]
@@ -92,7 +92,8 @@ def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> Top
 
 
 def name_to_tell(broker: Broker, request: Request, wanted: Struct) -> str | None:
-    """The name that was asked for, or, where that was an id, its name if the client may know it."""
+    """Return the name to answer: the requested one or, if an id was requested, its name if the
+    client may know it."""
     topic = broker.image.topics_by_id.get(wanted.topic_id)
     if wanted.name is None and topic is not None:
         known = broker.access.may(request, DESCRIBE_TOPIC, topic.name)

@@ -39,7 +39,7 @@ def handle_describe_client_quotas(broker: Broker, request: Request) -> Iterator[
 
 
 def check(components: Sequence[Struct]) -> None:
-    """Whether the filter makes sense; raises Refused."""
+    """Raise Refused if the filter is invalid."""
     seen: set[str] = set()
     for component in components:
         kind = component.entity_type
@@ -68,7 +68,7 @@ def check(components: Sequence[Struct]) -> None:
 
 
 def matches(entity: Entity, components: Sequence[Struct], *, strict: bool) -> bool:
-    """Each component finds its type; with `strict` there is no other type, or nothing at all."""
+    """Return whether each component matches; with `strict` the entity has no other type."""
     names = dict(entity)
     if strict and (len(names) != len(components) or not components):
         return False
@@ -81,7 +81,7 @@ def matches(entity: Entity, components: Sequence[Struct], *, strict: bool) -> bo
 
 
 def row(entity: Entity, quotas: Mapping[str, float]) -> Struct:
-    """One entity and what it has."""
+    """Return the row of one entity with its quotas."""
     return RESPONSE.struct(
         "EntryData",
         entity=[

@@ -90,7 +90,7 @@ def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
 
 
 def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[ConfigEntry]:
-    """Every key of a resource; raises Refused."""
+    """Yield every key of a resource, or raise Refused."""
     resource = find_configured(broker, resource_type, name)
     if resource_type == TOPIC_RESOURCE:
         return topic_entries(broker, resource.overrides)
@@ -104,7 +104,7 @@ def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[Config
 
 
 def row(entry: ConfigEntry, asked: Struct) -> Struct:
-    """One key; of a secret everything but its values."""
+    """Return the row of one key; of a password everything but its values."""
     synonyms = [
         RESPONSE.struct(
             "DescribeConfigsSynonym",

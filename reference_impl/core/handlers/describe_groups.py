@@ -46,7 +46,7 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
 
 
 def unknown(request: Request, group_id: str, *, exists: bool) -> Struct:
-    """A group that does not exist looks like one that is dead; so does one of another kind."""
+    """Describe a group that does not exist, or is of another kind, as dead."""
     row = RESPONSE.struct("DescribedGroup", group_id=group_id, group_state=State.DEAD.value)
     # [New in v6: KIP-1043]
     if request.api_version >= NOT_FOUND_SINCE:
@@ -57,7 +57,7 @@ def unknown(request: Request, group_id: str, *, exists: bool) -> Struct:
 
 
 def described(group: ClassicGroup) -> Struct:
-    """A group; what its members want and have is shown only while it is stable."""
+    """Describe a group, with subscriptions and assignments only while it is stable."""
     stable = group.state is State.STABLE
     return RESPONSE.struct(
         "DescribedGroup",
@@ -70,7 +70,7 @@ def described(group: ClassicGroup) -> Struct:
 
 
 def member_row(group: ClassicGroup, member: Member, stable: bool) -> Struct:
-    """One member."""
+    """Return the row of one member."""
     return RESPONSE.struct(
         "DescribedGroupMember",
         member_id=member.member_id,

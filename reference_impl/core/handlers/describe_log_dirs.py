@@ -42,7 +42,7 @@ def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[Partition]:
-    """The partitions that are asked for and here; null asks for all."""
+    """Yield the requested partitions that this broker has; null asks for all."""
     if topics is None:
         yield from broker.replicas
         return
@@ -55,7 +55,7 @@ def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[P
 
 
 def described(partition: Partition) -> Struct:
-    """One partition."""
+    """Return the row of one partition."""
     return RESPONSE.struct(
         "DescribeLogDirsPartition",
         partition_index=partition.index,

@@ -28,7 +28,7 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
 
 
 def described(broker: Broker, request: Request, topic: str, index: int) -> Struct:
-    """One partition, or why it cannot be described."""
+    """Return the row of one partition, or the reason why it cannot be described."""
     row = RESPONSE.struct("PartitionResponse", partition_index=index)
     # VALIDATE
     try:

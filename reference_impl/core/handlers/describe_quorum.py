@@ -42,7 +42,7 @@ def handle_describe_quorum(broker: Broker, request: Request) -> Iterator[Effect]
 
 
 def described(broker: Broker) -> Struct:
-    """The quorum: one voter, which has everything."""
+    """Describe the quorum: one voter, which has every record."""
     end_offset = broker.metadata.end_offset
     voter = RESPONSE.struct(
         "ReplicaState",
@@ -61,12 +61,12 @@ def described(broker: Broker) -> Struct:
 
 
 def unknown(index: int) -> Struct:
-    """A partition that has no quorum."""
+    """Return the row of a partition that has no quorum."""
     return RESPONSE.struct(
         "PartitionData", partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     )
 
 
 def of_topic(name: str, partitions: list[Struct]) -> Struct:
-    """The partitions of one topic."""
+    """Return the rows of the partitions of one topic."""
     return RESPONSE.struct("TopicData", topic_name=name, partitions=partitions)

@@ -64,7 +64,7 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
 
 
 def names_in(broker: Broker, request: Request) -> list[str]:
-    """The topics asked for, or all, in their order, without those before the cursor."""
+    """Return the requested topics, or all, in order, without those before the cursor."""
     wanted = [topic.name for topic in request.body.topics] or list(broker.image.topics)
     cursor = request.body.cursor
     start = cursor.topic_name if cursor else ""
@@ -72,13 +72,14 @@ def names_in(broker: Broker, request: Request) -> list[str]:
 
 
 def is_valid(cursor: Struct, names: list[str], topics: list[Struct]) -> bool:
-    """Whether a cursor points into what is asked for. Where that is every topic, the cursor's may
-    have been deleted since the page before (DescribeTopicPartitionsRequestHandler.java)."""
+    """Return whether a cursor points into the requested topics. Where that is every topic, the
+    cursor's may have been deleted since the page before
+    (DescribeTopicPartitionsRequestHandler.java)."""
     return cursor.partition_index >= 0 and (not topics or cursor.topic_name in names)
 
 
 def described(topic: TopicImage, indexes: list[int]) -> Struct:
-    """One topic with these of its partitions."""
+    """Return the row of one topic with these of its partitions."""
     return RESPONSE.struct(
         "DescribeTopicPartitionsResponseTopic",
         name=topic.name,
@@ -101,5 +102,5 @@ def described(topic: TopicImage, indexes: list[int]) -> Struct:
 
 
 def refusal(name: str, code: ErrorCode) -> Struct:
-    """A topic that cannot be described, and why."""
+    """Return the row of a topic that cannot be described, with the reason."""
     return RESPONSE.struct("DescribeTopicPartitionsResponseTopic", error_code=code, name=name)

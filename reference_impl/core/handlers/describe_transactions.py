@@ -24,7 +24,7 @@ def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[E
 
 
 def described(broker: Broker, request: Request, transactional_id: str) -> Struct:
-    """One id, or why it cannot be described."""
+    """Return the row of one transactional id, or the reason why it cannot be described."""
     row = RESPONSE.struct("TransactionState", transactional_id=transactional_id)
     try:
         broker.access.require(request, DESCRIBE_TRANSACTIONAL_ID, transactional_id)

@@ -31,7 +31,7 @@ def handle_describe_user_scram_credentials(broker: Broker, request: Request) -> 
 
 
 def described(broker: Broker, user: str, times: int) -> Struct:
-    """One user."""
+    """Return the row of one user."""
     row = RESPONSE.struct("DescribeUserScramCredentialsResult", user=user, error_message=None)
     credentials = broker.image.scram_users.credentials(user)
     if times > 1:

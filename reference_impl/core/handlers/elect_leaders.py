@@ -50,7 +50,7 @@ def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def timed_out(body: Struct) -> Struct:
-    """The answer to a request that leaves no time: REQUEST_TIMED_OUT for each partition."""
+    """Answer REQUEST_TIMED_OUT for each partition of a request that leaves no time."""
     topics = [
         of_topic(wanted.topic, [refused_result(i, TIMED_OUT) for i in wanted.partitions])
         for wanted in body.topic_partitions or []
@@ -62,7 +62,7 @@ def timed_out(body: Struct) -> Struct:
 
 
 def refused_result(index: int, refused: Refused) -> Struct:
-    """One partition, and why nobody was elected."""
+    """Return the row of one partition for which the election was refused, with the reason."""
     return RESPONSE.struct(
         "PartitionResult",
         partition_id=index,
@@ -72,7 +72,7 @@ def refused_result(index: int, refused: Refused) -> Struct:
 
 
 def result(broker: Broker, request: Request, topic: str, index: int) -> Struct:
-    """One partition: why there was no election."""
+    """Return the row of one partition with the reason why there was no election."""
     try:
         broker.access.require(request, ALTER_CLUSTER)
         check_type(request.body.election_type)
@@ -101,5 +101,5 @@ def check_exists(broker: Broker, name: str, index: int) -> None:
 
 
 def of_topic(name: str, results: list[Struct]) -> Struct:
-    """The results of one topic."""
+    """Return the results of one topic."""
     return RESPONSE.struct("ReplicaElectionResult", topic=name, partition_result=results)

@@ -88,7 +88,7 @@ class PendingFetch:
         return tuple(keys)
 
     def answer(self, *, expired: bool) -> Struct | None:
-        """The answer when there is enough, when an error must be told, or when time is up."""
+        """Return the response if enough bytes or an error are there, or the wait is over."""
         reading = self._read()
         if not (expired or reading.must_answer or reading.bytes_read >= self._min_bytes):
             return None
@@ -134,7 +134,7 @@ class PendingFetch:
         return reading
 
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
-        """The row of one partition; raises Refused."""
+        """Return the row of one partition, or raise Refused."""
         params, isolation = wanted.params, self.request.body.isolation_level
         if self._denied and wanted.key in self._denied:
             raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -208,7 +208,7 @@ def denied_among(broker: Broker, request: Request, wanted: list[Wanted]) -> set[
 
 
 def replica_of(request: Request) -> int:
-    """The node id of a follower; -1 for a consumer."""
+    """Return the node id of a follower, or -1 for a consumer."""
     replica_id: int = max(request.body.replica_id, request.body.replica_state.replica_id)
     return replica_id
 
@@ -265,7 +265,7 @@ def divergence(partition: Partition, params: Struct) -> Struct | None:
 
 
 def refusal(index: int, code: ErrorCode) -> Struct:
-    """A partition that cannot be read; every offset is unknown."""
+    """Return a partition that cannot be read; every offset is unknown."""
     return RESPONSE.struct(
         "PartitionData",
         partition_index=index,

@@ -51,7 +51,7 @@ def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect
 
 
 def found(broker: Broker, request: Request, key: str) -> Struct:
-    """The coordinator of one key."""
+    """Return the coordinator of one key."""
     row = RESPONSE.struct("Coordinator", key=key, node_id=-1, host="", port=-1, error_message=None)
     try:
         check(broker, request, key)
@@ -65,7 +65,7 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
 
 
 def check(broker: Broker, request: Request, key: str) -> None:
-    """Whether there is a coordinator of this kind; raises Refused."""
+    """Raise Refused(COORDINATOR_NOT_AVAILABLE) unless this node coordinates groups of this kind."""
     # VALIDATE
     kind = request.body.key_type
     if kind not in (GROUP, TRANSACTION, SHARE):

@@ -16,7 +16,7 @@ RESPONSE = definition("HeartbeatResponse")
 
 
 def handle_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
-    """A member shows that it lives, and hears whether it must join again."""
+    """Renew a member's session; the answer says whether it must join again."""
     code = ErrorCode.NONE
     try:
         # VALIDATE, APPLY (the session begins anew). DEDUPLICATE: once more does no harm.

@@ -44,7 +44,7 @@ def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
 
 
 def changed_list(resource: Configured, row: Struct) -> str:
-    """A list with some items more, or some fewer."""
+    """Return a list with some items more, or some fewer."""
     key = resource.keys.get(row.name)
     if key is None or key.type is not ConfigType.LIST:
         raise Refused(

@@ -57,7 +57,7 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Found:
-    """One partition; raises Refused."""
+    """Look up one partition's offset, or raise Refused."""
     # VALIDATE
     partition = broker.led_partition(topic, ZERO_UUID, wanted.partition_index)
     partition.check_leader_epoch(wanted.current_leader_epoch)
@@ -82,25 +82,26 @@ def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
 
 
 def earliest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """The first offset that can be read, with the epoch it was written in."""
+    """Return the first readable offset, with the epoch in which it was written."""
     start = rules.earliest_offset(partition)
     epoch = partition.log.leader_epochs.epoch_of(start)
     return -1, start, -1 if epoch is None else epoch
 
 
 def newest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """The first record with the greatest timestamp (KIP-734)."""
+    """Find the first record with the greatest timestamp (KIP-734)."""
     end = rules.readable_end(partition, isolation)
     return below(partition.log.offset_of_max_timestamp(), end)
 
 
 def none_tiered(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """There is no tiered storage."""
+    """Answer that nothing is in tiered storage, which this broker does not have."""
     return NOTHING
 
 
 def below(found: Found | None, end: int) -> Found:
-    """A record that consumers cannot see yet is not there (Partition.fetchOffsetForTimestamp)."""
+    """Return what was found, unless consumers cannot see it yet
+    (Partition.fetchOffsetForTimestamp)."""
     return NOTHING if found is None or found[1] >= end else found
 
 

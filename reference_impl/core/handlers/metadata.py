@@ -63,7 +63,7 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def topics_of(broker: Broker, request: Request) -> Iterator[Struct]:
-    """The answer for every topic asked for."""
+    """Yield the row of every requested topic."""
     wanted = request.body.topics
     # In version 0 an empty list means all topics; later null does.
     if wanted is None or (request.api_version == 0 and not wanted):
@@ -89,7 +89,7 @@ def topics_of(broker: Broker, request: Request) -> Iterator[Struct]:
 
 
 def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
-    """A topic asked for by its id."""
+    """Answer for a topic requested by id."""
     topic = broker.image.topics_by_id.get(wanted.topic_id)
     if topic is None:
         return refusal(None, wanted.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -100,7 +100,7 @@ def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
 
 
 def of_name(broker: Broker, request: Request, name: str) -> Struct:
-    """A topic asked for by its name."""
+    """Answer for a topic requested by name."""
     if not broker.access.may(request, DESCRIBE_TOPIC, name):
         return denial(name)  # whether there is such a topic has not even been looked up
     topic = broker.image.topics.get(name)
@@ -123,21 +123,22 @@ def of_name(broker: Broker, request: Request, name: str) -> Struct:
 
 
 def may_create(broker: Broker, request: Request, name: str) -> bool:
-    """Whether the client may have a topic made for it."""
+    """Return whether the request may create the topic (auto.create.topics.enable)."""
     return broker.access.may(request, CREATE_IN_CLUSTER) or broker.access.may(
         request, CREATE_TOPIC, name
     )
 
 
 def denial(name: str) -> Struct:
-    """A topic of which nothing is told: not even that the broker would keep it for itself."""
+    """Return the row for a topic that the client may not see: it does not even reveal whether the
+    topic is internal."""
     row = refusal(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     row.is_internal = False
     return row
 
 
 def described(topic: TopicImage) -> Struct:
-    """A topic and its partitions."""
+    """Return the row of a topic and its partitions."""
     return RESPONSE.struct(
         "MetadataResponseTopic",
         name=topic.name,
@@ -158,7 +159,7 @@ def described(topic: TopicImage) -> Struct:
 
 
 def refusal(name: str | None, topic_id: object, code: ErrorCode) -> Struct:
-    """A topic that cannot be described, and why."""
+    """Return a topic that cannot be described, and why."""
     return RESPONSE.struct(
         "MetadataResponseTopic",
         error_code=code,

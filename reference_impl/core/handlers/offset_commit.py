@@ -53,7 +53,7 @@ def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def existing(broker: Broker, request: Request, topic: Struct, index: int) -> TopicImage:
-    """The topic of a partition that exists; raises Refused."""
+    """Return the topic of an existing partition, or raise Refused."""
     # VALIDATE the partitions
     broker.access.require(request, READ_GROUP, request.body.group_id)
     # [Modified in v10: KIP-848]

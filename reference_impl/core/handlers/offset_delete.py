@@ -46,7 +46,7 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def checked_group(broker: Broker, group_id: str) -> Group:
-    """The group, if its offsets may be deleted at all; raises Refused."""
+    """Return the group if its offsets may be deleted, or raise Refused."""
     if not group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = broker.groups.group(group_id)
@@ -58,7 +58,7 @@ def checked_group(broker: Broker, group_id: str) -> Group:
 
 
 def partition_row(broker: Broker, group: Group, topic: str, wanted: Struct) -> Struct:
-    """Whether the offset of one partition may be deleted."""
+    """Return the row that says whether one partition's offset may be deleted."""
     image = broker.image.topics.get(topic)
     code = ErrorCode.NONE
     if image is None or wanted.partition_index not in image.partitions:

@@ -47,7 +47,7 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def group_of(broker: Broker, request: Request, wanted: Struct) -> Struct:
-    """The offsets of one group, or why there are none to be had."""
+    """Return the offsets of one group, or the error for it."""
     row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
     try:
         offsets = offsets_of(broker, request, wanted.group_id, wanted.topics, wanted)
@@ -64,8 +64,8 @@ def offsets_of(
     wanted: list[Struct] | None,
     speaker: Struct | None = None,
 ) -> Offsets:
-    """Everything a group has committed; raises Refused if another broker knows, or if the speaker,
-    a row with member id and epoch, is no member of today."""
+    """Return everything a group has committed. Raise Refused if another broker coordinates the
+    group, or if the speaker, a row with member id and epoch, is no member of today."""
     broker.access.require(request, DESCRIBE_GROUP, group_id)
     group = broker.groups.group(group_id)
     # [New in v9: KIP-848]
@@ -89,10 +89,8 @@ def offsets_of(
 def topics_of(
     broker: Broker, request: Request, wanted: list[Struct] | None, offsets: Offsets, plural: str
 ) -> list[Struct]:
-    """The rows of the topics asked for, or (None) of all that were committed.
-
-    Version 8 has structs of its own, whose names end in `s`.
-    """
+    """Return the rows of the requested topics, or (None) of all with committed offsets. Version 8
+    has structs of its own, whose names end in `s`."""
     by_id = request.api_version >= TOPIC_IDS_SINCE
     found = []
     for name, topic_id, indexes in asked_for(broker, wanted, offsets, by_id):
@@ -117,7 +115,7 @@ def topics_of(
 def asked_for(
     broker: Broker, wanted: list[Struct] | None, offsets: Offsets, by_id: bool
 ) -> Iterator[tuple[str, Any, list[int]]]:
-    """(name, topic id, partitions) of every topic to answer about."""
+    """Yield (name, topic id, partitions) of every topic to answer for."""
     if wanted is not None:
         for topic in wanted:
             topic_id = topic.topic_id if by_id else ZERO_UUID
@@ -165,7 +163,7 @@ def refused_topics(wanted: list[Struct], code: ErrorCode) -> list[Struct]:
 
 
 def refused_rows(indexes: list[int], code: ErrorCode, plural: str) -> list[Struct]:
-    """Partitions of which nothing is told but why."""
+    """Return the rows of partitions for which only an error is answered."""
     return [
         RESPONSE.struct(
             f"OffsetFetchResponsePartition{plural}",

@@ -28,7 +28,8 @@ def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator
 
 
 def found(broker: Broker, request: Request, topic: str, wanted: Struct) -> Struct:
-    """One partition: the largest epoch not above the one asked for, and where it ended."""
+    """Answer for one partition: the largest epoch not above the requested one, and its end
+    offset."""
     row = RESPONSE.struct("EpochEndOffset", partition=wanted.partition)
     try:
         # VALIDATE

@@ -52,7 +52,7 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS = (
 
 
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Append the batches of one request to the partitions which this broker leads."""
+    """Yield append the batches of one request to the partitions which this broker leads."""
     pending = PendingProduce(broker, request)
     for topic in request.body.topic_data:
         answers = pending.add_topic(topic)
@@ -81,7 +81,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
 def append_one(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
 ) -> Generator[Effect, None, tuple[Partition, AppendResult]]:
-    """One batch into one partition; raises Refused."""
+    """Append one batch to one partition, or raise Refused."""
     # VALIDATE the request
     partition, data = check_request(broker, request, topic, wanted)
     try:
@@ -142,7 +142,7 @@ def check_access(broker: Broker, request: Request, topic: Struct, wanted: Struct
 
 
 def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray) -> AppendResult:
-    """One batch into a log that may take it; raises Refused."""
+    """Append one batch to a log that may take it, or raise Refused."""
     # VALIDATE the batch
     batch = broker.rules.validated_batch(partition, data, broker.now_ms)
     # DEDUPLICATE (KIP-98): a retry gets the first answer, not a second copy.
@@ -242,7 +242,7 @@ class PendingProduce:
 
 
 def acceptance(index: int, appended: AppendResult) -> Struct:
-    """The batch is in the log, at these offsets."""
+    """Return the row for a batch that was appended at these offsets."""
     return RESPONSE.struct(
         "PartitionProduceResponse",
         index=index,
@@ -253,7 +253,7 @@ def acceptance(index: int, appended: AppendResult) -> Struct:
 
 
 def refusal(index: int, refused: Refused) -> Struct:
-    """The batch is not in the log, and why."""
+    """Return the row for a batch that was not appended, with the reason."""
     errors = [
         RESPONSE.struct(
             "BatchIndexAndErrorMessage",

@@ -15,7 +15,7 @@ RESPONSE = definition("SaslAuthenticateResponse")
 
 
 def handle_sasl_authenticate(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer a token by another, until the client is in or refused."""
+    """Answer each SASL token by another until the client is authenticated or refused."""
     # VALIDATE
     session = broker.authentication.session_of(request)
     if session is None or session.is_in:

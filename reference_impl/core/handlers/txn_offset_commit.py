@@ -97,10 +97,8 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
 
 
 def group_of(broker: Broker, body: Struct) -> Group:
-    """The group, which a producer without a consumer may create; raises Refused.
-
-    Source: OffsetMetadataManager.java, validateTransactionalOffsetCommit.
-    """
+    """Return the group; a producer without a consumer may create it. Raise Refused otherwise.
+    Source: OffsetMetadataManager.java, validateTransactionalOffsetCommit."""
     group = broker.groups.group(body.group_id)
     if group is not None:
         return group

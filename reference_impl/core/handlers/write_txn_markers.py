@@ -65,5 +65,5 @@ def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode
 
 
 def topic_result(name: str, rows: list[Struct]) -> Struct:
-    """The rows of one topic."""
+    """Return the rows of one topic."""
     return RESPONSE.struct("WritableTxnMarkerTopicResult", name=name, partitions=rows)

@@ -38,7 +38,7 @@ class LastOfProducer:
         return cls(entry.producer_epoch, offset)
 
     def is_in(self, header: BatchHeader) -> bool:
-        """Whether this is the batch that must not vanish."""
+        """Return whether this is the last batch of its producer, which must not vanish."""
         if self.offset is not None:
             return header.last_offset == self.offset
         return header.is_control and header.producer_epoch == self.epoch
@@ -78,7 +78,7 @@ class BatchFilter:
     care: Care = CAREFUL
 
     def kept(self, header: BatchHeader, data: Buffer) -> Buffer | None:
-        """The bytes that stay of a batch: all, fewer, or None."""
+        """Return the part of a batch that stays: all of it, fewer records, or None."""
         batch = None
         if header.is_control:
             batch, _ = RecordBatch.decode(data)
@@ -105,7 +105,8 @@ class BatchFilter:
         return _rewritten(batch, records, horizon_ms, self.care.cleaned)
 
     def _horizon_has_passed(self, header: BatchHeader) -> bool:
-        """The horizon lies where the base timestamp was (KIP-534)."""
+        """Return whether the batch's delete horizon (KIP-534), stored in its base timestamp, has
+        passed."""
         return bool(header.attributes & DELETE_HORIZON_BIT) and header.base_timestamp <= self.now_ms
 
     def _stays(self, header: BatchHeader, offset: int, record: Record) -> bool:
@@ -122,7 +123,7 @@ class BatchFilter:
         return self._horizon_has_passed(header) or not self.care.waits_for_delete_horizon
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
-        """A header without records for the last batch of a producer, nothing for others."""
+        """Return a header without records for a producer's last batch, and None for others."""
         last = self.producers.get(header.producer_id)
         if not header.has_producer_id or last is None or not last.is_in(header):
             return None
@@ -146,9 +147,8 @@ def _rewritten(
     horizon_ms: int | None,
     cleaned: Callable[[Record, int], Record],
 ) -> bytes:
-    """The batch with these records only; a new horizon takes the place of the base timestamp, and
-    the records count their times from there.
-    """
+    """Return the batch with these records only. A new horizon replaces the base timestamp, and the
+    timestamp deltas count from there."""
     base, attributes = batch.base_timestamp, batch.attributes
     if horizon_ms is not None:
         base, attributes = horizon_ms, attributes | DELETE_HORIZON_BIT

@@ -18,7 +18,8 @@ class CorruptLog(StorageError):
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:
-    """Each batch's header and position, from a batch boundary up to `end`; bodies are skipped."""
+    """Yield each batch's header and position, from a batch boundary up to `end`; bodies are
+    skipped."""
     block, start = b"", position
     while position < end:
         if position + HEADER_BYTES > start + len(block):
@@ -34,10 +35,8 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHea
 def scan_batches(
     file: File, position: int, end: int, *, check: bool = True
 ) -> Iterator[tuple[BatchHeader, int, memoryview]]:
-    """Each whole batch with its position; CorruptRecord at the first that is torn or altered.
-
-    Without `check` a batch that has its length passes for whole.
-    """
+    """Yield each whole batch with its position. Raise CorruptRecord at the first that is torn or
+    altered. Without `check` a batch that has its length passes for whole."""
     window = _Window(file, end)
     while position < end:
         header = read_header(window.at(position, HEADER_BYTES))
@@ -56,7 +55,7 @@ class _Window:
         self._start, self._block = 0, memoryview(b"")
 
     def at(self, position: int, size: int) -> memoryview:
-        """The bytes from `position` on, at least `size` of them."""
+        """Return the bytes from `position` on, at least `size` of them."""
         left = self._end - position
         if left < size:
             raise CorruptRecord(f"{left} bytes are too few for a batch of {size}")

@@ -36,7 +36,7 @@ def encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def decode_lines(path: str, data: bytes, fields: int) -> list[list[str]]:
-    """The fields of each line; BadCheckpoint names the line that is wrong."""
+    """Return the fields of each line, or raise BadCheckpoint naming the line that is wrong."""
     if not data.endswith(b"\n"):
         raise BadCheckpoint(path, "its last line is not complete")
     lines = data.decode(errors="replace").split("\n")
@@ -58,9 +58,8 @@ def _is_integer(text: str) -> bool:
 
 
 def read_offsets(storage: Storage, path: str) -> dict[TopicPartition, int]:
-    """An offset for each partition; none where there is no file, or an empty one, as Kafka makes
-    them before it has anything to write (OffsetCheckpointFile).
-    """
+    """Return an offset for each partition. Return none if there is no file, or an empty one, as
+    Kafka makes them before it has anything to write (OffsetCheckpointFile)."""
     data = storage.read_file(path) if storage.exists(path) else b""
     if not data:
         return {}
@@ -75,11 +74,9 @@ def write_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, 
 
 
 def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
-    """The topic id in `partition.metadata`.
-
-    None where there is no file, or a part of one: it is written without a sync, so a loss of power
-    may empty it, and the controller's metadata knows the id anyway.
-    """
+    """Return the topic id in `partition.metadata`, or None if the file is absent or incomplete: it
+    is written without a sync, so a loss of power may empty it, and the controller's metadata knows
+    the id anyway."""
     path = f"{directory}/{PARTITION_METADATA_FILE}"
     if not storage.exists(path):
         return None

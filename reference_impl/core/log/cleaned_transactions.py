@@ -38,7 +38,7 @@ class CleanedTransactions:
             self._aborted.setdefault(entry.producer_id, _Open(entry))
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Whether a batch of data belongs to an aborted transaction."""
+        """Return whether a batch of data belongs to an aborted transaction."""
         self._begin(header.last_offset)
         if not header.is_transactional:
             return False
@@ -50,7 +50,7 @@ class CleanedTransactions:
         return True
 
     def is_useless_marker(self, header: BatchHeader, batch: RecordBatch) -> bool:
-        """Whether a control batch ends nothing that is left in the log."""
+        """Return whether nothing that is left in the log belongs to this marker's transaction."""
         self._begin(header.last_offset)
         if not batch.records:
             return True  # cleaned before

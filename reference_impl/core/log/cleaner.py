@@ -65,7 +65,8 @@ class Cleaner:
                 yield cleanable(log, cleaned_to, now_ms, self._care)
 
     def work(self) -> str | None:
-        """One slice; a sentence for the operator where the log cannot be cleaned."""
+        """Do one slice of cleaning; return a sentence for the operator if the log cannot be
+        cleaned."""
         log = self._log
         if log is None:
             return None

@@ -58,7 +58,7 @@ class Cleanable:
 
     @property
     def is_due(self) -> bool:
-        """Whether cleaning is worth it, or cannot wait."""
+        """Return whether enough is dirty, or the wait has been too long."""
         if self.is_overdue and self.cleanable_bytes > 0:
             return True
         return self.ratio > self.log.config.min_cleanable_dirty_ratio
@@ -112,7 +112,7 @@ def clean(
 def _newest_offsets(
     todo: Cleanable, keys_max: int, care: Care
 ) -> Generator[None, None, tuple[dict[bytes, int], int]]:
-    """The newest offset of each key in the dirty section, and where that section ends."""
+    """Return the newest offset of each key in the dirty section, and the end of that section."""
     log, newest, end = todo.log, dict[bytes, int](), todo.first_dirty_offset
     limit = todo.first_uncleanable_offset
     transactions = CleanedTransactions(log.aborted_transactions(end, limit))

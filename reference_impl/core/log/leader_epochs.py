@@ -73,16 +73,14 @@ class LeaderEpochs:
         return self.entries[-1][0] if self.entries else None
 
     def epoch_of(self, offset: int) -> int | None:
-        """The epoch that wrote this offset."""
+        """Return the leader epoch that wrote this offset."""
         index = bisect_right(self.entries, offset, key=lambda entry: entry[1])
         return self.entries[index - 1][0] if index else None
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """The largest epoch not above this one, and where it ended; (-1, -1) where nobody knows.
-
+        """Return the largest epoch not above this one and its end offset, or (-1, -1) if unknown.
         LeaderEpochFileCache.endOffsetFor: an epoch before the first known one ends where that
-        starts.
-        """
+        starts."""
         if epoch < 0 or not self.entries or epoch > self.entries[-1][0]:
             return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
         if epoch == self.entries[-1][0]:

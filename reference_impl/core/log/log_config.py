@@ -108,7 +108,7 @@ class LogConfig:
 
 
 def _typed(key: ConfigKey, text: str) -> Any:
-    """The value of a text that was checked before."""
+    """Convert a text, already checked, to the type of its key."""
     if key.type is ConfigType.BOOLEAN:
         return text.strip().lower() == "true"
     if key.type is ConfigType.LIST:

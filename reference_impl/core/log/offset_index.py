@@ -42,12 +42,12 @@ class OffsetIndex(SparseIndex):
         self._append(last_offset - self.base_offset, position)
 
     def position_before(self, offset: int) -> int:
-        """A position at or before the batch that holds `offset`."""
+        """Return a file position at or before the batch that holds `offset`."""
         count = self._count_up_to(offset - self.base_offset, 0)
         return self._entry(count - 1)[1] if count else 0
 
     def boundary_before(self, position: int) -> int:
-        """The start of some batch, at or before `position`."""
+        """Return the start of some batch, at or before `position`."""
         count = self._count_up_to(position, 1)
         return self._entry(count - 1)[1] if count else 0
 

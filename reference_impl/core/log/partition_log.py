@@ -133,10 +133,8 @@ class PartitionLog(ReadableLog):
         now_ms: int,
     ) -> AppendResult:
         """Append as leader: each batch gets the next offsets and the leader's epoch, where it lies.
-
         `headers` are those of the batches in `data`, one after the other. Both fields that change
-        are outside the CRC, so what goes to disk is otherwise what the client sent.
-        """
+        are outside the CRC, so what goes to disk is otherwise what the client sent."""
         base_offset = next_offset = self._log_end_offset
         placed, start = [], 0
         for header in headers:
@@ -196,7 +194,7 @@ class PartitionLog(ReadableLog):
             self._segments.note_aborted(entry)
 
     def _segment_for(self, placed: list[Appended]) -> Segment:
-        """The active segment, or a new one where these batches do not belong into it."""
+        """Return the active segment, or roll a new one if these batches do not fit."""
         active = self._segments.active
         if active.should_roll(placed, self.config, self._now_ms):
             return self.roll()
@@ -213,7 +211,7 @@ class PartitionLog(ReadableLog):
         return segment
 
     def _new_segment(self, base_offset: int) -> Segment:
-        """An empty segment; files that a failed deletion left under its name are emptied."""
+        """Create an empty segment, emptying files that a failed deletion left under its name."""
         self._trust.directory_is_synced = False
         segment = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
         if segment.size > 0:
@@ -297,7 +295,7 @@ class PartitionLog(ReadableLog):
     # -- keeping -------------------------------------------------------------------------------
 
     def flush_is_due(self, now_ms: int) -> bool:
-        """Whether `flush.ms` has passed over unsynced records."""
+        """Return whether unsynced records are older than `flush.ms`."""
         waited_ms = now_ms - self._trust.last_flush_ms
         return self.recovery_point < self._log_end_offset and waited_ms >= self.config.flush_ms
 

@@ -32,7 +32,7 @@ class BadSnapshot(StorageError):
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
-    """The bytes of a snapshot file."""
+    """Return the bytes of a snapshot file."""
     form = definition("ProducerSnapshot")
     rows = []
     for entry in entries:
@@ -58,7 +58,7 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(path: str, data: bytes) -> list[ProducerEntry]:
-    """The entries, or BadSnapshot."""
+    """Return the entries, or raise BadSnapshot."""
     if len(data) < _ENTRIES_AT or int.from_bytes(data[:_CRC_AT], "big") != _VERSION:
         raise BadSnapshot(path, f"it does not start with the version {_VERSION}")
     stated = int.from_bytes(data[_CRC_AT:_ENTRIES_AT], "big")
@@ -101,7 +101,7 @@ class Snapshots:
         return segment_path(self._directory, offset, SNAPSHOT_SUFFIX)
 
     def offsets(self) -> list[int]:
-        """The offsets for which there is a snapshot, rising."""
+        """Return the offsets that have a snapshot, ascending."""
         names = self._storage.list(self._directory)
         return [
             int(name.removesuffix(SNAPSHOT_SUFFIX))
@@ -114,7 +114,7 @@ class Snapshots:
         self._storage.write_atomically(self.path(offset), encode_snapshot(entries), sync=False)
 
     def newest(self, log_end_offset: int) -> tuple[int, list[ProducerEntry]]:
-        """The newest whole snapshot of this log, and its offset; torn or later ones are removed."""
+        """Return the newest whole snapshot and its offset, and remove torn or later ones."""
         for offset in reversed(self.offsets()):
             path = self.path(offset)
             if offset <= log_end_offset:

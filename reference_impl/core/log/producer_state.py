@@ -42,7 +42,8 @@ _ENDS_TRANSACTION = (ControlRecordType.COMMIT, ControlRecordType.ABORT)
 
 
 def _kind_of(record: Record) -> ControlRecordType | None:
-    """None for kinds that a later Kafka has added (ControlRecordType.UNKNOWN)."""
+    """Return the kind of marker, or None for one that a later Kafka has added
+    (ControlRecordType.UNKNOWN)."""
     try:
         return control_type(record)
     except Malformed:
@@ -55,7 +56,7 @@ def increment_sequence(sequence: int, by: int) -> int:
 
 
 def decrement_sequence(sequence: int, by: int) -> int:
-    """The sequence `by` records before (DefaultRecordBatch.decrementSequence)."""
+    """Return the sequence number `by` records earlier (DefaultRecordBatch.decrementSequence)."""
     return (sequence - by) & SEQUENCE_MAX
 
 
@@ -105,9 +106,8 @@ class CompletedTransaction(NamedTuple):
 
 
 def duplicate_of(entry: ProducerEntry | None, header: BatchHeader) -> BatchMetadata | None:
-    """The batch that this one repeats: same epoch and same range of sequences, among the last
-    five.
-    """
+    """Return which of the producer's last five batches this one repeats (same epoch, same
+    sequences), or None."""
     if entry is None or entry.producer_epoch != header.producer_epoch:
         return None
     last_sequence = header.last_sequence
@@ -118,11 +118,9 @@ def duplicate_of(entry: ProducerEntry | None, header: BatchHeader) -> BatchMetad
 
 
 def check_sequence(entry: ProducerEntry | None, header: BatchHeader) -> ErrorCode:
-    """Whether a batch that repeats none continues what the producer has sent.
-
-    ProducerAppendInfo.checkProducerEpoch and checkSequence. Gaps and older duplicates get the
-    same error (claims IDM-2).
-    """
+    """Return NONE if the batch continues the producer's sequence, or else the error to answer.
+    ProducerAppendInfo.checkProducerEpoch and checkSequence. Gaps and older duplicates get the same
+    error (claims IDM-2)."""
     if entry is None or entry.producer_epoch == NO_EPOCH:
         # The state may have expired, or its records been deleted: any first sequence is accepted.
         return ErrorCode.NONE
@@ -167,7 +165,7 @@ class ProducerStateManager:
         return check_sequence(self._producers.get(header.producer_id), header)
 
     def entries(self) -> Iterator[ProducerEntry]:
-        """All producers, by id (DescribeProducers, snapshots)."""
+        """Yield all producers by id (DescribeProducers, snapshots)."""
         for producer_id in sorted(self._producers):
             yield self._producers[producer_id]
 
@@ -244,7 +242,7 @@ class ProducerStateManager:
         return min(self._ongoing, default=completed.last_offset + 1)
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer has written here in a transaction that no marker has ended."""
+        """Return whether the producer has a transaction here that no marker has ended."""
         entry = self._producers.get(producer_id)
         return (
             entry is not None

@@ -120,20 +120,22 @@ class ReadableLog:
         *,
         at_least_one: bool = True,
     ) -> ReadResult:
-        """The bytes that `locate` finds."""
+        """Read the bytes that `locate` finds."""
         found = self.locate(offset, max_bytes, limit_offset, at_least_one=at_least_one)
         return _NOTHING if found is None else ReadResult(found.read(), found.first_offset)
 
     def batches(self, from_offset: int = 0) -> Iterator[memoryview]:
-        """Every batch from the one with this offset on, its CRC checked: for who replays a log."""
+        """Yield every batch from the one with this offset on, its CRC checked, for replaying a
+        log."""
         return self._segments.batches(max(from_offset, self._log_start_offset))
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record that is not older (ListOffsets; KIP-79)."""
+        """Return the first record that is not older than the timestamp (ListOffsets; KIP-79)."""
         return self._segments.offset_for_timestamp(timestamp, self._log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp (ListOffsets, timestamp -3; KIP-734)."""
+        """Return the first record with the largest timestamp (ListOffsets, timestamp -3;
+        KIP-734)."""
         newest = self._segments.max_timestamp
         return None if newest < 0 else self.offset_for_timestamp(newest)
 
@@ -142,7 +144,6 @@ class ReadableLog:
         return self._segments.aborted_between(from_offset, end_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch not above this one, and where it ended; (-1, -1) if unknown
-        (KIP-279).
-        """
+        """Return the largest epoch not above this one and its end offset, or (-1, -1) if unknown
+        (KIP-279)."""
         return self.leader_epochs.end_offset_for(epoch, self._log_end_offset)

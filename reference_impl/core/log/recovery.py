@@ -113,7 +113,7 @@ def _new_segment(opening: Opening, base_offset: int) -> Segment:
 
 
 def _open_segments(opening: Opening) -> list[Segment]:
-    """The segments in order; files that an interrupted operation left behind are removed."""
+    """Open the segments in order, removing files that an interrupted operation left behind."""
     segment_swap.recover(opening.storage, opening.directory)
     names = opening.storage.list(opening.directory)
     bases = [

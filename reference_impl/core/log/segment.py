@@ -38,7 +38,7 @@ RELATIVE_OFFSET_MAX = 2**31 - 1
 
 
 def segment_path(directory: str, base_offset: int, suffix: str) -> str:
-    """The name that Kafka gives to a segment's file (LogFileUtils.filenamePrefixFromOffset)."""
+    """Return Kafka's name for a segment's file (LogFileUtils.filenamePrefixFromOffset)."""
     return f"{directory}/{base_offset:020d}{suffix}"
 
 
@@ -72,7 +72,7 @@ class Slice:
         return self.size
 
     def read(self) -> bytes:
-        """The bytes of the batches."""
+        """Read the bytes of the batches."""
         return self.file.read(self.position, self.size)
 
 
@@ -131,7 +131,7 @@ class Segment:
     # -- writing -------------------------------------------------------------------------------
 
     def should_roll(self, batches: Sequence[Appended], config: LogConfig, now_ms: int) -> bool:
-        """Whether these batches belong into a new segment (LogSegment.shouldRoll)."""
+        """Return whether these batches belong into a new segment (LogSegment.shouldRoll)."""
         size = self.log.size()
         if size == 0:
             return False
@@ -269,7 +269,7 @@ class Segment:
     # -- looking up ----------------------------------------------------------------------------
 
     def find_batch(self, offset: int) -> tuple[BatchHeader, int] | None:
-        """The first batch that ends at or after `offset`, and its position, or None."""
+        """Return the first batch that ends at or after `offset` with its position, or None."""
         tail = bisect_left(self._tail_offsets, offset)
         if tail > 0:  # the batch before it is known to end below `offset`
             if tail == len(self._tail_offsets):
@@ -285,7 +285,8 @@ class Segment:
     def locate(
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
-        """The whole batches from the one with `offset` on: within `max_bytes`, below the limit."""
+        """Return where the whole batches from `offset` on lie, within `max_bytes` and below the
+        limit."""
         found = self.find_batch(offset)
         if found is None:
             return None
@@ -303,9 +304,8 @@ class Segment:
         return Slice(self.log, start, end - start, header.base_offset)
 
     def _boundary_at_or_before(self, position: int, start: int) -> int:
-        """The last place not after `position` where a batch ends, knowing that one starts at
-        `start`.
-        """
+        """Return the last batch boundary at or before `position`, given that a batch starts at
+        `start`."""
         boundary = max(start, self.offset_index.boundary_before(position))
         for header, at in scan_headers(self.log, boundary, self.log.size()):
             if at + header.size > position:
@@ -314,7 +314,7 @@ class Segment:
         return boundary
 
     def read_next_offset(self) -> int:
-        """The offset after the last batch (LogSegment.readNextOffset)."""
+        """Return the offset after the last batch (LogSegment.readNextOffset)."""
         next_offset = self.base_offset
         start = self.offset_index.last_position
         for header, _ in scan_headers(self.log, start, self.log.size()):
@@ -341,10 +341,8 @@ class Segment:
         return newest
 
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
-        """The first record not older than `timestamp`, at or after `from_offset`.
-
-        Only batches whose header says that they hold one are decoded
-        (FileRecords.searchForTimestamp).
+        """Return the first record not older than `timestamp`, at or after `from_offset`. Only
+        batches whose header says that they hold one are decoded (FileRecords.searchForTimestamp).
         """
         look_from = max(self.time_index.offset_before(timestamp), from_offset)
         start = self.offset_index.position_before(look_from)
@@ -375,7 +373,8 @@ class Segment:
         )
 
     def _problem_of_last_entry(self) -> str | None:
-        """An index of another segment points between batches, or to other offsets."""
+        """Return what is wrong with an index whose last entry points between batches or to another
+        offset."""
         if not len(self.offset_index):
             return None
         offset, position = self.offset_index.last_offset, self.offset_index.last_position

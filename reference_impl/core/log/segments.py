@@ -36,7 +36,7 @@ class Segments:
         return sum(segment.size for segment in self._segments)
 
     def __iter__(self) -> Iterator[Segment]:
-        """All segments, oldest first; the list may change meanwhile."""
+        """Iterate over all segments, oldest first, even if the list changes meanwhile."""
         return iter(list(self._segments))
 
     @property
@@ -55,7 +55,7 @@ class Segments:
         self._segments.append(segment)
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """The segment that holds the offset, and all after it."""
+        """Return the segment that holds the offset and all after it."""
         found = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset)
         return self._segments[max(found - 1, 0) :]
 
@@ -64,7 +64,7 @@ class Segments:
     def locate(
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
-        """The batches from the one with `offset` on, of the first segment that has any."""
+        """Return where the batches from `offset` on lie, in the first segment that has any."""
         segments = self.from_offset(offset)
         for segment, following in zip(segments, [*segments[1:], None], strict=True):
             limit = limit_offset
@@ -78,7 +78,7 @@ class Segments:
         return None
 
     def batches(self, from_offset: int, *, check: bool = True) -> Iterator[memoryview]:
-        """Every batch from the one with this offset on; with `check`, its CRC is right."""
+        """Yield every batch from the one with this offset on; with `check`, verify its CRC."""
         for segment in self.from_offset(from_offset):
             if (found := segment.find_batch(from_offset)) is None:
                 continue
@@ -90,7 +90,8 @@ class Segments:
                 raise CorruptLog(segment.log.path, str(error)) from error
 
     def offset_for_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
-        """The first record at or after `from_offset` that is not older."""
+        """Return the first record at or after `from_offset` that is not older than the
+        timestamp."""
         for segment in self.from_offset(from_offset):
             if segment.newest[0] >= timestamp:
                 found = segment.find_timestamp(timestamp, from_offset)
@@ -110,7 +111,7 @@ class Segments:
         self.from_offset(aborted.last_offset)[0].transaction_index.append(aborted)
 
     def aborted_between(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Aborted transactions that may have records in the range
+        """Return the aborted transactions that may have records in the range
         (TransactionIndex.collectAbortedTxns): those whose marker comes later count as well."""
         found = []
         for segment in self.from_offset(from_offset):
@@ -127,7 +128,7 @@ class Segments:
             segment.transaction_index.truncate_to(offset)
 
     def broken_transaction_index(self) -> Segment | None:
-        """The first segment whose transaction index cannot be right."""
+        """Return the first segment whose transaction index contradicts its log, or None."""
         broken = (each for each in self._segments if each.transaction_index.problem())
         return next(broken, None)
 

@@ -43,7 +43,7 @@ class TimeIndex(SparseIndex):
             self._append(timestamp, offset - self.base_offset)
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset from which on to look: every batch that ends before it is older."""
+        """Return an offset to search from: every batch that ends before it is older."""
         count = self._count_up_to(timestamp, 0)
         return self.base_offset + (self._entry(count - 1)[1] if count else 0)
 

@@ -39,7 +39,7 @@ class Rate:
         newest.last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, float]:
-        """(amount per second, over how many seconds)."""
+        """Return the amount per second, and over how many seconds it was measured."""
         self._forget_old(now_ms)
         oldest_ms = self._samples[0].start_ms if self._samples else now_ms
         elapsed_ms = max(0, now_ms - oldest_ms)

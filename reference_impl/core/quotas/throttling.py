@@ -104,7 +104,8 @@ class Throttle:
         return None
 
     def _opened(self, payer: Payer) -> Account:
-        """A new account. The oldest goes when there are too many: names cost a client nothing."""
+        """Open a new account, dropping the oldest if there are too many: names cost a client
+        nothing."""
         if len(self._accounts) >= ACCOUNTS_MAX:
             del self._accounts[next(iter(self._accounts))]
         account = self._accounts[payer] = Account(Rate(self._samples, self._sample_ms))
@@ -122,7 +123,8 @@ class Throttles:
 
 
 def candidates(user: str, client_id: str) -> Iterator[tuple[Entity, Payer]]:
-    """Every entity that a client falls under, the strongest first, and who pays there."""
+    """Yield every quota entity that matches a client, the strongest first, with the account that
+    pays."""
     for a_user in (user, None):
         for a_client in (client_id, None):
             yield entity_of({USER: a_user, CLIENT_ID: a_client}), (user, client_id)

@@ -61,11 +61,11 @@ class Access:
 
     @property
     def is_controlled(self) -> bool:
-        """Whether there is an authorizer at all."""
+        """Return whether there is an authorizer at all."""
         return self.authorizer is not None
 
     def may(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> bool:
-        """Whether the request may do this to the resource of this name."""
+        """Return whether the request's principal may do this to the resource of this name."""
         if self.authorizer is None:
             return True
         return self.authorizer.allows(
@@ -73,7 +73,7 @@ class Access:
         )
 
     def may_somewhere(self, request: Request, permission: Permission) -> bool:
-        """Whether the request may do this to any resource of the type."""
+        """Return whether the request's principal may do this to any resource of the type."""
         if self.authorizer is None:
             return True
         return self.authorizer.allows_somewhere(
@@ -89,7 +89,8 @@ class Access:
     def operations(
         self, request: Request, resource_type: ResourceType, name: str = CLUSTER_NAME
     ) -> int:
-        """Everything that the request may do to a resource, as the bit field of KIP-430."""
+        """Return everything that the request's principal may do to a resource, as the bit field of
+        KIP-430."""
         return bits(
             operation
             for operation in OPERATIONS[resource_type]
@@ -103,12 +104,12 @@ class Access:
 
 
 def bits(operations: Iterable[AclOperation]) -> int:
-    """Operations as a bit field: the bit of an operation is its code."""
+    """Encode operations as a bit field: the bit of an operation is its code."""
     return sum(1 << operation for operation in operations)
 
 
 def authorizer_of(config: BrokerConfig, acls: Acls) -> Authorizer | None:
-    """The authorizer that a broker is configured with."""
+    """Return the authorizer that a broker is configured with, or None."""
     if not config.text("authorizer.class.name"):
         return None
     return Authorizer(

@@ -39,17 +39,15 @@ _CODES_OF_ACL = attrgetter("resource_type", "resource_pattern_type")
 
 
 def names_unknown(wanted: Struct) -> bool:
-    """Whether an entry or a filter names something by the code 0, which stands for UNKNOWN.
-
+    """Return whether an entry or a filter names something by the code 0, which stands for UNKNOWN.
     Kafka takes such a request for a broken one, and closes the connection; codes that it does not
-    know are refused later, one by one (CreateAclsRequest.java, DescribeAclsRequest.java).
-    """
+    know are refused later, one by one (CreateAclsRequest.java, DescribeAclsRequest.java)."""
     of = _CODES_OF_ACL if hasattr(wanted, "resource_type") else _CODES_OF_FILTER
     return 0 in (*of(wanted), *_CODES(wanted))
 
 
 def checked_acl(wanted: Struct) -> Acl:
-    """The entry that a CreateAcls wants; raises Refused."""
+    """Return the entry that a CreateAcls describes, or raise Refused."""
     acl = Acl(
         named(ResourceType, wanted.resource_type),
         wanted.resource_name,
@@ -83,7 +81,7 @@ def create_acls(broker: Broker, acls: Sequence[Acl]) -> None:
 
 
 def found(broker: Broker, wanted: AclFilter) -> dict[UUID, Acl]:
-    """The entries that a filter of DeleteAcls means; raises Refused."""
+    """Return the entries that a filter of DeleteAcls matches, or raise Refused."""
     if wanted.is_unknown:
         raise _invalid("The filter asks for a type, an operation or a permission that is unknown.")
     return {id: acl for id, acl in broker.image.acls.by_id.items() if wanted.matches(acl)}

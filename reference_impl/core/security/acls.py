@@ -27,7 +27,7 @@ Code = TypeVar("Code", bound=IntEnum)
 
 
 def named(kind: type[Code], code: int) -> Code:
-    """The member with this code; UNKNOWN for one that a newer client may know."""
+    """Return the member with this code, or UNKNOWN for one that a newer client may know."""
     return kind(code) if code in kind._value2member_map_ else kind(0)
 
 
@@ -45,7 +45,7 @@ class Acl:
 
     @classmethod
     def from_record(cls, record: Struct) -> Acl:
-        """An entry of the metadata log."""
+        """Build an entry from its record in the metadata log."""
         return cls(
             named(ResourceType, record.resource_type),
             record.resource_name,
@@ -70,7 +70,7 @@ class Acl:
         )
 
     def is_about(self, principal: str, host: str) -> bool:
-        """Whether the entry speaks of this client."""
+        """Return whether the entry applies to this client."""
         return self.principal in (principal, WILDCARD_PRINCIPAL) and self.host in (host, WILDCARD)
 
 
@@ -88,7 +88,7 @@ class AclFilter:
 
     @classmethod
     def from_request(cls, body: Struct) -> AclFilter:
-        """The filter of a DescribeAcls, or one of a DeleteAcls."""
+        """Build the filter of a DescribeAcls, or one of a DeleteAcls."""
         return cls(
             named(ResourceType, body.resource_type_filter),
             body.resource_name_filter,
@@ -101,12 +101,12 @@ class AclFilter:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it asks for something that this broker has never heard of."""
+        """Return whether it names something that this broker does not know."""
         kinds = (self.resource_type, self.pattern_type, self.operation, self.permission)
         return any(kind == 0 for kind in kinds)
 
     def matches(self, acl: Acl) -> bool:
-        """Whether this entry is meant."""
+        """Return whether the filter matches this entry."""
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
             and self._matches_pattern(acl)
@@ -124,7 +124,7 @@ class AclFilter:
 
 
 def covers(acl: Acl, resource_name: str) -> bool:
-    """Whether the pattern of an entry is one for this name."""
+    """Return whether the pattern of an entry matches this name."""
     if acl.pattern_type is PatternType.PREFIXED:
         return resource_name.startswith(acl.resource_name)
     return acl.resource_name in (resource_name, WILDCARD)
@@ -165,14 +165,12 @@ class Acls:
                 self._prefix_lengths[acl.resource_type] = +lengths
 
     def of_type(self, resource_type: ResourceType) -> Iterator[Acl]:
-        """Every entry about resources of a type."""
+        """Yield every entry about resources of a type."""
         return (acl for acl in self.by_id.values() if acl.resource_type is resource_type)
 
     def covering(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
-        """Every entry whose pattern is one for this resource.
-
-        As many look-ups as PREFIXED patterns have lengths, however long the name is.
-        """
+        """Yield every entry whose pattern matches this resource. It takes as many look-ups as
+        PREFIXED patterns have lengths, however long the name is."""
         literal = self._by_pattern.get((resource_type, PatternType.LITERAL), _NONE)
         for literally in (name, WILDCARD):
             yield from literal.get(literally, ())

@@ -78,12 +78,13 @@ class Session:
 
     @property
     def is_in(self) -> bool:
-        """Whether requests are served."""
+        """Return whether the client is authenticated, so that requests are served."""
         return self.state is State.IN
 
     @property
     def may_begin(self) -> bool:
-        """Whether a handshake is in order: once in, only where sessions end, and not too often."""
+        """Return whether a handshake is allowed now: after authentication only where sessions
+        expire, and not too often."""
         if not self.is_in:
             return self.state in (State.NEW, State.KNOWS_VERSIONS, State.EXPIRED)
         return self.may_renew and self.session_ms > 0
@@ -115,7 +116,7 @@ class Authentication:
                 yield CancelTimer((TIMER, connection, what))
 
     def session_of(self, request: Request) -> Session | None:
-        """None on a listener without SASL."""
+        """Return the session of a connection, or None on a listener without SASL."""
         return self._sessions.get(request.connection)
 
     def told_versions(self, request: Request) -> None:
@@ -127,7 +128,8 @@ class Authentication:
     # --- the exchange -------------------------------------------------------------------------
 
     def begin(self, session: Session, mechanism: str, *, framed: bool) -> Iterator[Effect]:
-        """A mechanism was chosen. framed: tokens come in requests (KIP-152)."""
+        """Begin the exchange of the chosen mechanism. framed: tokens come inside requests
+        (KIP-152)."""
         renews_otherwise = session.user is not None and mechanism != session.mechanism
         session.move(Move.MECHANISM_CHOSEN)
         self.outside[session.connection] = session
@@ -141,7 +143,7 @@ class Authentication:
             yield ReadTokens(session.connection)
 
     def token(self, session: Session, token: bytes) -> bytes:
-        """The answer to one token of the client; raises Denied."""
+        """Return the answer to one token of the client, or raise Denied."""
         if session.exchange is None:
             raise Denied("re-authentication by another mechanism")
         try:
@@ -159,7 +161,7 @@ class Authentication:
         return answer
 
     def let_in(self, session: Session) -> Iterator[Effect]:
-        """Admit whoever has proven who it is; nothing while the exchange goes on."""
+        """Admit the client once its exchange is complete; until then do nothing."""
         if session.exchange is None or session.exchange.user is None:
             return
         session.move(Move.PROVEN)
@@ -171,7 +173,7 @@ class Authentication:
         yield Admit(session.connection)
 
     def refuse(self, session: Session, answer: Respond | None) -> Iterator[Effect]:
-        """Answer late, then close; whoever guesses passwords cannot guess fast."""
+        """Answer late, then close the connection, so that passwords cannot be guessed fast."""
         session.move(Move.DENIED)
         self.outside[session.connection] = session
         session.refusal = answer
@@ -179,7 +181,7 @@ class Authentication:
         yield SetTimer((TIMER, session.connection, _REFUSAL), session.sasl.failure_delay_ms)
 
     def token_arrived(self, connection: int, token: bytes) -> Iterator[Effect]:
-        """A token without a request around it: after a handshake of version 0."""
+        """Handle a token that comes without a request around it, after a handshake of version 0."""
         session = self._sessions[connection]
         try:
             answer = self.token(session, token)
@@ -192,7 +194,7 @@ class Authentication:
     # --- time ---------------------------------------------------------------------------------
 
     def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
-        """A refusal is due, a session is over, or it may be renewed again."""
+        """Send a due refusal, end an expired session, or allow re-authentication again."""
         session = self._sessions[int(key[1])]
         if key[2] == _RENEWAL:
             session.may_renew = True

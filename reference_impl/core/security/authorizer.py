@@ -47,7 +47,7 @@ class Authorizer:
         resource_type: ResourceType,
         name: str,
     ) -> bool:
-        """Whether this principal, connected from this host, may do this to this resource."""
+        """Return whether this principal, connected from this host, may do this to this resource."""
         if principal in self.super_users:
             return True
         is_covered = is_allowed = False
@@ -64,8 +64,7 @@ class Authorizer:
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Whether there is a name of this type for which the principal may do this.
-
+        """Return whether the principal may do this to at least one possible resource of this type.
         Source: Authorizer.java, authorizeByResourceType (KIP-679). Implied operations do not count.
         """
         # Super users, and everybody where nothing is said, may under any name.
@@ -86,7 +85,7 @@ class Authorizer:
 
 
 def permits(acl: Acl, operation: AclOperation) -> bool:
-    """Whether an entry that allows something allows this operation."""
+    """Return whether an entry that allows one operation allows this one too."""
     return acl.operation in (operation, AclOperation.ALL) or acl.operation in IMPLIED_BY.get(
         operation, ()
     )
@@ -97,7 +96,7 @@ def _pattern(acl: Acl) -> tuple[PatternType, str]:
 
 
 def _is_dominated(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:
-    """Whether every name that an entry allows is denied by others."""
+    """Return whether every name that an entry allows is denied by other entries."""
     name = acl.resource_name
     if acl.pattern_type is PatternType.LITERAL and name == WILDCARD:
         return False

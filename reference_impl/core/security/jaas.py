@@ -25,7 +25,8 @@ class LoginModule:
 
 
 def parsed(key: str, text: str) -> LoginModule:
-    """The one module of a JAAS configuration; raises BadConfig, without the text: it is secret."""
+    """Return the one module of a JAAS configuration. Raise BadConfig without the text, which is
+    secret."""
     tokens = _tokens(key, text)
     if len(tokens) < 3 or tokens[1].lower() not in FLAGS or tokens[-1] != ";":
         raise _bad(key)

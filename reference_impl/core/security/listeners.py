@@ -94,10 +94,8 @@ class Listener:
 
 
 def listeners_of(given: Mapping[str, str], config: Mapping[str, str]) -> tuple[Listener, ...]:
-    """Every listener, in the order of `listeners`; raises BadConfig.
-
-    config: the broker's keys with their defaults. given: what was set, `listener.name.…` included.
-    """
+    """Return every listener in the order of `listeners`, or raise BadConfig. config: the broker's
+    keys with their defaults. given: what was set, `listener.name.…` included."""
     controllers = split_list(config["controller.listener.names"])
     bound = {
         name: where

@@ -28,4 +28,4 @@ class Exchange(Protocol):
         """Who it is, once the exchange has succeeded."""
 
     def answer(self, token: bytes) -> bytes:
-        """The server's token after one of the client's; raises Denied."""
+        """Return the server's token after one of the client's, or raise Denied."""

@@ -13,7 +13,7 @@ class Principals:
         self._by_connection: dict[int, str] = {}
 
     def of(self, connection: int) -> str:
-        """`User:NAME`, as ACLs and quotas name it."""
+        """Return `User:NAME`, as ACLs and quotas name it."""
         return self._by_connection.get(connection, ANONYMOUS)
 
     def authenticated(self, connection: int, principal: str) -> None:

@@ -112,7 +112,7 @@ class ScramExchange:
         self.user: str | None = None
 
     def answer(self, token: bytes) -> bytes:
-        """The server's message after the client's; raises Denied."""
+        """Return the server's message after the client's, or raise Denied."""
         text = token.decode(errors="replace")
         if self._credential is None:
             return self._first(text).encode()

@@ -17,7 +17,8 @@ REBALANCE_MS = 20_000
 
 
 def new_world(**config: str) -> World:
-    """A node with topics a (4 partitions) and b (2); targets are worked out at once."""
+    """Return a node with topics a (4 partitions) and b (2), whose target assignments are computed
+    at once."""
     settings = {"group.consumer.assignment.interval.ms": "0"}
     settings |= {key.replace("_", "."): value for key, value in config.items()}
     world = World(settings)
@@ -28,7 +29,7 @@ def new_world(**config: str) -> World:
 
 
 def group_in(world: World) -> ConsumerGroup:
-    """The group as the broker knows it."""
+    """Return the group as the broker knows it."""
     group = world.node.broker.groups.groups["g"]
     assert isinstance(group, ConsumerGroup)
     return group
@@ -52,7 +53,7 @@ class Consumer:
         self.instance_id: str | None = self.wishes.pop("instance_id", None)
 
     def ask(self, version: int = 1, **fields: Any) -> Struct:
-        """One heartbeat with exactly these fields besides the identity."""
+        """Send one heartbeat with exactly these fields besides the identity."""
         body = {
             "group_id": "g",
             "member_id": self.member_id,
@@ -73,7 +74,7 @@ class Consumer:
         return answer
 
     def join(self, **fields: Any) -> Struct:
-        """The first heartbeat, which says everything."""
+        """Send the first heartbeat, which names every field."""
         self.epoch, self.owned, self.target = 0, set(), set()
         answer = self.take(self.ask(topic_partitions=[], **self.wishes, **fields))
         assert answer.error_code == ErrorCode.NONE, answer
@@ -121,7 +122,7 @@ class Consumer:
 
 
 def rows_of(partitions: set[TopicIdPartition]) -> list[Struct]:
-    """Partitions as a heartbeat reports them."""
+    """Return partitions in the form that a heartbeat reports them."""
     return [
         HEARTBEAT.struct("TopicPartitions", topic_id=topic_id, partitions=indexes)
         for topic_id, indexes in by_topic(partitions)
@@ -139,5 +140,5 @@ def settle(*members: Consumer) -> None:
 
 
 def topic_id(world: World, name: str) -> UUID:
-    """The id of a topic."""
+    """Return the id of a topic."""
     return world.node.broker.image.topics[name].topic_id

@@ -17,11 +17,11 @@ class Conversation:
     """What the client's clock says."""
 
     def ask(self, api: ApiKey, version: int, body: Struct) -> Struct:
-        """The answer to one request."""
+        """Send one request and return its answer."""
         raise NotImplementedError
 
     def call(self, api: ApiKey, version: int, **fields: Any) -> Struct:
-        """`ask`, with the fields of the request at hand."""
+        """Build a request from its fields, `ask` it, and return the answer."""
         return self.ask(api, version, request_definition(api).new(**fields))
 
     def create_topic(self, name: str, partitions: int = 1, /, **configs: str) -> Any:
@@ -53,7 +53,7 @@ class Conversation:
         transactional_id: str | None = None,
         **batch: Any,
     ) -> Struct:
-        """Append one batch; returns the partition's row of the answer."""
+        """Append one batch and return the partition's row of the answer."""
         records = raw if raw is not None else self.batch(*values, **batch)
         body = self.produce_body(topic, records, partition, acks, transactional_id)
         answer = self.ask(ApiKey.PRODUCE, version, body)
@@ -68,7 +68,7 @@ class Conversation:
         acks: int = -1,
         transactional_id: str | None = None,
     ) -> Struct:
-        """A Produce of one partition (version 12 and below: by name)."""
+        """Build a Produce for one partition (version 12 and below: by name)."""
         of = request_definition(ApiKey.PRODUCE)
         row = of.struct(
             "PartitionProduceData", index=partition, records=memoryview(bytearray(records))
@@ -79,12 +79,12 @@ class Conversation:
         )
 
     def batch(self, *values: str, **fields: Any) -> bytes:
-        """A batch of values, stamped now."""
+        """Encode a batch of values, stamped with the current time."""
         fields.setdefault("base_timestamp", self.now_ms)
         return RecordBatch([Record(value.encode()) for value in values], **fields).encode()
 
     def fetch_body(self, topic: str, offset: int = 0, partition: int = 0, **fields: Any) -> Struct:
-        """A Fetch of one partition (version 12 and below: by name)."""
+        """Build a Fetch for one partition (version 12 and below: by name)."""
         of = request_definition(ApiKey.FETCH)
         fields = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **fields}
         wanted = of.struct(
@@ -98,13 +98,13 @@ class Conversation:
         return of.new(topics=[topic_row], **fields)
 
     def fetch(self, topic: str, offset: int = 0, partition: int = 0, **fields: Any) -> Struct:
-        """The row of one partition, read once."""
+        """Fetch one partition once and return its row."""
         answer = self.ask(ApiKey.FETCH, 12, self.fetch_body(topic, offset, partition, **fields))
         row: Struct = answer.responses[0].partitions[0]
         return row
 
     def read_all(self, topic: str, partition: int = 0) -> list[str]:
-        """Every value of a partition."""
+        """Read every value of a partition."""
         found: list[str] = []
         offset = 0
         while True:
@@ -117,7 +117,7 @@ class Conversation:
 
 
 def values_in(records: bytes) -> list[str]:
-    """The values of all batches."""
+    """Return the values of all batches."""
     found, position = [], 0
     while position < len(records):
         batch, position = RecordBatch.decode(records, position)
@@ -127,7 +127,7 @@ def values_in(records: bytes) -> list[str]:
 
 
 def end_of(records: bytes) -> int:
-    """The offset after the last batch."""
+    """Return the offset after the last batch."""
     position = end = 0
     while position < len(records):
         batch, position = RecordBatch.decode(records, position)

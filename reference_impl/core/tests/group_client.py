@@ -48,7 +48,7 @@ class Client:
         return self.take()
 
     def take(self) -> Struct | None:
-        """The answer to the last JoinGroup, if it has come."""
+        """Return the answer to the last JoinGroup, or None if it has not come."""
         answer = self.world.answer_to(self.pending)
         if answer is not None:
             self.member_id = answer.member_id
@@ -126,7 +126,7 @@ def committed(world: World) -> int:
 
 
 def stable_pair(world: World) -> tuple[Client, Client]:
-    """Two members of a stable group; the first leads."""
+    """Return two members of a stable group, the leader first."""
     one, two = Client(world, 1), Client(world, 2)
     one.join()
     world.wait(0)

@@ -14,7 +14,7 @@ DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def world_with_orders(*operations: AclOperation) -> World:
-    """Alice may do these to the topic `orders`, which is there."""
+    """Return a world in which Alice may do these operations to the existing topic `orders`."""
     world = controlled()
     # The admin is the first client, which the helpers of World speak for.
     world.create_topic("orders")
@@ -23,7 +23,7 @@ def world_with_orders(*operations: AclOperation) -> World:
 
 
 def fetched(world: World, client: int, **fields: int) -> int:
-    """The error of a Fetch of `orders`."""
+    """Return the error of a Fetch of `orders`."""
     body = world.fetch_body("orders", **fields)
     answer = world.ask(ApiKey.FETCH, 12, body, client)
     code: int = answer.responses[0].partitions[0].error_code
@@ -31,7 +31,7 @@ def fetched(world: World, client: int, **fields: int) -> int:
 
 
 def produced(world: World, client: int, records: bytes, transactional_id: str | None) -> int:
-    """The error of a Produce to `orders`."""
+    """Return the error of a Produce to `orders`."""
     body = world.produce_body("orders", records, transactional_id=transactional_id)
     answer = world.ask(ApiKey.PRODUCE, 9, body, client)
     code: int = answer.responses[0].partition_responses[0].error_code

@@ -18,7 +18,7 @@ CONTROLLED = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User
 
 
 def controlled(**config: str) -> World:
-    """A world in which only the admin may do anything so far."""
+    """Return a world in which only the admin may do anything so far."""
     world = World({**CONTROLLED, **config})
     sign_in(world)
     return world
@@ -31,7 +31,7 @@ def sign_in(world: World) -> None:
 
 
 def entry(**fields: Any) -> Struct:
-    """Alice may read the topic `orders`, unless said otherwise."""
+    """Return an ACL entry: by default, Alice may read the topic `orders`."""
     defaults: dict[str, Any] = {
         "resource_type": ResourceType.TOPIC,
         "resource_name": "orders",
@@ -46,13 +46,13 @@ def entry(**fields: Any) -> Struct:
 
 
 def create(world: World, *entries: Struct, client: int = ADMIN) -> list[int]:
-    """Add entries; the error of each."""
+    """Add entries and return the error of each."""
     answer = world.call(ApiKey.CREATE_ACLS, 3, client=client, creations=list(entries))
     return [row.error_code for row in answer.results]
 
 
 def wanted(**fields: Any) -> dict[str, Any]:
-    """Every entry, unless said otherwise."""
+    """Return a filter that matches every entry unless a field is given."""
     everything: dict[str, Any] = {
         "resource_type_filter": ResourceType.ANY,
         "resource_name_filter": None,
@@ -66,7 +66,7 @@ def wanted(**fields: Any) -> dict[str, Any]:
 
 
 def names(world: World, **fields: Any) -> list[str]:
-    """The resource names of the entries that a filter finds."""
+    """Return the resource names of the entries that a filter finds."""
     answer = world.call(ApiKey.DESCRIBE_ACLS, 3, client=ADMIN, **wanted(**fields))
     assert answer.error_code == ErrorCode.NONE
     return sorted(row.resource_name for row in answer.resources for _ in row.acls)

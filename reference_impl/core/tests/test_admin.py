@@ -121,7 +121,7 @@ def test_a_partition_can_only_be_where_it_is(
 
 
 def log_dirs(world: World, wanted: dict[str, list[int]] | None) -> dict[str, dict[int, int]]:
-    """Topic -> partition -> size."""
+    """Return topic -> partition -> size."""
     of = request_definition(ApiKey.DESCRIBE_LOG_DIRS)
     topics = None if wanted is None else [
         of.struct("DescribableLogDirTopic", topic=topic, partitions=indexes)
@@ -160,7 +160,7 @@ def test_the_space_of_the_volume_is_told() -> None:
 
 
 def volume(world: World) -> tuple[int, int]:
-    """(total, usable) bytes."""
+    """Return (total, usable) bytes."""
     (found,) = world.call(ApiKey.DESCRIBE_LOG_DIRS, 4, topics=None).results
     return found.total_bytes, found.usable_bytes
 
@@ -188,7 +188,7 @@ def test_resources_with_a_configuration_are_listed(
 def page(
     world: World, names: list[str], limit: int, cursor: tuple[str, int] | None
 ) -> tuple[list[tuple[str, list[int]]], tuple[str, int] | None, set[int]]:
-    """([(topic, partitions)], next cursor, errors)."""
+    """Return ([(topic, partitions)], next cursor, errors)."""
     of = request_definition(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
     answer = world.call(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
@@ -226,7 +226,7 @@ def test_a_cursor_beside_what_is_asked_for_is_refused(cursor: tuple[str, int]) -
 
 
 def quorum(world: World, topic: str, *indexes: int) -> tuple[list[Struct], list[Struct]]:
-    """(nodes, partitions) of the answer."""
+    """Return (nodes, partitions) of the answer."""
     of = request_definition(ApiKey.DESCRIBE_QUORUM)
     partitions = [of.struct("PartitionData", partition_index=index) for index in indexes]
     wanted = of.struct("TopicData", topic_name=topic, partitions=partitions)

@@ -50,7 +50,7 @@ class SaslWorld(World):
         return self.authenticate(plain(user, password))
 
     def refused(self, user: str, password: str) -> Any:
-        """The answer that comes late."""
+        """Return the answer that comes after the delay of a refusal."""
         assert self.handshake() == ErrorCode.NONE
         body = request_definition(ApiKey.SASL_AUTHENTICATE).new(auth_bytes=plain(user, password))
         number = self.send(ApiKey.SASL_AUTHENTICATE, 2, body, CLIENT)

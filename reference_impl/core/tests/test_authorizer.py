@@ -31,12 +31,12 @@ def acl(
     principal: str = ALICE,
     host: str = "*",
 ) -> Acl:
-    """An entry about topics."""
+    """Return an entry about topics."""
     return Acl(ResourceType.TOPIC, name, pattern_type, principal, host, operation, permission)
 
 
 def authorizer(*entries: Acl, super_users: str = "", if_no_acl: bool = False) -> Authorizer:
-    """One that knows these entries."""
+    """Return an authorizer with these entries."""
     acls = Acls()
     for number, each in enumerate(entries):
         acls.add(UUID(int=number), each)
@@ -158,7 +158,7 @@ def test_whether_any_topic_may_be_written(entries: list[Acl], somewhere: bool) -
 
 
 def slowly(entries: list[Acl], operation: AclOperation, name: str) -> bool:
-    """The rules, said in one go over all entries."""
+    """Evaluate the authorization rules in the simplest way, over all entries."""
     about = [each for each in entries if covers(each, name) and each.is_about(ALICE, HOST)]
     implied = {operation, ALL} | ({READ, WRITE} if operation is DESCRIBE else set())
     denied = any(e.permission is DENY and e.operation in (operation, ALL) for e in about)

@@ -48,7 +48,7 @@ def alter(
 
 
 def describe(world: World, resource_type: int, name: str, key: str) -> Struct | None:
-    """One key as DescribeConfigs has it, with its synonyms."""
+    """Return one key as DescribeConfigs shows it, with its synonyms."""
     of = request_definition(ApiKey.DESCRIBE_CONFIGS)
     resource = of.struct(
         "DescribeConfigsResource",
@@ -62,7 +62,7 @@ def describe(world: World, resource_type: int, name: str, key: str) -> Struct | 
 
 
 def shown(world: World, resource_type: int, name: str, key: str) -> tuple[Any, list[Any]]:
-    """(value, [(name, value, source) of each synonym])."""
+    """Return (value, [(name, value, source) of each synonym])."""
     row = describe(world, resource_type, name, key)
     assert row is not None
     return row.value, [(s.name, s.value, s.source) for s in row.synonyms]

@@ -29,7 +29,7 @@ def world() -> World:
 
 
 def kept(group: ConsumerGroup) -> dict[str, Any]:
-    """Everything that the log is to bring back."""
+    """Return everything that replaying the log must restore."""
     return {
         name: value
         for name, value in vars(group).items()

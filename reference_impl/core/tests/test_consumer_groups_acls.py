@@ -10,7 +10,7 @@ from reference_impl.wire.acls import AclOperation, ResourceType
 
 
 def world_for_alice() -> World:
-    """Alice may read the group and describe topic a; of topic ab she knows nothing."""
+    """Return a world in which Alice may read the group and describe topic a, but not topic ab."""
     world = controlled(**{"group.consumer.assignment.interval.ms": "0"})
     of = request_definition(ApiKey.CREATE_TOPICS)
     topics = [

@@ -51,7 +51,8 @@ class Groups(RuleBasedStateMachine):
         self.state = GroupState.EMPTY
 
     def is_reading(self, member: Consumer) -> bool:
-        """Whether the broker still has reason to think so: a removed member finds out later."""
+        """Return whether the broker must still count the member as reading: a removed member finds
+        out later."""
         group = group_of(self.world)
         return group is not None and member.member_id in group.members and member.epoch > 0
 

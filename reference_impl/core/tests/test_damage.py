@@ -11,7 +11,8 @@ FIRST_SEGMENT = "0" * 20 + ".log"
 
 
 def damaged_world() -> tuple[World, str, bytes]:
-    """Two topics, one with a flipped bit in its first, closed segment; and its bytes before."""
+    """Return a world with two topics, one with a flipped bit in its first, closed segment, and that
+    segment's bytes before."""
     world = World()
     for name in ("bad", "good"):
         world.create_topic(name, internal_segment_bytes="100")

@@ -52,7 +52,7 @@ class Dump:
         )
 
     def records(self, topic: str) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
-        """(key, payload) of the decoded records of an internal topic."""
+        """Return (key, payload) of the decoded records of an internal topic."""
         found = re.findall(r"key: (\{.*\}) payload: (.*)$", self.of(topic), re.M)
         return [
             (json.loads(key), None if payload == "<DELETE>" else json.loads(payload))
@@ -61,7 +61,7 @@ class Dump:
 
 
 def lived() -> World:
-    """A broker after some transactions, commits, a cleaning, and a clean shutdown."""
+    """Return a broker after some transactions, commits, a cleaning, and a clean shutdown."""
     world = transactional_world(QUICK)
     one = Producer(world)
     one.init()

@@ -31,7 +31,7 @@ def alter(
 
 
 def described(world: World) -> dict[str, tuple[str, int, list[str]]]:
-    """Key -> value, source and the names of its synonyms."""
+    """Return key -> value, source and the names of its synonyms."""
     of = request_definition(ApiKey.DESCRIBE_CONFIGS)
     wanted = of.struct(
         "DescribeConfigsResource", resource_type=GROUP, resource_name="g", configuration_keys=None

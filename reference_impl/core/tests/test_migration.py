@@ -75,13 +75,13 @@ class Classic(Client):
 
 
 def all_of_a(indexes: list[int]) -> bytes:
-    """An assignment as a classic leader writes it."""
+    """Return an assignment as a classic leader writes it."""
     rows = [ASSIGNMENT.struct("TopicPartition", topic="a", partitions=indexes)]
     return encode_versioned(ASSIGNMENT, ASSIGNMENT.new(assigned_partitions=rows), 3)
 
 
 def stable_classic(world: World, instance: str | None = None) -> Classic:
-    """A group of one classic member, which reads the four partitions of topic a."""
+    """Return a group of one classic member, which reads the four partitions of topic a."""
     one = Classic(world, 1, instance)
     assert one.rejoin().error_code == ErrorCode.NONE
     assert one.fetch_assignment({one.member_id: all_of_a([0, 1, 2, 3])}) == ErrorCode.NONE
@@ -96,7 +96,7 @@ def classic_group(world: World) -> ClassicGroup:
 
 
 def both(world: World) -> tuple[Classic, Consumer]:
-    """A classic member and one of the new protocol, which share topic a."""
+    """Return a classic member and one of the new protocol that share topic a."""
     old, new = stable_classic(world), Consumer(world, 2, "a")
     new.join()
     for _ in range(3):

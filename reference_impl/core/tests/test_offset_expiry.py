@@ -41,7 +41,7 @@ def test_offsets_without_a_group_expire_after_their_last_commit(world: World) ->
 
 
 def joined(world: World, *topics: str) -> Client:
-    """A group of one, which reads these topics."""
+    """Return a group of one member that reads these topics."""
     one = Client(world, 1)
     wants = SUBSCRIPTION.new(topics=list(topics), owned_partitions=[], generation_id=-1)
     one.protocols = {"range": encode_versioned(SUBSCRIPTION, wants, 3)}

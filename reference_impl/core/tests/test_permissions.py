@@ -17,7 +17,8 @@ from reference_impl.wire import ApiKey
 
 
 def permissions_in(handle: Callable[..., Any]) -> set[Permission]:
-    """Every permission that a handler's module, or one of its helpers beside it, knows by name."""
+    """Return every permission that a handler's module, or one of its helpers beside it, knows by
+    name."""
     found, todo, seen = set(), [sys.modules[handle.__module__]], set[ModuleType]()
     while todo:
         module = todo.pop()

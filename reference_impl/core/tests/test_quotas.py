@@ -166,7 +166,7 @@ class QuotaWorld(World):
         return int(effect.rpartition("throttle_ms=")[2].rstrip(")"))
 
     def produce_two(self) -> int:
-        """Two batches; the size of one."""
+        """Produce two batches and return the size of one."""
         for _ in range(2):
             self.produce("t", "x" * 5000)
         return len(self.batch("x" * 5000))

@@ -25,7 +25,8 @@ from reference_impl.wire.records import decode_records, encode_records
 
 
 def altered_records(random: Random) -> tuple[bytes, int]:
-    """The payload of a batch with some bytes altered or put in, and the count of its records."""
+    """Return the payload of a batch with some bytes altered or put in, and the count of its
+    records."""
     records = [
         Record(
             random.choice((None, b"", b"value")),
@@ -87,7 +88,7 @@ def walked(pieces: list[bytes], count: int) -> tuple[Walk | None, int]:
 
 
 def in_pieces(random: Random, data: bytes) -> list[bytes]:
-    """The same bytes, cut anywhere; some pieces are empty."""
+    """Return the same bytes, cut anywhere; some pieces are empty."""
     cuts = sorted(random.randrange(len(data) + 1) for _ in range(random.randrange(8)))
     edges = [0, *cuts, len(data)]
     return [data[a:b] for a, b in pairwise(edges)]

@@ -54,7 +54,7 @@ def test_without_flushing_a_loss_of_power_loses_records_and_nothing_else() -> No
 
 
 def conversation(seed: int) -> list[str]:
-    """Everything that a node does in a short life."""
+    """Run a short life of a node and return everything that it does."""
     world = World(seed=seed)
     world.create_topic("t", 2)
     for value in "abc":

@@ -51,8 +51,8 @@ class Fate:
         self._writes_left -= 1
 
     def ask(self, question: Callable[[], int], *, gives_up: bool = False) -> bool:
-        """Ask until the answer is NONE, through kills and through an abort under way; or give up
-        after a kill, not knowing."""
+        """Ask until the answer is NONE, through kills and aborts in progress, or give up after a
+        kill without knowing the outcome."""
         for _ in range(10):
             try:
                 code = question()
@@ -109,7 +109,7 @@ class Life:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is to be decided."""
+        """Return whether a transaction is undecided."""
         return bool(self._values) or self._offset is not None
 
     def _init(self) -> int:

@@ -28,7 +28,7 @@ BOTH = pytest.mark.parametrize(
 
 
 def transactional_world(config: dict[str, str] | None = None, **more: Any) -> World:
-    """A world with topic `t`, both internal topics made, and their coordinators found."""
+    """Return a world with topic `t`, both internal topics made, and their coordinators found."""
     world = World({**CONFIG, **(config or {})}, **more)
     world.create_topic("t", 2)
     for kind in (0, 1):
@@ -68,7 +68,7 @@ class TransactionalClient:
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
     def add(self, topic: str = "t", *indexes: int, version: int = 3) -> int:
-        """AddPartitionsToTxn by a client; the code of the first partition."""
+        """Send AddPartitionsToTxn as a client; return the code of the first partition."""
         of = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN)
         answer = self.world.call(
             ApiKey.ADD_PARTITIONS_TO_TXN,
@@ -128,7 +128,7 @@ class TransactionalClient:
         assert self.end(commit=commit).error_code == ErrorCode.NONE
 
     def add_offsets(self, group: str = "g", version: int = 3) -> int:
-        """AddOffsetsToTxn."""
+        """Send AddOffsetsToTxn."""
         answer = self.world.call(
             ApiKey.ADD_OFFSETS_TO_TXN,
             version,
@@ -172,7 +172,7 @@ class Producer(TransactionalClient):
 def committed_offset(
     world: Conversation, group: str = "g", *, stable: bool = False
 ) -> tuple[int, int]:
-    """(offset, error code) that the group is told of t-0."""
+    """Return (offset, error code) that OffsetFetch answers for t-0."""
     of = request_definition(ApiKey.OFFSET_FETCH)
     answer = world.call(
         ApiKey.OFFSET_FETCH,
@@ -209,7 +209,7 @@ def read_committed(world: Conversation, topic: str = "t", partition: int = 0) ->
 
 
 def begun(versions: dict[str, int] = CLASSIC, timeout_ms: int = 60_000) -> Producer:
-    """A producer in a world of its own."""
+    """Return a producer in a world of its own."""
     producer = Producer(transactional_world(), versions=versions)
     assert producer.init(timeout_ms).error_code == ErrorCode.NONE
     return producer

@@ -124,11 +124,11 @@ class World(Conversation):
         return answer
 
     def call(self, api: ApiKey, version: int, client: int = 1, **fields: Any) -> Struct:
-        """`ask`, with the fields of the request at hand."""
+        """Build a request from its fields, `ask` it, and return the answer."""
         return self.ask(api, version, request_definition(api).new(**fields), client)
 
     def answer_to(self, number: int) -> Struct | None:
-        """The answer that has come meanwhile, if it has."""
+        """Return the answer if it has come meanwhile, or None."""
         answer = self.answers.pop(number, None)
         assert answer is not NOTHING
         return answer  # type: ignore[no-any-return]

@@ -133,12 +133,14 @@ class TransactionCoordinator:
         )
 
     def find(self, transactional_id: str) -> Transaction | None:
-        """An id that exists; raises Refused if this broker does not coordinate it."""
+        """Return an existing transaction or None. Raise Refused if this broker does not coordinate
+        the id."""
         self.log.partition_of(transactional_id)
         return self.transactions.get(transactional_id)
 
     def known(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
-        """The id that a producer speaks of, in whose name it may speak; raises Refused."""
+        """Return the producer's transaction if it exists and the producer may use it, or raise
+        Refused."""
         transaction = self._named(transactional_id)
         self._broker.rules.check_producer(transaction, producer_id, epoch)
         return transaction
@@ -216,8 +218,7 @@ class TransactionCoordinator:
     def check_partition(
         self, transactional_id: str, producer_id: int, epoch: int, partition: PartitionKey
     ) -> None:
-        """Whether a partition takes part in the producer's transaction (KIP-890); raises
-        Refused."""
+        """Raise Refused unless the partition is part of the producer's transaction (KIP-890)."""
         transaction = self.known(transactional_id, producer_id, epoch)
         if transaction.state in PREPARED:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)

@@ -68,7 +68,7 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> N
 
 
 def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:
-    """The coordinator's answer in words which the writer's client understands."""
+    """Translate the coordinator's error into one that the writer's client understands."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code is ErrorCode.TRANSACTION_ABORTABLE and not writer.knows_abortable:

@@ -41,18 +41,19 @@ class Transaction:
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether the next producer needs another producer id."""
+        """Return whether the next producer needs another producer id."""
         return self.producer_epoch >= EPOCH_LAST
 
     @property
     def bumps_epoch(self) -> bool:
-        """Whether the end of this transaction changes the epoch (KIP-890)."""
+        """Return whether ending this transaction bumps the epoch (KIP-890)."""
         return self.client_version >= EPOCH_PER_TRANSACTION
 
     def with_producer(
         self, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int
     ) -> Transaction:
-        """A producer begins, or goes on, under this epoch (prepareIncrementProducerEpoch)."""
+        """Return the state after a producer begins or continues under this epoch
+        (prepareIncrementProducerEpoch)."""
         return replace(
             self,
             state=next_state(self.state, Move.PRODUCER_COMES),
@@ -75,7 +76,7 @@ class Transaction:
     def with_partitions(
         self, partitions: frozenset[PartitionKey], client_version: int, now_ms: int
     ) -> Transaction:
-        """These take part as well (prepareAddPartitions)."""
+        """Return the state with these partitions added (prepareAddPartitions)."""
         is_first = self.state is not State.ONGOING
         return replace(
             self,
@@ -89,7 +90,7 @@ class Transaction:
     def prepared(
         self, move: Move, client_version: int, next_producer_id: int, now_ms: int
     ) -> Transaction:
-        """The outcome is decided (prepareAbortOrCommit)."""
+        """Return the state after the outcome is decided (prepareAbortOrCommit)."""
         decided = replace(
             self,
             state=next_state(self.state, move),
@@ -107,16 +108,14 @@ class Transaction:
         return decided
 
     def fenced(self, now_ms: int) -> Transaction:
-        """The coordinator aborts it itself, under an epoch that no producer was given, so that
-        whoever wrote it can write no more (prepareFenceProducerEpoch, then ABORT).
-
-        As in Kafka that is done in the newest way, whatever the client speaks: the epoch before is
-        remembered, and the producer may go on from it (KIP-360).
-        """
+        """Return the state in which the coordinator aborts it under an epoch that no producer has,
+        so that its producer can write no more (prepareFenceProducerEpoch, then ABORT). As in Kafka
+        that is done in the newest way, whatever the client speaks: the epoch before is remembered,
+        and the producer may go on from it (KIP-360)."""
         return self.prepared(Move.ABORT_DECIDED, EPOCH_PER_TRANSACTION, NO_PRODUCER_ID, now_ms)
 
     def completed(self, now_ms: int) -> Transaction:
-        """Every marker is written (prepareComplete)."""
+        """Return the state after every marker is written (prepareComplete)."""
         done = replace(
             self,
             state=next_state(self.state, Move.MARKERS_WRITTEN),

@@ -67,7 +67,7 @@ class TransactionLog:
         self._broker.parking.note_change(partition.topic, partition.index)
 
     def replay(self) -> Iterator[tuple[str, Transaction | None]]:
-        """Every record of every partition, in the order of the log."""
+        """Yield every record of every partition, in log order."""
         topic = self._broker.image.topics.get(TOPIC)
         for index in sorted(topic.partitions if topic else ()):
             partition = self._broker.replicas.get(TOPIC, index)
@@ -84,7 +84,7 @@ class TransactionLog:
 
 
 def value_of(transaction: Transaction) -> Struct:
-    """The record value (TransactionLog.valueToBytes)."""
+    """Return the record value (TransactionLog.valueToBytes)."""
     of = definition("TransactionLogValue")
     rows = [
         of.struct("PartitionsSchema", topic=topic, partition_ids=[index for _, index in keys])
@@ -106,7 +106,7 @@ def value_of(transaction: Transaction) -> Struct:
 
 
 def transaction_from(transactional_id: str, value: Struct) -> Transaction:
-    """The state that a record tells of."""
+    """Return the state that a record describes."""
     return Transaction(
         transactional_id,
         value.producer_id,

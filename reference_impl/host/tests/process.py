@@ -99,7 +99,7 @@ class RawClient:
         self.socket.sendall(encode_request(api, version, correlation_id, "raw", body))
 
     def receive(self) -> bytes | None:
-        """One frame, or None once the broker has closed."""
+        """Return one frame, or None once the broker has closed."""
         size = self._exactly(4)
         return None if size is None else self._exactly(struct.unpack(">i", size)[0])
 
@@ -152,7 +152,7 @@ class RawClient:
         self.send(ApiKey.FETCH, 12, max_wait_ms=max_wait_ms, **fields)
 
     def read_all(self, topic: str, offset: int = 0) -> list[str]:
-        """Every value of partition 0, from this offset."""
+        """Read every value of partition 0 from this offset."""
         found: list[str] = []
         while True:
             self.send_fetch(topic, offset)

@@ -64,7 +64,7 @@ class Written:
         }
 
     def open(self, name: str, partition: int = 0) -> PartitionLog:
-        """Our log over their files."""
+        """Open with our log the files that they wrote."""
         topic_id = read_topic_id(Disk(), str(self.data / f"{name}-{partition}"))
         assert topic_id is not None
         return self.directory.open_log(name, partition, topic_id, LogConfig(), 0)

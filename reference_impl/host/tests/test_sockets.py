@@ -29,7 +29,7 @@ def sockets(broker: BrokerProcess) -> int:
 
 
 def resident(broker: BrokerProcess) -> int:
-    """Its memory (proc(5), statm)."""
+    """Return the process's resident memory (proc(5), statm)."""
     pages = int(Path(f"/proc/{broker.process.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -43,7 +43,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def park(broker: BrokerProcess, behind: int) -> RawClient:
-    """A client whose fetch waits for a day, with so many requests behind it."""
+    """Open a client whose fetch waits for a day, with so many requests behind it."""
     client = RawClient(broker)
     client.send_fetch("t", max_wait_ms=86_400_000, min_bytes=1 << 20)
     for _ in range(behind):

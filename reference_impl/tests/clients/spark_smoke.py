@@ -16,7 +16,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def session(jars: str) -> SparkSession:
-    """A small one: two threads, nothing listened on but loopback."""
+    """Start a small session: two threads, listening on loopback only."""
     settings = {
         "spark.jars": ",".join(str(jar) for jar in sorted(Path(jars).glob("*.jar"))),
         "spark.ui.enabled": "false",
@@ -39,7 +39,7 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 def read(spark: SparkSession, bootstrap: str, topic: str) -> set[str]:
-    """Every value of a topic, as a batch query reads it."""
+    """Read every value of a topic, as a batch query does."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)
     found = reader.option("subscribe", topic).load().select(col("value").cast("string"))
     values = [row[0] for row in found.collect()]

@@ -18,7 +18,7 @@ TOPIC = "tools"
 
 
 def calls(bootstrap: str, folder: Path) -> Iterator[Call]:
-    """Each tool with what it is asked, in an order in which each finds what it needs."""
+    """Yield each tool with its arguments, in an order in which each finds what it needs."""
     to_delete = folder / "delete.json"
     wanted = [{"topic": TOPIC, "partition": 0, "offset": -1}]  # its end
     to_delete.write_text(json.dumps({"version": 1, "partitions": wanted}))
@@ -101,7 +101,7 @@ def of_the_cluster(server: tuple[str, ...], topic: tuple[str, ...]) -> Iterator[
 
 
 def measured(bootstrap: str) -> Iterator[Call]:
-    """The tools that measure, the producer with transactions, and the copier."""
+    """Yield the measuring tools, the producer with transactions, and the copier."""
     options = ("--bootstrap-server", bootstrap, "--topic", "tools-perf")
     yield Call("create-perf", TOOLS + "TopicCommand", (*options, "--create", "--partitions", "1"))
     yield Call(
@@ -135,7 +135,7 @@ def said(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 def events(said: Iterable[Said], name: str) -> list[dict[str, Any]]:
-    """The lines of verifiable clients that tell of one thing, each an object."""
+    """Return the lines of a verifiable client that report one kind of event, each as an object."""
     found = [
         json.loads(line) for of in said for line in of.lines() if line.startswith('{"timestamp')
     ]

@@ -15,7 +15,7 @@ PATIENCE_S = 120
 
 
 def said_by(*command: str, **environment: str) -> list[str]:
-    """The lines that a program prints; it must end well."""
+    """Run a program, require that it succeeds, and return the lines that it prints."""
     done = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True,
         timeout=PATIENCE_S, check=False,

@@ -19,14 +19,14 @@ JAVA_PATIENCE_S = 240
 
 
 def producer(bootstrap: str, name: str) -> Producer:
-    """One that has fenced its predecessors."""
+    """Return a producer that has fenced its predecessors."""
     made = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
     made.init_transactions(PATIENCE_S)
     return made
 
 
 def consumer(bootstrap: str, group: str, isolation: str = "read_committed") -> Consumer:
-    """One that reads from the start, and commits only when told."""
+    """Return a consumer that reads from the start and commits only explicitly."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -39,7 +39,7 @@ def consumer(bootstrap: str, group: str, isolation: str = "read_committed") -> C
 
 
 def read(bootstrap: str, topic: str, count: int, isolation: str = "read_committed") -> list[str]:
-    """At least `count` values, and what comes with them."""
+    """Read until `count` values have arrived, and return all that came."""
     reader = consumer(bootstrap, f"read-{topic}-{isolation}", isolation)
     reader.assign([TopicPartition(topic, index, 0) for index in (0, 1)])
     found: list[str] = []

@@ -90,7 +90,7 @@ class Batches:
         return RecordBatch([control_record(kind, b"\0" * 6)], attributes=CONTROL_BIT).encode()
 
     def _with_lying_header(self) -> bytes:
-        """A header field that contradicts the rest, under a CRC that is right."""
+        """Return a batch with one header field that contradicts the rest, under a correct CRC."""
         data = bytearray(self._sound())
         at, form, values = self._random.choice((
             (_ATTRIBUTES, ">h", (5, 7, 8, 0x10, 0x20, 0x40, -1)),
@@ -105,7 +105,7 @@ class Batches:
         return _with_crc(data)
 
     def _with_lying_payload(self) -> bytes:
-        """Records that contradict themselves, under a CRC that is right."""
+        """Return a batch whose records contradict themselves, under a correct CRC."""
         data = bytearray(self._sound())
         for _ in range(self._random.randint(1, 3)):
             data[self._random.randrange(HEADER_BYTES, len(data))] = self._random.randrange(256)
@@ -122,7 +122,7 @@ class Batches:
 
 
 def _encoded(batch: RecordBatch) -> bytes:
-    """The batch; a maximum timestamp that no int64 holds is left at the base."""
+    """Encode the batch; replace a maximum timestamp that no int64 holds by the base."""
     try:
         return batch.encode()
     except struct.error:

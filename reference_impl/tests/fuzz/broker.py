@@ -53,7 +53,7 @@ class Broker:
             self.served = advertised(client)
 
     def client(self) -> RawClient:
-        """A new connection."""
+        """Open a new connection."""
         return RawClient(self.process)
 
     @property
@@ -114,10 +114,8 @@ def check_lines(lines: Sequence[str]) -> None:
 
 
 def advertised(client: RawClient) -> dict[int, range]:
-    """The APIs which ApiVersions names, with the versions of them that exist in Kafka 4.
-
-    (Produce 0 to 2 are advertised, but served by nobody: KAFKA-18659.)
-    """
+    """Return the APIs which ApiVersions names, with the versions of them that exist in Kafka 4.
+    (Produce 0 to 2 are advertised, but served by nobody: KAFKA-18659.)"""
     answer = client.call(ApiKey.API_VERSIONS, 3, client_software_name="fuzz",
                          client_software_version="1")  # fmt: skip
     served = {}

@@ -43,7 +43,7 @@ class Case:
         self.frames = Frames(random, values, judge.broker.served)
 
     def connect(self) -> RawClient:
-        """A new connection."""
+        """Open a new connection."""
         self.judge.counts["connections"] += 1
         return self.judge.broker.client()
 

@@ -46,22 +46,22 @@ class Frames:
         self._correlation_id = 0
 
     def any_api(self) -> int:
-        """One of the advertised APIs."""
+        """Choose one of the advertised APIs."""
         return self.random.choice(sorted(self.served))
 
     def version_of(self, api_key: int) -> int:
-        """One of its versions; the first and the last come more often."""
+        """Choose one of its versions; the first and the last come more often."""
         versions = self.served[api_key]
         return self.random.choice((versions[0], versions[-1], self.random.choice(versions)))
 
     def whole(self, api_key: int) -> Frame:
-        """A request as a client would write it, whatever it asks for."""
+        """Return a request as a client would write it, for any API."""
         version = self.version_of(api_key)
         definition, body = self._body(api_key, version)
         return self._frame(api_key, version, definition.encode(body, version))
 
     def broken(self, api_key: int) -> Frame:
-        """A request with one piece broken (and perhaps still readable: a byte is a byte)."""
+        """Return a request with one piece broken (perhaps still readable: a byte is a byte)."""
         version = self.version_of(api_key)
         definition, body = self._body(api_key, version)
         pieces = definition.pieces(body, version)
@@ -70,7 +70,7 @@ class Frames:
         return self._frame(api_key, version, data)
 
     def _body(self, api_key: int, version: int) -> tuple[Definition, Struct]:
-        """The fields; by chance alone a text may be too long to be written, so it is drawn anew."""
+        """Return random fields; draw again if a random text is too long to be written."""
         definition = request_definition(api_key)
         while True:
             body = chance.message(definition, version, self.random, self._values.choose)
@@ -98,14 +98,14 @@ def _dropped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _doubled(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """One piece, or a run of them, twice."""
+    """Return the bytes with one piece, or a run of them, doubled."""
     at = random.randrange(len(pieces) or 1)
     run = pieces[at : at + random.randint(1, 5)]
     return _joined(pieces[:at] + run * random.choice((2, 2, 50)) + pieces[at + len(run) :])
 
 
 def _resized(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
-    """A length or count that is not what follows."""
+    """Return the bytes with one length or count that does not match what follows."""
     sized = [at for at, piece in enumerate(pieces) if piece.kind in ("length", "count")]
     if not sized:
         return _with_tags(random, pieces, flexible)
@@ -135,7 +135,7 @@ def _replaced(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _flipped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """A few bits."""
+    """Return the bytes with a few bits flipped."""
     data = bytearray(_joined(pieces))
     for _ in range(random.randint(1, 4) if data else 0):
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
@@ -143,7 +143,7 @@ def _flipped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _swapped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Two neighbours the other way round."""
+    """Return the bytes with two neighbouring pieces swapped."""
     at = random.randrange(max(1, len(pieces) - 1))
     return _joined(pieces[:at] + pieces[at + 1 : at + 2] + pieces[at : at + 1] + pieces[at + 2 :])
 
@@ -178,7 +178,7 @@ BREAKERS: tuple[Callable[[Random, list[Piece], bool], bytes], ...] = (
 
 
 def garbage(random: Random, max_frame_bytes: int) -> bytes:
-    """Bytes that are no request, size and all."""
+    """Return bytes that are no request: size and body are random."""
     short = random.randbytes(random.randrange(1, 64))
     return random.choice((
         struct.pack(">i", random.choice((-1, -(2**31), 0, max_frame_bytes + 1, 2**31 - 1))),

@@ -52,10 +52,8 @@ class Judge:
         return None
 
     def settle(self, client: RawClient, frames: Sequence[Frame]) -> list[Struct]:
-        """Each frame gets its answer, in order, up to one that ends the connection.
-
-        The socket is closed where nothing more can be asked on it.
-        """
+        """Require an answer to each frame, in order, up to one that ends the connection. The socket
+        is closed where nothing more can be asked on it."""
         answers: list[Struct] = []
         self.counts["requests"] += len(frames)
         said_nothing = False
@@ -121,7 +119,7 @@ class Judge:
         return bool(decode_request(frame.data)[1].acks == 0)
 
     def _read(self, frame: Frame, raw: bytes) -> Struct:
-        """The answer, read to its last byte."""
+        """Read the answer to its last byte."""
         version = frame.version
         if version not in self.broker.served.get(frame.api_key, ()):
             version = 0  # an ApiVersions of an unknown version is answered in version 0 (KIP-511)

@@ -108,7 +108,7 @@ class Fuzz:
                 self.slow_senders.append(sender)
 
     def summary(self) -> str:
-        """The figures of the run."""
+        """Return the figures of the run in one line."""
         counts = self.judge.counts
         figures = ", ".join(f"{counts[name]:,} {name}" for name in (
             "requests", "answers", "connections", "closed", "closed as malformed", "left waiting"
@@ -131,7 +131,7 @@ def fuzz(
     cases: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Outcome:
-    """Attack a fresh broker; never raises for what the broker does."""
+    """Attack a fresh broker and return the outcome; nothing that the broker does raises."""
     with tempfile.TemporaryDirectory(prefix="touchstone-fuzz-") as scratch:
         broker = Broker(Path(scratch) / "data")
         try:

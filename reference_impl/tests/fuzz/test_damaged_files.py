@@ -30,7 +30,7 @@ Files = dict[str, bytes]
 
 
 def files_of_a_broker(*, clean: bool) -> Files:
-    """The disk of a broker that had topics, transactions and groups."""
+    """Return the disk of a broker that had topics, transactions and groups."""
     world = transactional_world()
     world.create_topic("rolled", internal_segment_bytes="1000", index_interval_bytes="200")
     for value in RECORDS:
@@ -47,7 +47,7 @@ def files_of_a_broker(*, clean: bool) -> Files:
 
 
 def files_in(storage: MemoryStorage, directory: str) -> Files:
-    """Every file below a directory."""
+    """Return every file below a directory."""
     found: Files = {}
     for name in storage.list(directory):
         path = f"{directory}/{name}"
@@ -74,7 +74,7 @@ def damaged(random: Random, data: bytes) -> bytes | None:
 
 
 def started_over(files: Files) -> World:
-    """A broker that starts over these files; raises what a start may raise."""
+    """Start a broker over these files; let what a start may raise pass."""
     world = World(CONFIG)
     world.storage = MemoryStorage()
     for path, data in files.items():
@@ -85,7 +85,7 @@ def started_over(files: Files) -> World:
 
 
 def served(world: World, topic: str, partition: int) -> list[str] | ErrorCode:
-    """Every value of a partition, or the error that a client gets."""
+    """Return every value of a partition, or the error that a client gets."""
     found: list[str] = []
     offset = 0
     while True:

@@ -83,7 +83,7 @@ def commit(world: World, offset: int) -> None:
 
 
 def committed(world: World) -> int | ErrorCode:
-    """The group's offset, or why it is not told."""
+    """Return the group's committed offset, or the error that a client gets."""
     of = request_definition(ApiKey.OFFSET_FETCH)
     topic = of.struct("OffsetFetchRequestTopics", name="rolled", partition_indexes=[0])
     group = of.struct("OffsetFetchRequestGroup", group_id="g", topics=[topic])
@@ -95,7 +95,8 @@ def committed(world: World) -> int | ErrorCode:
 
 
 def places(files: Files, log: str) -> list[tuple[str, int]]:
-    """The file and position of a batch with others behind it, in three segments of a log."""
+    """Return file and position of a batch that is followed by others, in three segments of a
+    log."""
     paths = sorted(path for path in files if path.startswith(log) and path.endswith(".log"))
     assert len(paths) >= 3, paths
     found = []
@@ -159,7 +160,7 @@ def test_every_flipped_bit_of_headers(files: Files, log: str) -> None:
 
 
 def start_without(files: Files, *gone: str, clean: bool = False) -> World:
-    """A broker that starts without these files."""
+    """Start a broker without these files."""
     left = {path: data for path, data in files.items() if path not in gone}
     if clean:
         left["data/.kafka_cleanshutdown"] = b'{"version":0,"brokerEpoch":-1}'

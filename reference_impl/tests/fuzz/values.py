@@ -141,7 +141,7 @@ class Values:
                             "transactional_id": random.choice(TRANSACTIONAL_IDS[:3])}  # fmt: skip
 
     def choose(self, struct: StructType, field: Field) -> Any:
-        """The value of a field, or BY_CHANCE (see `chance.message`)."""
+        """Choose the value of a field, or return BY_CHANCE (see `chance.message`)."""
         if field.struct is not None:
             return BY_CHANCE
         name = field.name
@@ -177,7 +177,7 @@ class Values:
         return self.random.choice(ODD_TOPICS if self.random.random() < 0.1 else self._topics)
 
     def _config(self, field: Field) -> Any:
-        """A configuration's name, then a value that may suit it."""
+        """Choose a configuration's name, then a value that may suit it."""
         if field.name in ("name", "configuration_keys"):
             names = (*TOPIC_CONFIGS, "internal.segment.bytes", "no.such.key")
             self._config_name = self.random.choice(names)

@@ -90,7 +90,7 @@ def _send_and_read(broker: Address, data: bytes, stop: threading.Event) -> None:
 
 
 def batch_of(payload: bytes, count: int, codec: Compression) -> bytes:
-    """A batch with this payload, compressed, whose header is right."""
+    """Return a batch with a correct header and this payload, compressed."""
     packed = RecordBatch([Record(b"")]).encode()[:HEADER_BYTES] + compress(codec, payload)
     return patched(
         packed,
@@ -107,7 +107,7 @@ def wrong_bomb(codec: Compression = Compression.ZSTD) -> bytes:
 
 
 def right_bomb(count: int = LONG_RECORDS) -> bytes:
-    """A batch of many tiny records in which nothing is wrong."""
+    """Return a valid batch of many tiny records."""
     records = encode_records([Record(None, offset_delta=n) for n in range(count)])
     return batch_of(records, count, Compression.ZSTD)
 

@@ -36,7 +36,7 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
 
 
 def resident(broker: BrokerProcess) -> int:
-    """Its memory (proc(5), statm)."""
+    """Return the process's resident memory (proc(5), statm)."""
     pages = int(Path(f"/proc/{broker.process.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

@@ -76,7 +76,7 @@ class Witness:
         return max(self.waits_s, default=0.0)
 
     def percentile_s(self, share: float) -> float:
-        """The wait that this share of all waits does not exceed."""
+        """Return the wait that this share of all waits does not exceed."""
         waits = sorted(self.waits_s)
         return waits[min(len(waits) - 1, int(len(waits) * share))]
 

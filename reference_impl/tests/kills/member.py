@@ -102,7 +102,8 @@ class Member(Worker):
             )
 
     def verify(self, link: Link) -> int:
-        """The group is where the last acknowledgement left it; how many commits there were."""
+        """Require that the group stands where the last acknowledged commit left it; return the
+        number of commits."""
         found = self._committed(link)
         if found != self.acknowledged:
             raise Broken(f"{self.name}: the group is at {found}, not at {self.acknowledged}")

@@ -18,7 +18,7 @@ class Stored(NamedTuple):
 
 
 def read_partition(link: Conversation, topic: str, partition: int = 0) -> list[Stored]:
-    """All records that are not control records, from the beginning to the high watermark."""
+    """Read all data records from the beginning to the high watermark."""
     found: list[Stored] = []
     offset = 0
     while True:

@@ -37,7 +37,7 @@ class Outcome:
     slowest_start_s: float = 0.0
 
     def summary(self) -> str:
-        """The figures."""
+        """Return the figures."""
         verified = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         return (
             f"{self.kills} kills, {len(self.violations)} violations; verified: {verified};"

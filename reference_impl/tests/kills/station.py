@@ -82,7 +82,7 @@ class Station:
 
 
 def free_port() -> int:
-    """A port that nobody listens at; the broker gets the same one at each start."""
+    """Return a free port; the broker gets the same one at each start."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -129,7 +129,7 @@ class Link(Conversation):
             raise Gone from None
 
     def receive(self, api: ApiKey, version: int) -> Struct:
-        """The next answer; raises Gone."""
+        """Receive the next answer, or raise Gone."""
         assert self._client is not None
         try:
             frame = self._client.receive()

@@ -70,7 +70,7 @@ class Worker:
         self._ending.wait(PAUSE_S)
 
     def persist(self, question: Callable[[], T]) -> T:
-        """Ask until there is an answer, from this broker or its successor."""
+        """Ask until there is an answer, from this broker or the restarted one."""
         while True:
             try:
                 return question()

@@ -27,7 +27,8 @@ MODULE = re.compile(r"kafka-(.+?)(_2\.13)?-\d")
 
 
 def definitions_in(jar: Path) -> Iterator[dict[str, Any]]:
-    """The message definitions inside one jar; comments are removed, as Apache's generator does."""
+    """Yield the message definitions inside one jar; comments are removed, as Apache's generator
+    does."""
     with zipfile.ZipFile(jar) as archive:
         for entry in archive.namelist():
             if entry.endswith(".json"):
@@ -62,7 +63,7 @@ def compact_field(field: dict[str, Any]) -> list[Any]:
 
 
 def compact_message(definition: dict[str, Any], module: str) -> dict[str, Any]:
-    """One line of the table."""
+    """Return one line of the table."""
     message: dict[str, Any] = {"type": definition["type"]}
     if "apiKey" in definition:
         message["api_key"] = definition["apiKey"]
@@ -82,7 +83,8 @@ def compact_message(definition: dict[str, Any], module: str) -> dict[str, Any]:
 
 
 def derive(jars: Path) -> dict[str, dict[str, Any]]:
-    """The table of every message defined in the Kafka jars of this folder, sorted by name."""
+    """Return the table of every message defined in the Kafka jars of this folder, sorted by
+    name."""
     table: dict[str, dict[str, Any]] = {}
     for jar in sorted(jars.glob("kafka*.jar")):
         module = MODULE.match(jar.name)
@@ -94,7 +96,7 @@ def derive(jars: Path) -> dict[str, dict[str, Any]]:
 
 
 def render(table: dict[str, dict[str, Any]]) -> str:
-    """The table as JSON, one line per message."""
+    """Return the table as JSON, one line per message."""
     lines = (
         f"{json.dumps(name)}:{json.dumps(message, separators=(',', ':'))}"
         for name, message in table.items()

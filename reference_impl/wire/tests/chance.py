@@ -26,7 +26,7 @@ Choose = Callable[[StructType, Field], Any]
 def message(
     definition: Definition, version: int, random: Random, choose: Choose | None = None
 ) -> Struct:
-    """A message whose fields are all drawn, with unknown tags here and there."""
+    """Return a message whose fields are all drawn, with unknown tags here and there."""
     flexible = version in definition.flexible_versions
     return _struct(definition.root, version, flexible, random, choose)
 

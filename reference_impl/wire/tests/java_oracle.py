@@ -19,7 +19,7 @@ def jars(kafka_version: str) -> Path:
 
 
 def run(source: str, kafka_version: str, lines: list[str]) -> list[str]:
-    """One answer per line of input, of a program of `java/`."""
+    """Run a program of `java/` and return one answer per line of input."""
     said = launch(SOURCES / source, kafka_version, text="\n".join(lines) + "\n")
     answers = said.splitlines()
     assert len(answers) == len(lines), said[-2000:]

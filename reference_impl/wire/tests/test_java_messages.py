@@ -18,7 +18,8 @@ ROUNDS = 3
 
 
 def expected_json(struct: StructType, value: Struct, version: int) -> dict[str, Any]:
-    """The message as Kafka's converters print it: tagged fields only where they say something."""
+    """Return the message as Kafka's converters print it: tagged fields only where they say
+    something."""
     out = {}
     for field in struct.fields:
         held = getattr(value, field.name)

@@ -24,7 +24,7 @@ BATCHES_PER_CODEC = 40
 
 
 def drawn_batch(random: Random, compression: Compression) -> RecordBatch:
-    """A batch as producers send it, with every form of key, value and header."""
+    """Return a batch as producers send it, with every form of key, value and header."""
     idempotent = random.random() < 0.5
     records = [
         Record(

@@ -31,7 +31,7 @@ EVERY_VERSION = [(name, version) for name in names() for version in definition(n
 
 
 def decodes_or_is_malformed(name: str, version: int, data: bytes) -> bool:
-    """Whether the bytes are a message; any error but Malformed fails the test by escaping."""
+    """Return whether the bytes decode to a message; any error but Malformed fails the test."""
     try:
         definition(name).decode(data, version)
     except Malformed as error:

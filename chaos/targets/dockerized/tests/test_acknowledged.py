@@ -26,7 +26,7 @@ def node(tmp_path: Path) -> ContainerNode:
 
 
 def found(node: ContainerNode, processes: int, fault: Fault) -> list[str]:
-    """The lies of all rounds."""
+    """Return the broken promises of all rounds."""
     assert node.data is not None
     engine, home = Engine.connect(), node.directory.parent / "told"
     home.mkdir()

@@ -12,7 +12,7 @@ from chaos.targets.dockerized.reference import LIBRARIES
 
 
 def imported(module: Path) -> Iterator[str]:
-    """The packages that a module cannot do without: what it tries to import is left out."""
+    """Yield the packages that a module imports unconditionally; those inside `try` are left out."""
     for node in ast.parse(module.read_text()).body:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)

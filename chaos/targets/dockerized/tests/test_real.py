@@ -31,7 +31,7 @@ def left_of_ours() -> list[str]:
 
 
 def answers(cluster: Cluster) -> bool:
-    """As a client sees it, through toxiproxy."""
+    """Return whether the node answers as a client sees it, through toxiproxy."""
     host, _, port = cluster.bootstrap.rpartition(":")
     return probe.answers((host, int(port)), ASK_TIMEOUT_S)
 

@@ -106,7 +106,7 @@ def _subscription_in(metadata: bytes) -> Struct:
 
 
 def _joiner(draft: Draft, body: Struct, member_id: str) -> ConsumerMember:
-    """The member as it is known until now; raises Refused."""
+    """Return the member as it was before this JoinGroup, or raise Refused."""
     if body.group_instance_id is None:
         return draft.group.members.get(member_id, ConsumerMember(member_id))
     if not body.member_id:
@@ -170,7 +170,7 @@ def heartbeat(group: ConsumerGroup, request: Request) -> Iterator[Effect]:
 def _classic_speaker(
     group: ConsumerGroup, body: Struct
 ) -> tuple[ConsumerMember, ClassicMembership]:
-    """The member of the current generation who speaks; raises Refused."""
+    """Return the member of the current generation that sent the request, or raise Refused."""
     member = group.speaking_member(body.member_id, body.group_instance_id)
     if member.classic is None:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -180,7 +180,7 @@ def _classic_speaker(
 
 
 def leaver(group: ConsumerGroup, identity: Struct) -> ConsumerMember:
-    """A member whom a LeaveGroup names, of either protocol; raises Refused."""
+    """Return a member that LeaveGroup names, of either protocol, or raise Refused."""
     member = group.static_member(identity.group_instance_id)
     if member is not None and not identity.member_id:
         return member  # an admin names the instance alone: whoever it is now

@@ -44,7 +44,7 @@ def check_commit(
     committer: Committer,
     partitions: Iterable[TopicIdPartition],
 ) -> None:
-    """Whether these offsets may be committed; raises Refused for all of them together."""
+    """Raise Refused, for all of them together, if these offsets may not be committed."""
     if committer.epoch < 0 and not group.members:
         return  # a consumer that assigns partitions to itself, or an admin client
     if committer.in_transaction and committer.is_nobody:
@@ -64,7 +64,7 @@ def check_commit(
 
 
 def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
-    """Whether a member may read the offsets of its group; raises Refused."""
+    """Raise Refused if the member may not read the offsets of its group."""
     if member_id is None and epoch < 0:
         return  # an admin client
     member = group.member(member_id or "")

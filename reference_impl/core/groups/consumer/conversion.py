@@ -53,7 +53,8 @@ DISABLED, UPGRADE, DOWNGRADE, BIDIRECTIONAL = "disabled", "upgrade", "downgrade"
 
 
 def upgraded(coordinator: GroupCoordinator, classic: ClassicGroup) -> Draft:
-    """The consumer group which a classic one becomes, for a member that joins; raises Refused."""
+    """Return the consumer group that a classic one becomes when a member of the new protocol joins,
+    or raise Refused."""
     size_max = coordinator.broker.config.number("group.consumer.max.size")
     problem = None
     if coordinator.migration_policy not in (UPGRADE, BIDIRECTIONAL):
@@ -93,7 +94,8 @@ def _cannot_upgrade(classic: ClassicGroup, why: str) -> Refused:
 
 
 def _converted(image: MetadataImage, classic: ClassicGroup, member: Member) -> ConsumerMember:
-    """One member, with what the classic leader gave it; raises Malformed or Refused."""
+    """Convert one member with the assignment from its classic leader, or raise Malformed or
+    Refused."""
     assigned: list[TopicIdPartition] = []
     if member.assignment:
         _, assignment = decode_versioned(ASSIGNMENT, member.assignment)
@@ -127,7 +129,8 @@ def may_downgrade(
     going: Mapping[str, ConsumerMember],
     coming: int = 0,
 ) -> bool:
-    """Whether, when these go and so many classic ones come, all are classic."""
+    """Return whether only classic members remain once these have left and so many classic ones
+    joined."""
     staying = [member for name, member in group.members.items() if name not in going]
     size = len(staying) + coming
     return (
@@ -196,7 +199,7 @@ def _classic(
 
 
 def partitions_named(image: MetadataImage, rows: list[Struct]) -> list[TopicIdPartition]:
-    """Partitions by topic id, without the topics that are gone."""
+    """Return partitions by topic id, leaving out topics that were deleted."""
     return [
         (image.topics[row.topic].topic_id, index)
         for row in rows
@@ -208,7 +211,7 @@ def partitions_named(image: MetadataImage, rows: list[Struct]) -> list[TopicIdPa
 def encoded_assignment(
     image: MetadataImage, member: ConsumerMember, partitions: frozenset[TopicIdPartition]
 ) -> bytes:
-    """Partitions as SyncGroup gives them out, in the version in which the member subscribed."""
+    """Encode partitions as SyncGroup answers them, in the version of the member's subscription."""
     if member.classic is None:
         raise ValueError(f"member {member.member_id} does not speak the classic protocol")
     rows = [

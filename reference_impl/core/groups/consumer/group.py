@@ -66,7 +66,8 @@ class ConsumerGroup:
         """Not in the log: classic members that were told to join again."""
 
     def draft(self) -> ConsumerGroup:
-        """A copy to try changes on; members and parts are values, so they are shared."""
+        """Return a copy to try changes on; members and assignments are values, so they are
+        shared."""
         twin = copy.copy(self)
         for name in ("members", "static_members", "target", "owners", "regexes"):
             setattr(twin, name, dict(getattr(self, name)))
@@ -86,7 +87,7 @@ class ConsumerGroup:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may be deleted."""
+        """Return whether the group has no members, so that it may be deleted."""
         return not self.members
 
     # --- members, as the log says -------------------------------------------------------------
@@ -118,7 +119,7 @@ class ConsumerGroup:
     # --- questions ----------------------------------------------------------------------------
 
     def member(self, member_id: str) -> ConsumerMember:
-        """A member that is known; raises Refused."""
+        """Return a known member, or raise Refused."""
         found = self.members.get(member_id)
         if found is None:
             raise Refused(
@@ -133,7 +134,8 @@ class ConsumerGroup:
         return self.members.get(member_id) if member_id is not None else None
 
     def speaking_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """The member who speaks; raises Refused if it is unknown, or was replaced (KIP-345)."""
+        """Return the member that sent the request. Raise Refused if it is unknown or was replaced
+        (KIP-345)."""
         if instance_id is None:
             return self.member(member_id)
         member = self.static_member(instance_id)
@@ -148,7 +150,7 @@ class ConsumerGroup:
         return member
 
     def part_of(self, member_id: str) -> frozenset[TopicIdPartition]:
-        """The target of one member."""
+        """Return the target assignment of one member."""
         return self.target.get(member_id, frozenset())
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
@@ -157,7 +159,7 @@ class ConsumerGroup:
         return member.topic_names | (resolved.topics if resolved is not None else frozenset())
 
     def topic_ids_of(self, member: ConsumerMember, image: MetadataImage) -> frozenset[UUID]:
-        """The subscribed topics that exist."""
+        """Return the ids of the subscribed topics that exist."""
         names = self.topics_of(member)
         return frozenset(image.topics[name].topic_id for name in names if name in image.topics)
 
@@ -166,7 +168,7 @@ class ConsumerGroup:
         return set[str]().union(*(self.topics_of(member) for member in self.members.values()))
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member may be reading the topic."""
+        """Return whether a member may be reading the topic."""
         return topic in self.subscribed_topics()
 
     def subscribers_of_regex(self, regex: str) -> int:
@@ -174,15 +176,13 @@ class ConsumerGroup:
         return sum(member.topic_regex == regex for member in self.members.values())
 
     def preferred_assignor(self, assignors: Sequence[str]) -> str:
-        """The one which most members ask for; of several the first in the broker's order.
-
-        (Kafka takes the first in the order of a HashMap, which is uniform.)
-        """
+        """Return the assignor that most members ask for; of several, the first in the broker's
+        order. (Kafka takes the first in the order of a HashMap, which is uniform.)"""
         votes = Counter(member.server_assignor for member in self.members.values())
         return max(assignors, key=lambda name: votes[name])
 
     def specs(self, image: MetadataImage) -> list[MemberSpec]:
-        """The members as an assignor sees them."""
+        """Return the members in the form that an assignor takes."""
         return [
             MemberSpec(
                 member.member_id,
@@ -194,23 +194,22 @@ class ConsumerGroup:
         ]
 
     def is_waiting_for_others(self, member: ConsumerMember) -> bool:
-        """Whether somebody else still holds a partition of the member's part."""
+        """Return whether another member still holds a partition of this member's target."""
         missing = self.part_of(member.member_id) - member.assigned.keys()
         return any(self.owners.get(key, member.member_id) != member.member_id for key in missing)
 
     def supports_protocols(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Whether a classic member with these protocols can live beside the other classic ones."""
+        """Return whether a classic member with these protocols can live beside the other classic
+        ones."""
         if protocol_type != "consumer" or not protocols:
             return False
         others = [member.classic for member in self.members.values() if member.classic is not None]
         return any(all(name in dict(other.protocols) for other in others) for name in protocols)
 
     def hash_of_metadata(self, image: MetadataImage) -> int:
-        """A number that changes with the subscribed topics: ids, names, partitions.
-
-        Kafka hashes the same facts by XXH3 (Utils.computeGroupHash). Nobody but the group's own
-        coordinator looks at the number, and another one would cost one rebalance.
-        """
+        """Return a hash that changes with the subscribed topics: ids, names, partitions. Kafka
+        hashes the same facts by XXH3 (Utils.computeGroupHash). Nobody but the group's own
+        coordinator looks at the number, and another one would cost one rebalance."""
         facts = [
             (name, image.topics[name].topic_id.hex, len(image.topics[name].partitions))
             for name in sorted(self.subscribed_topics())

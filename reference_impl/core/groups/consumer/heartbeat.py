@@ -72,12 +72,12 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
 
 
 def new_member_id(coordinator: GroupCoordinator) -> str:
-    """As Kafka writes a UUID: base64 without padding."""
+    """Return a UUID as Kafka writes it: base64 without padding."""
     return base64.urlsafe_b64encode(coordinator.random_uuid().bytes).rstrip(b"=").decode()
 
 
 def with_wishes(member: ConsumerMember, request: Request) -> ConsumerMember:
-    """The member with what the request says; null means: as before."""
+    """Return the member with the fields of the request; a null field keeps its value."""
     body = request.body
     told = {
         "instance_id": body.instance_id,
@@ -110,7 +110,7 @@ def note_member(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
 def answer(
     coordinator: GroupCoordinator, body: Struct, old: ConsumerMember, new: ConsumerMember
 ) -> Struct:
-    """The member's epoch, and its partitions where it may not know them."""
+    """Return the member's epoch, with its partitions where it may not know them."""
     response = RESPONSE.new(
         member_id=new.member_id,
         member_epoch=new.epoch,

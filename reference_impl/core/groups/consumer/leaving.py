@@ -27,7 +27,8 @@ RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
 
 def leave(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """A heartbeat with epoch -1, or -2 for a static member that will be back; raises Refused."""
+    """Handle a heartbeat with epoch -1, or -2 for a static member that will return. Raise
+    Refused."""
     body = request.body
     group = coordinator.group(body.group_id)
     if not isinstance(group, ConsumerGroup):
@@ -86,7 +87,7 @@ def remove(
 def timer_fired(
     coordinator: GroupCoordinator, group: ConsumerGroup, what: str, member_id: str
 ) -> Iterator[Effect]:
-    """A member was waited for in vain."""
+    """Remove a member that was not heard of in time."""
     member = group.members.get(member_id)
     if member is None:
         return

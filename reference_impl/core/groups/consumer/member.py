@@ -57,11 +57,11 @@ class ConsumerMember:
         return {*self.assigned, *self.revoking}
 
     def has_arrived_at(self, assignment_epoch: int) -> bool:
-        """Whether it has its whole part of this target."""
+        """Return whether the member owns all of its part of this target."""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
     def with_epoch(self, epoch: int) -> ConsumerMember:
-        """The member in another epoch; the one it had becomes the previous one."""
+        """Return the member in another epoch, with its current one as the previous."""
         return replace(self, epoch=epoch, previous_epoch=self.epoch)
 
     def assignment_epoch(self, partition: TopicIdPartition) -> int | None:
@@ -70,5 +70,6 @@ class ConsumerMember:
 
 
 def is_subset(claimed: set[TopicIdPartition] | None, partitions: Epochs) -> bool:
-    """Whether a member claims nothing beyond these; one that claims nothing at all says nothing."""
+    """Return whether a member claims only partitions among these; a request that lists none claims
+    nothing."""
     return claimed is not None and claimed <= partitions.keys()

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def group_to_enter(coordinator: GroupCoordinator, group_id: str, joins: bool) -> Draft:
-    """The group, which one who joins may create, or turn into a consumer group; raises Refused."""
+    """Return the group, which a joining member may create or convert to a consumer group, or raise
+    Refused."""
     group = coordinator.group(group_id)
     if isinstance(group, ConsumerGroup):
         return Draft(group)
@@ -46,7 +47,7 @@ def group_to_enter(coordinator: GroupCoordinator, group_id: str, joins: bool) ->
 
 
 def _instead_of_empty(group: ClassicGroup) -> Draft:
-    """An empty classic group, perhaps only a name for offsets, makes room."""
+    """Replace an empty classic group, perhaps only a holder of offsets, by a consumer group."""
     draft = Draft(ConsumerGroup(group.group_id), [group_log.group_tombstone(group.group_id)])
     for member_id in sorted(group.pending_members):
         draft.then(timers.forget_pending(group, member_id))
@@ -54,7 +55,7 @@ def _instead_of_empty(group: ClassicGroup) -> Draft:
 
 
 def check_size(coordinator: GroupCoordinator, group: ConsumerGroup, member_id: str) -> None:
-    """Whether there is room (group.consumer.max.size); those who are in may stay."""
+    """Raise Refused if the group is full (group.consumer.max.size); existing members may stay."""
     size_max = coordinator.broker.config.number("group.consumer.max.size")
     if len(group.members) >= size_max and member_id not in group.members:
         raise Refused(
@@ -70,7 +71,7 @@ def speaker(
     member_id: str,
     reported: set[TopicIdPartition] | None,
 ) -> ConsumerMember:
-    """The member who sends a heartbeat, as it is known until now; raises Refused."""
+    """Return the member that sent a heartbeat as it was before it, or raise Refused."""
     group, joins = draft.group, body.member_epoch == JOIN_EPOCH
     if joins and body.instance_id is not None:
         return static_joiner(draft, member_id, body.instance_id)
@@ -84,11 +85,10 @@ def speaker(
 def static_joiner(
     draft: Draft, member_id: str, instance_id: str, *, is_classic: bool = False
 ) -> ConsumerMember:
-    """A member with an instance id joins: a new one, or the one which it was before a restart.
-
-    A process may only be replaced once it has said that it will come back (epoch -2); unless it, or
-    the one which replaces it, speaks the classic protocol, where the newest process always wins.
-    """
+    """Return the member that joins with an instance id: a new one, or the one of the process before
+    a restart. A process may only be replaced once it has said that it will come back (epoch -2);
+    unless it, or the one which replaces it, speaks the classic protocol, where the newest process
+    always wins."""
     group = draft.group
     before = group.static_member(instance_id)
     if before is None:

@@ -42,7 +42,7 @@ class Goal:
 
 
 def reconciled(member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """The member after its next step; itself, if there is none to take now."""
+    """Return the member after its next step, or unchanged if there is no step to take now."""
     if member.state is MemberState.UNREVOKED_PARTITIONS and _still_reads(member.revoking, goal):
         return _unsubscribed(member, goal) if goal.subscription_changed else member
     if member.state is MemberState.STABLE and member.epoch == goal.epoch:
@@ -51,7 +51,8 @@ def reconciled(member: ConsumerMember, goal: Goal) -> ConsumerMember:
 
 
 def _still_reads(revoking: Epochs, goal: Goal) -> bool:
-    """A member which does not say what it reads may be reading anything."""
+    """Return whether the member may still be reading; one that does not report its partitions may
+    read anything."""
     return goal.reported is None or not goal.reported.isdisjoint(revoking)
 
 

@@ -123,18 +123,18 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> K
 
 
 def partition_metadata_tombstone(group_id: str) -> KeyValue:
-    """The end of a record of the type that Kafka wrote before 4.1."""
+    """Return the tombstone of a record type that Kafka wrote before 4.1."""
     return _group_key("PartitionMetadata", group_id), None
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[KeyValue]:
-    """A member is gone. In this order: what it has, what it shall have, itself."""
+    """Return the tombstones of a member, in this order: current assignment, target, member."""
     kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
     return [(_member_key(kind, group_id, member_id), None) for kind in kinds]
 
 
 def group_tombstones(group: ConsumerGroup) -> list[KeyValue]:
-    """A group is gone, with everything that belongs to it."""
+    """Return the tombstones of a group and of everything that belongs to it."""
     group_id = group.group_id
     return [
         *(
@@ -150,7 +150,7 @@ def group_tombstones(group: ConsumerGroup) -> list[KeyValue]:
 
 
 def group_records(group: ConsumerGroup) -> list[KeyValue]:
-    """A whole group, as it is when it comes from the classic protocol."""
+    """Return the records of a whole group, as it is after conversion from the classic protocol."""
     group_id, members = group.group_id, group.members.values()
     return [
         *(member_record(group_id, member) for member in members),
@@ -162,7 +162,7 @@ def group_records(group: ConsumerGroup) -> list[KeyValue]:
 
 
 def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[int]]]:
-    """Partitions in the form of the protocol: for each topic its indexes."""
+    """Return partitions in the form of the protocol: for each topic its indexes."""
     topics: dict[UUID, list[int]] = {}
     for topic_id, index in sorted(partitions):
         topics.setdefault(topic_id, []).append(index)
@@ -170,7 +170,7 @@ def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[in
 
 
 def partitions_in(rows: Iterable[Struct]) -> list[TopicIdPartition]:
-    """The partitions that such rows name."""
+    """Return the partitions that such rows name."""
     return [(row.topic_id, index) for row in rows for index in row.partitions]
 
 
@@ -186,12 +186,12 @@ def _member_key(kind: str, group_id: str, member_id: str) -> Struct:
 
 
 def is_of_consumer_group(key: Struct) -> bool:
-    """Whether a record tells of a consumer group."""
+    """Return whether a record belongs to a consumer group."""
     return type(key).__name__ in _ACTIONS
 
 
 def ends_group(key: Struct, value: Struct | None) -> bool:
-    """Whether this is the last record of a group."""
+    """Return whether this is the last record of a group."""
     return value is None and type(key).__name__ == "ConsumerGroupMetadataKey"
 
 
@@ -250,7 +250,8 @@ def _current(group: ConsumerGroup, key: Struct, value: Struct | None) -> None:
 
 
 def _with_epochs(rows: Iterable[Struct], member_epoch: int) -> Epochs:
-    """Records from before KIP-1251 have no epoch for each partition: the member's counts."""
+    """Return the epoch of each partition; records older than KIP-1251 lack it and take the
+    member's."""
     found: dict[TopicIdPartition, int] = {}
     for row in rows:
         epochs = row.assignment_epochs

@@ -30,10 +30,8 @@ REFRESH_INTERVAL_MIN_MS = 10_000
 
 
 def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """A member came with another pattern. Whether the group knows all its topics already.
-
-    Raises Refused if the pattern is none.
-    """
+    """Note a member's new pattern; return whether the topics matching it are known already. Raise
+    Refused if the pattern is invalid."""
     group = draft.group
     if old.topic_regex == new.topic_regex:
         return False

@@ -20,14 +20,14 @@ KINDS = (SESSION, REVOCATION, MEMBER_JOIN, MEMBER_SYNC)
 
 
 def expect_heartbeat(group_id: str, member: ConsumerMember, timeout_ms: int) -> Iterator[Effect]:
-    """The member was heard of; a classic one has a session timeout of its own."""
+    """Restart the member's session timeout; a classic member has its own."""
     if member.classic is not None:
         timeout_ms = member.classic.session_timeout_ms
     yield SetTimer(timers.key(SESSION, group_id, member.member_id), timeout_ms)
 
 
 def expect_revocation(group_id: str, member: ConsumerMember) -> Iterator[Effect]:
-    """The member has its rebalance timeout to stop reading what it lost."""
+    """Give the member its rebalance timeout to stop reading the partitions that it lost."""
     yield SetTimer(timers.key(REVOCATION, group_id, member.member_id), member.rebalance_timeout_ms)
 
 
@@ -37,7 +37,7 @@ def revocation_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
 
 
 def expect_join(group: ConsumerGroup, member: ConsumerMember) -> Iterator[Effect]:
-    """A classic member was told to join again; being told once more gives it no more time."""
+    """Time a classic member that was asked to rejoin; asking again gives it no more time."""
     if member.member_id not in group.awaited_joins:
         group.awaited_joins.add(member.member_id)
         yield SetTimer(
@@ -52,7 +52,7 @@ def join_is_over(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
 
 
 def expect_sync(group_id: str, member: ConsumerMember) -> Iterator[Effect]:
-    """A classic member that joined must come for its assignment."""
+    """Time a classic member that joined and must come for its assignment."""
     yield SetTimer(timers.key(MEMBER_SYNC, group_id, member.member_id), member.rebalance_timeout_ms)
 
 
@@ -62,7 +62,7 @@ def sync_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
 
 
 def forget_member(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
-    """Nothing is expected of this member any more."""
+    """Cancel all timers of this member."""
     group.awaited_joins.discard(member_id)
     for what in KINDS:
         yield CancelTimer(timers.key(what, group.group_id, member_id))

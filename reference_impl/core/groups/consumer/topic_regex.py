@@ -63,7 +63,7 @@ class TopicRegex:
         return cls(pattern, matcher)
 
     def matches(self, topic: str) -> bool:
-        """Whether the pattern describes the whole name."""
+        """Return whether the pattern matches the whole name."""
         return len(topic) in self._matcher(topic, frozenset([0]))
 
 
@@ -238,7 +238,7 @@ class _Parser:
         return True
 
     def flags(self) -> bool:
-        """The flags of a group; whether the group goes on after them."""
+        """Parse the flags of a group, and return whether the group goes on after them."""
         begin, on = self.position, True
         while (sign := self.next("closing )")) not in ":)":
             if sign not in "ims-":
@@ -273,7 +273,7 @@ class _Parser:
         return self.literal(self.escaped(letter))
 
     def escaped(self, letter: str) -> str:
-        """The letter which an escape stands for."""
+        """Return the character that an escape stands for."""
         if letter in _CONTROLS:
             return _CONTROLS[letter]
         if letter in string.ascii_letters + string.digits:

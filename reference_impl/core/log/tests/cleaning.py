@@ -18,7 +18,7 @@ KeyValue = tuple[bytes, bytes | None]
 
 
 def put(log: PartitionLog, *pairs: KeyValue, at_ms: int = 1000, **fields: Any) -> int:
-    """Append one batch; its base offset."""
+    """Append one batch and return its base offset."""
     records = [Record(value, key) for key, value in pairs]
     data = RecordBatch(records, base_timestamp=at_ms, **fields).encode()
     return append(log, bytearray(data), now_ms=at_ms).base_offset
@@ -33,12 +33,12 @@ def clean_all(storage: Storage, log: PartitionLog, cleaned_to: int = 0, now_ms: 
 
 
 def batches_of(log: PartitionLog) -> list[RecordBatch]:
-    """Every batch that is left."""
+    """Return every batch that is left in the log."""
     return [RecordBatch.decode(data)[0] for data in log.batches()]
 
 
 def left(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
-    """(offset, key, value) of every data record that is left."""
+    """Return (offset, key, value) of every data record that is left."""
     return [
         (offset, record.key, record.value)
         for batch in batches_of(log)

@@ -16,13 +16,13 @@ DIRECTORY = f"{DATA}/orders-0"
 
 
 def batch(*values: bytes, timestamp_ms: int = 1000, **fields: Any) -> bytearray:
-    """One encoded batch; record i is i milliseconds younger than the first."""
+    """Encode one batch; record i is i milliseconds younger than the first."""
     records = [Record(value, timestamp_delta=index) for index, value in enumerate(values)]
     return bytearray(RecordBatch(records, base_timestamp=timestamp_ms, **fields).encode())
 
 
 def header_of(data: bytes | bytearray) -> BatchHeader:
-    """The header of one batch."""
+    """Return the header of one batch."""
     return read_header(data)
 
 
@@ -52,7 +52,7 @@ def open_log(
 def append(
     log: PartitionLog, data: bytearray, *, leader_epoch: int = 0, now_ms: int = 0
 ) -> AppendResult:
-    """Append, and let the high watermark follow as on a single node."""
+    """Append, and advance the high watermark as a single node does."""
     headers = [header for header, _, _ in batches(data)]
     result = log.append(data, headers, leader_epoch, now_ms)
     log.high_watermark = log.log_end_offset
@@ -62,7 +62,7 @@ def append(
 def values(
     log: PartitionLog, offset: int | None = None, max_bytes: int = 10_000
 ) -> list[bytes | None]:
-    """All values from an offset on, fetched as a consumer does."""
+    """Return all values from an offset on, fetched as a consumer does."""
     found: list[bytes | None] = []
     position = log.log_start_offset if offset is None else offset
     while position < log.log_end_offset:
@@ -81,7 +81,7 @@ def small_segments(segment_bytes: int = 500, **fields: Any) -> LogConfig:
 
 
 def filled(storage: MemoryStorage, count: int, config: LogConfig | None = None) -> PartitionLog:
-    """A log with `count` batches of one record: value, offset and timestamp go 0, 1, 2…"""
+    """Return a log of `count` batches of one record: value, offset and timestamp go 0, 1, 2…"""
     log = open_log(storage, config)
     for number in range(count):
         append(log, batch(b"%d" % number, timestamp_ms=number))

@@ -39,7 +39,8 @@ class Oracle:
 
 
 def write_log(data_directory: str) -> PartitionLog:
-    """A log with every codec, two producers, a transaction, time that jumps, and three epochs."""
+    """Write a log with every codec, two producers, a transaction, time that jumps, and three
+    epochs."""
     random = Random("log-oracle")
     log = open_log(Disk(), CONFIG, data_directory=data_directory)
     sequence, clock_ms = 0, 1_700_000_000_000

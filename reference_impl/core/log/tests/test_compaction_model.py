@@ -137,7 +137,8 @@ class Model:
 
 
 def read_committed(log: PartitionLog) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-    """As a consumer does (KIP-98, Consumer): told of aborted transactions, it skips them."""
+    """Read as a consumer does (KIP-98, Consumer): skip the aborted transactions that the broker
+    names."""
     aborted = sorted(log.aborted_transactions(0, log.log_end_offset), key=lambda a: a.first_offset)
     skipped = set[int]()
     for batch in batches_of(log):

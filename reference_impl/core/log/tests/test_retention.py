@@ -16,7 +16,7 @@ from reference_impl.wire import RecordBatch
 
 
 def one_a_segment(storage: MemoryStorage, *times_ms: int, **config: object) -> PartitionLog:
-    """A log in which each batch has a segment of its own; the last one is active."""
+    """Return a log in which each batch has a segment of its own; the last one is active."""
     log = open_log(storage, replace(LogConfig(segment_ms=1), **config))  # type: ignore[arg-type]
     for number, time_ms in enumerate(times_ms):
         if number:

@@ -166,7 +166,8 @@ def test_streams_counts_each_input_once_though_it_is_killed(
 
 
 def worker_settings(bootstrap: str, port: int) -> dict[str, object]:
-    """A distributed worker of Connect that writes records and offsets in one transaction."""
+    """Return the settings of a distributed Connect worker that writes records and offsets in one
+    transaction."""
     strings = "org.apache.kafka.connect.storage.StringConverter"
     return {
         "bootstrap.servers": bootstrap,

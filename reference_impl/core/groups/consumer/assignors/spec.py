@@ -27,7 +27,8 @@ Assignor = Callable[[Sequence[MemberSpec], Mapping[UUID, int]], Assignment]
 
 
 def by_member_id(members: Sequence[MemberSpec]) -> list[MemberSpec]:
-    """An order that does not depend on who came when, so that the log alone decides."""
+    """Return the members in an order that does not depend on who came when, so that the log alone
+    decides."""
     return sorted(members, key=lambda member: member.member_id)
 
 

@@ -61,7 +61,8 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
 
 
 def _ranks(parts: Mapping[str, set[TopicIdPartition]], member_ids: Sequence[str]) -> dict[str, int]:
-    """The order of members for one topic, the least loaded first; it decides between equals."""
+    """Return the order of members for one topic, the least loaded first; it decides between
+    equals."""
     ordered = sorted(member_ids, key=lambda member_id: (len(parts[member_id]), member_id))
     return {member_id: rank for rank, member_id in enumerate(ordered)}
 

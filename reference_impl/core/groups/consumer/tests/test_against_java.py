@@ -20,7 +20,8 @@ Case = tuple[str, list[MemberSpec], dict[UUID, int]]
 
 
 def cases() -> list[Case]:
-    """Groups whose members come, go and change their minds, each with the target of before."""
+    """Return groups whose members come, go and change subscriptions, each with its previous
+    target."""
     random = Random(848)
     found: list[Case] = []
     for number in range(GROUPS):
@@ -42,7 +43,8 @@ def cases() -> list[Case]:
 def changed(
     random: Random, members: list[MemberSpec], common: frozenset[UUID] | None
 ) -> list[MemberSpec]:
-    """One member more, sometimes another one less; with the common topics, or some of its own."""
+    """Return the members with one more and sometimes one less, with the common topics or some of
+    its own."""
     topics = common or frozenset(random.sample(TOPICS, random.randint(1, 4)))
     name = f"m{random.randrange(1000):03}"
     instance = f"i{name}" if random.random() < 0.3 else None

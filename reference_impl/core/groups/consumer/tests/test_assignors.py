@@ -20,7 +20,7 @@ def spec(name: str, *topics: UUID, instance: str | None = None) -> MemberSpec:
 
 
 def after(members: list[MemberSpec], assignment: Assignment) -> list[MemberSpec]:
-    """The same members, once the assignment is the last target."""
+    """Return the same members after the assignment has become their target."""
     return [
         MemberSpec(each.member_id, each.instance_id, each.topics, assignment[each.member_id])
         for each in members
@@ -29,7 +29,8 @@ def after(members: list[MemberSpec], assignment: Assignment) -> list[MemberSpec]
 
 @st.composite
 def cases(draw: st.DrawFn, *, alike: bool = False) -> Case:
-    """Members with topics of their own, or all with the same; no target before."""
+    """Return members with topics of their own, or all with the same, and without a previous
+    target."""
     counts = {topic: draw(st.integers(1, 9)) for topic in TOPICS}
     common = draw(st.sets(st.sampled_from(TOPICS)))
     members = []

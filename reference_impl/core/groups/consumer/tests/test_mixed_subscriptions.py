@@ -15,7 +15,7 @@ TOPICS = [UUID(int=number) for number in range(1, 6)]
 
 
 def group_by_chance(random: Random) -> tuple[list[MemberSpec], dict[UUID, int]]:
-    """Members which want some topics each, and have parts of an earlier, unfair assignment."""
+    """Return members with random topics and parts of an earlier, unfair assignment."""
     counts = {topic: random.randint(1, 6) for topic in TOPICS}
     wanted = [frozenset(random.sample(TOPICS, random.randint(0, 5))) for _ in range(4)]
     parts: list[set[tuple[UUID, int]]] = [set() for _ in wanted]
