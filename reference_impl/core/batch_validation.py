@@ -1,4 +1,4 @@
-"""What a batch must be before a leader appends it, in the order in which Kafka asks.
+"""Validate a batch before a leader appends it, in the order in which Kafka checks.
 
 Source: ProduceRequest.java (validateRecords), UnifiedLog.java (analyzeAndValidateRecords), and
 LogValidator.java (validateBatch, validateRecord, and the two ways to assign offsets); KIP-724 (only
@@ -71,14 +71,14 @@ class ValidatedBatch:
 
 
 class SurveyedBatch(bytearray):
-    """A batch of which the survey was made before, in steps."""
+    """A batch with the survey that was already made, in steps."""
 
     survey: Survey
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What looking at every record of a batch has found, under a configuration."""
+    """The result of looking at every record of a batch, under one configuration."""
 
     config: LogConfig
     walk: Walk
@@ -144,7 +144,8 @@ def drained(steps: Generator[None, None, Result]) -> Result:
 def the_only_batch(
     records: memoryview | bytearray | None, api_version: int
 ) -> memoryview | bytearray:
-    """ProduceRequest.validateRecords: exactly one batch, of magic 2; what follows it is cut off."""
+    """Return the one batch of magic 2 that a Produce must hold, without what follows it, or raise
+    Refused (ProduceRequest.validateRecords)."""
     found = list(_batch_bounds(records)) if records is not None else []
     if records is None or not found:
         raise Refused(
@@ -177,9 +178,8 @@ def the_only_batch(
 
 
 def _batch_bounds(records: memoryview | bytearray) -> Iterator[tuple[int, int]]:
-    """Yield (end, magic) of the first two batches (ByteBufferLogInputStream.nextBatch). Bytes which
-    are too few for a batch end the iteration; a length or magic which no batch can have is
-    corruption."""
+    """Yield (end, magic) of the first two batches (ByteBufferLogInputStream.nextBatch). Stop at
+    bytes too few for a batch. Raise Refused for a length or magic that no batch can have."""
     position = 0
     for _ in range(2):
         left = len(records) - position
@@ -204,7 +204,8 @@ def _batch_bounds(records: memoryview | bytearray) -> Iterator[tuple[int, int]]:
 
 
 def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHeader:
-    """analyzeAndValidateRecords, then LogValidator.validateBatch."""
+    """Return the batch's header, or raise Refused if it is wrong (analyzeAndValidateRecords, then
+    LogValidator.validateBatch)."""
     header = read_header(data)
     if header.base_offset != 0:
         raise _invalid(
@@ -238,7 +239,8 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
 
 
 def _codec(header: BatchHeader) -> Compression:
-    """How the records are compressed. (CompressionType.forId throws what Kafka does not expect.)"""
+    """Return how the records are compressed, or raise Refused. (CompressionType.forId throws an
+    unexpected exception, hence the error code.)"""
     try:
         return header.compression
     except CorruptRecord as error:
@@ -319,7 +321,7 @@ def _may_be_out_of_range(header: BatchHeader, walk: Walk, config: LogConfig, now
 def _timestamp_problem(
     header: BatchHeader, delta: int, config: LogConfig, now_ms: int
 ) -> str | None:
-    """LogValidator.validateTimestamp, for the record with this timestamp delta."""
+    """Return what is wrong with a record's timestamp, or None (LogValidator.validateTimestamp)."""
     timestamp = header.base_timestamp + delta
     if header.is_log_append_time:
         timestamp = header.max_timestamp  # what a reader of such a batch takes for each record
@@ -371,7 +373,8 @@ def _stamped(
     config: LogConfig,
     now_ms: int,
 ) -> ValidatedBatch:
-    """Final timestamps: the broker's clock (KIP-32), or the true maximum of the producer's."""
+    """Set the final timestamps: the broker's clock (KIP-32), or the true maximum of the
+    producer's."""
     if config.uses_log_append_time:
         set_timestamps(data, 0, len(data), now_ms, log_append_time=True)
         return ValidatedBatch(data, read_header(data))

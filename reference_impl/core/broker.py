@@ -1,4 +1,4 @@
-"""What all handlers share: the state of one broker, and the current moment.
+"""The state of one broker and the current moment, which all handlers share.
 
 A handler is a generator over effects: `handle_x(broker, request)`. It reads and changes this state;
 it never talks to the outside except through what it yields and through `Storage`.
@@ -110,11 +110,12 @@ class Broker:
         return UUID(bytes=self.random_bytes(16), version=4)
 
     def principal_of(self, request: Request) -> str:
-        """Who asks: `User:NAME`."""
+        """Return the principal that sent the request: `User:NAME`."""
         return self.principals.of(request.connection)
 
     def advertised_to(self, request: Request) -> Endpoint:
-        """Where who asks is told to find this broker: at the listener it came by (KIP-103)."""
+        """Return this broker's address for the sender of the request: that of the listener it
+        connected to (KIP-103)."""
         return self.doors.advertised_to(request.connection)
 
     # --- metadata -----------------------------------------------------------------------------
@@ -126,7 +127,7 @@ class Broker:
 
     @property
     def cluster_id(self) -> str:
-        """Given to the cluster when its first data directory was made (KIP-78)."""
+        """The id that the cluster got with its first data directory (KIP-78)."""
         return self.data_directory.cluster_id
 
     def publish(self, records: Sequence[Struct]) -> None:
@@ -165,7 +166,8 @@ class Broker:
         self.metadata.append([record], self.now_ms)
 
     def _config_in_force(self) -> BrokerConfig:
-        """What was set for this broker, over what was set for all, over what it started with."""
+        """Return what was set for this broker, over what was set for all, over what it started
+        with."""
         return self.started_with.under(
             self.image.configs_of_broker(ALL_BROKERS),
             self.image.configs_of_broker(str(self.node_id)),
@@ -178,8 +180,8 @@ class Broker:
             self.parking.note_change(topic.name, index)
 
     def _lead_all_partitions(self) -> None:
-        """Begin to lead. Each start is a new leadership, with an epoch of its own: what a client
-        or a follower saw under the old one can then be told apart (KIP-101)."""
+        """Begin to lead. Each start is a new leadership with its own epoch, so that records seen
+        under the old one can be told from new ones (KIP-101)."""
         changes = [
             new_leadership(topic.topic_id, index, self.node_id)
             for topic in self.image.topics.values()
@@ -197,7 +199,7 @@ class Broker:
         return self.replicas.led(self.image, name, topic_id, index)
 
     def topic_configs(self, topic: TopicImage) -> Mapping[str, str]:
-        """What is in force for a topic."""
+        """Return the configuration in force for a topic."""
         return {**self.config.topic_defaults, **topic.configs}
 
     def start(self) -> Iterator[Effect]:
@@ -213,5 +215,5 @@ class Broker:
         yield from self.transactions.start()
 
     def stop(self) -> None:
-        """A clean shutdown: everything on disk, and a mark which says so."""
+        """Shut down cleanly: write everything to disk, and a mark that says so."""
         self.logs.close()

@@ -180,7 +180,7 @@ class BrokerConfig:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> BrokerConfig:
-        """Check every key; raises BadConfig with one sentence."""
+        """Check every key. Raise BadConfig with one sentence."""
         for_all = {name: text for name, text in given.items() if not name.startswith(PREFIX)}
         idle = sorted(for_all.keys() & WITHOUT_EFFECT.keys())
         if idle:
@@ -196,7 +196,8 @@ class BrokerConfig:
         return config
 
     def under(self, *layers: Mapping[str, str]) -> BrokerConfig:
-        """This configuration under others, the last of which is the strongest (KIP-226)."""
+        """Return this configuration overridden by others, the last of which is the strongest
+        (KIP-226)."""
         given = dict(self.given)
         for layer in layers:
             given.update(layer)
@@ -221,12 +222,13 @@ class BrokerConfig:
 
     @property
     def topic_defaults(self) -> dict[str, str]:
-        """What a topic has where it overrides nothing."""
+        """The configuration of a topic without overrides."""
         return defaults_from(self.given)
 
     @property
     def super_users(self) -> frozenset[str]:
-        """Who may do everything, whatever the ACLs say: User:NAME, separated by semicolons."""
+        """The principals that may do everything, whatever the ACLs say: User:NAME, separated by
+        semicolons."""
         users = (user.strip() for user in self.text("super.users").split(";"))
         return frozenset(user for user in users if user)
 
@@ -266,5 +268,5 @@ class BrokerConfig:
             raise BadConfig(f"{interval} must be less than {timeout}")
 
     def listeners(self) -> tuple[Listener, ...]:
-        """Where to listen, and what each listener demands; raises BadConfig."""
+        """Return where to listen, and what each listener demands. Raise BadConfig."""
         return listeners_of(self.given, {name: self.text(name) for name in BROKER_CONFIGS})

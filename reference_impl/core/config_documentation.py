@@ -1,4 +1,4 @@
-"""What each configuration key is for, in a sentence: DescribeConfigs tells it (KIP-569).
+"""One sentence on the purpose of each configuration key, for DescribeConfigs (KIP-569).
 
 The words are ours; what they say is in Kafka's documentation of broker and topic configurations.
 """

@@ -1,4 +1,5 @@
-"""What is in force for a topic or a broker, and why. Source: KIP-226 (sources, synonyms)."""
+"""The configuration in force for a topic or a broker, and where each value comes from. Source:
+KIP-226 (sources, synonyms)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from (DescribeConfigsResponse.ConfigSource)."""
+    """The source of a value (DescribeConfigsResponse.ConfigSource)."""
 
     TOPIC = 1
     BROKER = 2
@@ -53,7 +54,8 @@ class ConfigEntry:
 
     @property
     def source(self) -> ConfigSource:
-        """That of the value in force. A key without synonyms shows none, not even its default."""
+        """The source of the value in force. A key without synonyms shows none, not even its
+        default."""
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
 
     @property
@@ -63,7 +65,7 @@ class ConfigEntry:
 
     @property
     def documentation(self) -> str | None:
-        """What the key is for, in a sentence (KIP-569)."""
+        """The purpose of the key, in a sentence (KIP-569)."""
         return NOTE if self.key.name in WITHOUT_EFFECT else DOCUMENTATION.get(self.key.name)
 
 
@@ -106,7 +108,7 @@ def broker_entries(broker: Broker) -> Iterator[ConfigEntry]:
 
 
 def entries_for_all_brokers(broker: Broker) -> Iterator[ConfigEntry]:
-    """What was set for all brokers while they ran, and nothing else."""
+    """Yield the keys that were set for all brokers while they ran, and no others."""
     for name, value in sorted(broker.image.configs_of_broker(ALL_BROKERS).items()):
         if name not in KNOWN_CONFIGS:
             continue  # set by another Kafka, of which this is the data directory

@@ -40,7 +40,7 @@ _RANGES = {
 
 
 class BadConfig(ValueError):
-    """A key nobody knows, or a value it cannot take; the message is one sentence for a person."""
+    """An unknown key, or a value that it cannot take; the message is one sentence for a person."""
 
 
 @dataclass(frozen=True)

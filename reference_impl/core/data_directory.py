@@ -1,4 +1,4 @@
-"""Whose data directory it is: `meta.properties`, in Kafka's format.
+"""The owner of a data directory: `meta.properties`, in Kafka's format.
 
 Source: MetaProperties.java, MetaPropertiesVersion.java (version 1); KIP-631; KIP-858
 (directory.id).

@@ -1,4 +1,5 @@
-"""What a broker asks of its host, performed strictly in the order in which `step` returns it.
+"""The actions that a broker asks of its host, performed strictly in the order in which `step`
+returns them.
 
 That order is the point: "append, then answer" can be read in a handler, because the append has
 happened when the Respond is yielded, and the host sends nothing before that.
@@ -41,7 +42,7 @@ class Release(Effect):
 class GiveWay(Effect):
     """The request takes long: let others have their turn, then deliver GoOn for its connection.
 
-    Whoever does not want to be asked (a simulator) never sees this: `Node.gives_way`.
+    A host that does not want to be asked (a simulator) never sees this: `Node.gives_way`.
     """
 
     request: Request
@@ -57,14 +58,14 @@ class CloseConnection(Effect):
 
 @dataclass(frozen=True, slots=True)
 class ReadTokens(Effect):
-    """What follows on this connection are bare SASL tokens: deliver them as TokenArrived."""
+    """Read bare SASL tokens on this connection from now on, and deliver them as TokenArrived."""
 
     connection: int
 
 
 @dataclass(frozen=True, slots=True)
 class SendToken(Effect):
-    """Answer a bare token by another; the connection may then deliver the next."""
+    """Answer a bare token by another; then the connection may deliver the next."""
 
     connection: int
     token: bytes
@@ -94,6 +95,6 @@ class CancelTimer(Effect):
 
 @dataclass(frozen=True, slots=True)
 class Report(Effect):
-    """One sentence for whoever operates the broker (the core itself writes no log)."""
+    """Show one sentence to the operator of the broker (the core itself writes no log)."""
 
     sentence: str

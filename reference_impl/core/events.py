@@ -1,4 +1,4 @@
-"""What can happen to a broker. Time and randomness arrive here, and nowhere else.
+"""The events that can reach a broker. Time and randomness arrive here, and nowhere else.
 
 The core asks nobody for the time and never draws a random number: each event carries the wall
 clock (`now_ms`, for timestamps) and some random bytes (`entropy`, for ids). Periods are measured by
@@ -72,7 +72,7 @@ class ConnectionOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class TokenArrived(Event):
-    """What came after ReadTokens: a SASL token without a request around it."""
+    """A SASL token without a request around it, which came after ReadTokens."""
 
     connection: int
     token: bytes

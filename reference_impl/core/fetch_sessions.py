@@ -36,7 +36,7 @@ WantedKey = tuple[str, UUID, int]
 
 @dataclass(slots=True)
 class Wanted:
-    """One partition that a client fetches, and what it was last told about it."""
+    """One partition that a client fetches, and what it was last sent about it."""
 
     topic: str
     topic_id: UUID
@@ -46,7 +46,7 @@ class Wanted:
 
     @property
     def key(self) -> WantedKey:
-        """Which partition this is, by name or by id."""
+        """The partition's key, by name or by id."""
         return self.topic, self.topic_id, self.params.partition
 
     def has_news(self, row: Struct) -> bool:
@@ -71,7 +71,7 @@ Row = tuple[Wanted, Struct]
 
 @dataclass(slots=True)
 class Session:
-    """What one client wants, kept between its requests."""
+    """The partitions that one client fetches, kept between its requests."""
 
     session_id: int
     uses_topic_ids: bool
@@ -84,14 +84,14 @@ class Session:
 
     @property
     def worth(self) -> tuple[bool, int]:
-        """What it would cost to do without it: followers come before consumers, then those with
-        more partitions (FetchSession.EvictableKey)."""
+        """The cost of evicting it: followers rank above consumers, then sessions with more
+        partitions above those with fewer (FetchSession.EvictableKey)."""
         return self.is_follower, len(self.wanted)
 
 
 @dataclass(slots=True)
 class FetchContext:
-    """What one request wants, and in which form it is to be answered."""
+    """The partitions that one request fetches, and the form of its answer."""
 
     wanted: list[Wanted]
     session: Session | None = None
@@ -123,7 +123,7 @@ class FetchSessions:
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def context(self, request: Request, now_ms: int, random_int: Callable[[], int]) -> FetchContext:
-        """What a request wants; raises Refused when its session is not what it thinks."""
+        """Return what a request fetches, or raise Refused if its session does not match ours."""
         body = request.body
         asked = wanted_in(body)
         uses_topic_ids = request.api_version >= TOPIC_IDS_SINCE
@@ -172,7 +172,7 @@ class FetchSessions:
                 session.wanted.pop((topic.topic, topic.topic_id, index), None)
 
     def _keep(self, session: Session, now_ms: int, random_int: Callable[[], int]) -> int:
-        """Give a new session an id, if there is room or room can be made; else 0."""
+        """Give a new session an id if there is room or room can be made, else return 0."""
         if len(self._sessions) >= self.slots and not self._evict_for(session, now_ms):
             return NO_SESSION
         while session.session_id == NO_SESSION or session.session_id in self._sessions:

@@ -1,4 +1,4 @@
-"""What a broker does from time to time without being asked.
+"""The work that a broker does from time to time without a request.
 
 Source: LogManager.java (checkpointLogRecoveryOffsets, flushDirtyLogs, cleanupLogs),
 LogCleaner.java (CleanerThread), UnifiedLog.java (removeExpiredProducers; KIP-854). Four timers:
@@ -116,7 +116,7 @@ def _delete_old(broker: Broker, partition: Partition) -> Iterator[Effect]:
 
 
 def _compact(broker: Broker) -> Iterator[Effect]:
-    """Begin to clean a log, or go on with it; wait only when there is nothing to clean."""
+    """Begin to clean a log, or continue; wait only if there is nothing to clean."""
     cleaner = broker.cleaner
     if not cleaner.is_working:
         logs = [partition.log for partition in broker.replicas]

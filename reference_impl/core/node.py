@@ -48,7 +48,7 @@ class Node:
         apis: Mapping[int, Api] = HANDLERS,
         also_advertised: Mapping[str, Endpoint] | None = None,
     ) -> None:
-        """also_advertised: where the listeners are of which `advertised` is not the address."""
+        """Create a node. also_advertised: the listeners' addresses other than `advertised`."""
         self.config = config
         self.storage = storage
         self.directory = directory
@@ -64,7 +64,7 @@ class Node:
 
     @property
     def broker(self) -> Broker:
-        """The state behind the door; there is none before Started."""
+        """The broker's state. Raise RuntimeError before Started."""
         if self._broker is None:
             raise RuntimeError("the node has not started: step it through Started first")
         return self._broker

@@ -59,7 +59,7 @@ class Parking:
         yield SetTimer((TIMER, connection), timeout_ms)
 
     def note_change(self, topic: str, index: int) -> None:
-        """A partition has more to read, has moved its high watermark, or is gone."""
+        """Note that a partition has more to read, has moved its high watermark, or is gone."""
         if (topic, index) in self._watchers:
             self._changed[topic, index] = None
 

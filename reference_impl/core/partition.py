@@ -26,7 +26,7 @@ class Partition:
 
     @property
     def leader_epoch(self) -> int:
-        """Which leadership this is; every batch carries it (KIP-101)."""
+        """The number of this leadership, which every batch carries (KIP-101)."""
         return self.state.leader_epoch
 
     @property
@@ -36,7 +36,7 @@ class Partition:
 
     @property
     def high_watermark(self) -> int:
-        """The first offset which is not committed; consumers see only what is below."""
+        """The first offset that is not committed; consumers see only records below it."""
         return self.log.high_watermark
 
     def append(self, batch: ValidatedBatch, now_ms: int) -> AppendResult:
@@ -46,11 +46,12 @@ class Partition:
         return result
 
     def advance_high_watermark(self) -> None:
-        """HW = the smallest log end offset of the ISR (design#replication); ours is alone in it."""
+        """Set the high watermark to the log end: the smallest log end offset in the ISR, which is
+        ours alone."""
         self.log.high_watermark = self.log.log_end_offset
 
     def check_leader_epoch(self, current: int) -> None:
-        """KIP-320: the client's idea of the leadership must be ours; -1 means it has none."""
+        """Raise Refused unless the client's leader epoch is ours, or -1, unknown (KIP-320)."""
         if current in (-1, self.leader_epoch):
             return
         if current < self.leader_epoch:

@@ -30,7 +30,7 @@ class NotConsecutive(BadRecords):
 
 
 class Walk(NamedTuple):
-    """What one pass over the records found."""
+    """The result of one pass over the records."""
 
     timestamp_delta_min: int
     timestamp_delta_max: int
@@ -49,8 +49,8 @@ class Window:
         """No more follows behind `data`."""
 
     def advance(self, position: int, wanted: int) -> Iterator[None]:
-        """Drop what lies before the position, and take in at least one piece, and more until so
-        many bytes are there; without `is_last` there are. Yield after each step of work."""
+        """Drop the bytes before the position and add at least one piece, until `wanted` bytes are
+        there or `is_last` is set. Yield after each step of work."""
         kept = [self.data[position:]]
         size = len(kept[0])
         while size < wanted or len(kept) == 1:
@@ -87,7 +87,7 @@ def varint(data: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
 
 
 def walk_records(data: bytes, count: int) -> Walk:
-    """Visit exactly `count` records, which must fill `data`; raises BadRecords."""
+    """Visit exactly `count` records, which must fill `data`, or raise BadRecords."""
     steps = walk_pieces([data], count)
     while True:
         try:
@@ -135,8 +135,8 @@ def _walk(
 ) -> tuple[int, int, int, Walk]:
     """Visit records from `first` up to `stop`, or to the end of what the window holds.
 
-    Return the next record, where it begins, and how many bytes it wants there that are missing
-    (0: none).
+    Return the next record's index, where it begins, and how many bytes it needs there (0: the
+    window holds enough).
     """
     # Numbers of one byte are read in place: they are nearly all, and a call costs more than a read.
     data = window.data
@@ -195,19 +195,22 @@ def _walk(
 
 
 def _check_more_may_follow(window: Window, size: int, index: int) -> None:
-    """The record goes on behind the window, unless that is the end, or the size is a lie."""
+    """Raise BadRecords if the record cannot go on behind the window: that is the end, or its size
+    is absurd."""
     if size < 0 or window.is_last or size > UNCOMPRESSED_BYTES_MAX:
         raise BadRecords(f"record {index} has size {size}, which does not fit into the batch")
 
 
 def _check_null(size: int, index: int) -> None:
-    """Java's reader takes every negative length for null; no client writes another than -1."""
+    """Raise BadRecords for a negative length other than -1, which Java's reader takes for null but
+    no client writes."""
     if size != -1:
         raise BadRecords(f"record {index} has the negative length {size}")
 
 
 def _skip_headers(data: bytes, position: int, index: int) -> int:
-    """KIP-82: the key of a header must not be null, its value may be."""
+    """Skip the headers of a record, whose keys must not be null (KIP-82), and return the position
+    after them."""
     count, position = varint(data, position)
     if count < 0 or count > len(data) - position:
         raise BadRecords(f"record {index} claims {count} headers")

@@ -1,4 +1,5 @@
-"""How a handler says no: an error code of the protocol, raised where the reason is found."""
+"""The exception by which a handler refuses: an error code of the protocol, raised where the reason
+is found."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from reference_impl.wire import ErrorCode
 
 @dataclass(frozen=True)
 class RecordError:
-    """Which record of a batch is wrong, and why (ProduceResponse.BatchIndexAndErrorMessage)."""
+    """The wrong record of a batch, and the reason (ProduceResponse.BatchIndexAndErrorMessage)."""
 
     batch_index: int
     message: str
@@ -37,7 +38,8 @@ class Refused(Exception):
 
 @contextmanager
 def disk_errors_refused() -> Iterator[None]:
-    """What the disk does not do costs this one partition its answer, not the broker its life."""
+    """Turn a StorageError into KAFKA_STORAGE_ERROR for this one partition, so that the broker goes
+    on."""
     try:
         yield
     except StorageError as error:

@@ -21,7 +21,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class StorageError(Exception):
-    """The disk did not do what was asked; the sentence names the path and the cause.
+    """The disk failed to do what was asked; the sentence names the path and the cause.
 
     Kafka's `KafkaStorageException`: the partition goes offline and answers KAFKA_STORAGE_ERROR.
     """
@@ -35,7 +35,7 @@ class StorageError(Exception):
 
 @dataclass(frozen=True)
 class Space:
-    """How large a volume is, and how much more can be written to it."""
+    """The size of a volume, and how much more can be written to it."""
 
     total_bytes: int
     usable_bytes: int
@@ -75,7 +75,7 @@ class Storage(Protocol):
     def read_file(self, path: str) -> bytes: ...
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
-        """Replace the file: whoever reads it finds the old content or the new one, never a part.
+        """Replace the file so that a reader finds the old content or the new one, never a part.
 
         Without `sync` that holds for a killed process, but not for a loss of power.
         """
@@ -87,15 +87,15 @@ class Storage(Protocol):
     def exists(self, path: str) -> bool: ...
 
     def make_directory(self, path: str) -> None:
-        """Make the directory and its parents; one that is there already is no error."""
+        """Make the directory and its parents, if they do not exist."""
 
     def rename(self, old: str, new: str) -> None: ...
 
     def delete(self, path: str) -> None:
-        """Remove a file; one that is not there is no error."""
+        """Remove a file, if it exists."""
 
     def delete_tree(self, path: str) -> None:
-        """Remove a directory with all it holds; one that is not there is no error."""
+        """Remove a directory with all it holds, if it exists."""
 
     def sync_directory(self, path: str) -> None:
         """Return when the names in the directory would survive a loss of power."""
@@ -147,7 +147,7 @@ class _MemoryFile:
         self._content.synced_size = len(self._content.data)
 
     def close(self) -> None:
-        """Nothing to give back: there is no descriptor."""
+        """Do nothing: there is no descriptor to give back."""
 
 
 class MemoryStorage:
@@ -274,7 +274,7 @@ class MemoryStorage:
         self._directories -= {e for e in self._directories if e == name or e.startswith(name + "/")}
 
     def sync_directory(self, path: str) -> None:
-        """Names are durable at once in this model."""
+        """Check that the directory exists; names are durable at once in this model."""
         self._require_directory(posixpath.normpath(path))
 
     def _content(self, path: str) -> _Content:

@@ -25,7 +25,7 @@ def set_aside(
     topics: Mapping[str, TopicImage],
     random_uuid: Callable[[], UUID],
 ) -> Iterator[str]:
-    """Rename every stray directory; a sentence for each."""
+    """Rename every stray directory, and yield a sentence for each."""
     for name in storage.list(directory):
         if is_stray(storage, directory, name, topics):
             aside = f"{name}.{random_uuid().hex}{STRAY_SUFFIX}"

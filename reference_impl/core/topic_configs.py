@@ -88,7 +88,8 @@ def check_topic_configs(overrides: Mapping[str, str]) -> None:
 
 
 def defaults_from(broker: Mapping[str, str]) -> dict[str, str]:
-    """What a topic without overrides has, under a broker configured like this."""
+    """Return the configuration of a topic without overrides, under a broker configured like
+    this."""
     found = {}
     for key in TOPIC_CONFIGS.values():
         if key.synonym is not None and key.synonym in broker:

@@ -1,4 +1,4 @@
-"""What a topic may be called. Source: Topic.java (validate, isInternal, hasCollision)."""
+"""Check the names of topics. Source: Topic.java (validate, isInternal, hasCollision)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_internal(name: str) -> bool:
-    """Written by the broker itself, not by clients."""
+    """Return whether the broker itself writes the topic, not clients."""
     return name in INTERNAL
 
 
 def problem_with(name: str) -> str | None:
-    """Why a topic may not be called this; None when it may."""
+    """Return why a topic may not have this name, or None if it may."""
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):

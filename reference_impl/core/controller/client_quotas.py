@@ -1,4 +1,4 @@
-"""Who may have how much, as the metadata log has it.
+"""The quotas of users and clients, as the metadata log records them.
 
 Source: KIP-546; ClientQuotaRecord; ClientQuotaControlManager.java, ClientQuotasImage.java.
 """
@@ -39,7 +39,7 @@ class ClientQuotas:
         return any(key in quotas for quotas in self._by_entity.values())
 
     def apply(self, record: Struct) -> None:
-        """ClientQuotaRecord."""
+        """Apply a ClientQuotaRecord."""
         self.version += 1
         entity = entity_of({row.entity_type: row.entity_name for row in record.entity})
         quotas = self._by_entity.setdefault(entity, {})

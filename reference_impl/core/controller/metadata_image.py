@@ -24,7 +24,8 @@ NO_LEADER_CHANGE = -2
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """Who has a partition. `leader_epoch` counts leaderships, `partition_epoch` every change."""
+    """The replicas and leader of a partition. `leader_epoch` counts leaderships, `partition_epoch`
+    every change."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -71,7 +72,8 @@ class MetadataImage:
         return self.topics.get(name) if name else self.topics_by_id.get(topic_id)
 
     def configs_of_broker(self, name: str) -> Mapping[str, str]:
-        """What was set while it ran for a broker (its id), or for all of them ("")."""
+        """Return the configurations that were set at run time for a broker (its id), or for all of
+        them ("")."""
         return self._broker_configs.get(name, {})
 
     def _topic(self, record: Struct) -> None:

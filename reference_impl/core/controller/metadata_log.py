@@ -49,7 +49,7 @@ class MetadataLog:
 
     @property
     def end_offset(self) -> int:
-        """How many records the cluster's history has."""
+        """The number of records in the cluster's metadata log."""
         return self.log.log_end_offset
 
     def append(self, records: Sequence[Struct], now_ms: int) -> None:

@@ -31,7 +31,7 @@ class ScramUsers:
         return self.credentials(user).get(mechanism)
 
     def set(self, record: Struct) -> None:
-        """UserScramCredentialRecord."""
+        """Apply a UserScramCredentialRecord."""
         self._by_name.setdefault(record.name, {})[record.mechanism] = Credential(
             bytes(record.salt),
             record.iterations,
@@ -40,7 +40,7 @@ class ScramUsers:
         )
 
     def remove(self, record: Struct) -> None:
-        """RemoveUserScramCredentialRecord."""
+        """Apply a RemoveUserScramCredentialRecord."""
         credentials = self._by_name[record.name]
         del credentials[record.mechanism]
         if not credentials:

@@ -46,7 +46,7 @@ def plan_topic(
     assignments: Mapping[int, Sequence[int]] | None = None,
     configs: Mapping[str, str | None] | None = None,
 ) -> NewTopic:
-    """Check everything about a topic that is to be made; raises Refused."""
+    """Check everything about a topic to be created, and return its plan, or raise Refused."""
     check_name(broker, name)
     overrides = check_configs(configs or {})
     if assignments:
@@ -74,7 +74,7 @@ def create_topic(
     partitions: int = BY_DEFAULT,
     configs: Mapping[str, str | None] | None = None,
 ) -> TopicImage:
-    """Plan and publish, for what the broker makes by itself; raises Refused."""
+    """Plan and publish a topic that the broker creates by itself, or raise Refused."""
     return publish_topic(broker, plan_topic(broker, name, partitions, configs=configs))
 
 
@@ -228,7 +228,8 @@ def _manual(
 
 
 def _check_assignment(broker: Broker, replicas: Sequence[int], factor: int) -> None:
-    """ReplicationControlManager.validateManualPartitionAssignment."""
+    """Raise Refused for an invalid manual assignment
+    (ReplicationControlManager.validateManualPartitionAssignment)."""
     problem = None
     if not replicas:
         problem = "The manual partition assignment includes an empty replica list."

@@ -16,7 +16,7 @@ SYNC_RESPONSE = definition("SyncGroupResponse")
 
 
 def join_refused(request: Request, code: ErrorCode, member_id: str) -> Respond:
-    """No place in the next generation, and why."""
+    """Return the JoinGroup response that refuses a place in the next generation."""
     return Respond(
         request,
         JOIN_RESPONSE.new(
@@ -67,12 +67,13 @@ def subscriptions(group: ClassicGroup) -> list[Struct]:
 
 
 def members_for(group: ClassicGroup, member: Member) -> list[Struct]:
-    """What this member is told about the others: all to the leader, nothing to a follower."""
+    """Return what the response tells this member about the others: everything for the leader,
+    nothing for a follower."""
     return subscriptions(group) if group.leader == member.member_id else []
 
 
 def sync_refused(request: Request, code: ErrorCode) -> Respond:
-    """No assignment, and why."""
+    """Return the SyncGroup response that refuses an assignment."""
     return Respond(request, SYNC_RESPONSE.new(error_code=code))
 
 

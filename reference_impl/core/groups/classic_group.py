@@ -1,8 +1,7 @@
 """A classic consumer group: its members, its generation, and the choices it makes.
 
 Source: ClassicGroup.java, ClassicGroupMember.java; KIP-345 (static members: `group.instance.id`
-outlives the member id). This file holds data and pure decisions; when to use them is said by
-`rebalance.py`.
+outlives the member id). This file holds data and pure decisions; `rebalance.py` uses them.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class ClassicGroup:
     # --- members ------------------------------------------------------------------------------
 
     def add(self, member: Member) -> None:
-        """Take a member in; the first one leads."""
+        """Add a member; the first one leads."""
         if not self.members:
             self.protocol_type = member.protocol_type
         if self.leader is None:
@@ -90,7 +89,7 @@ class ClassicGroup:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Let a member go; if it led, the next one that waits for the generation leads."""
+        """Remove a member; if it led, the next one that waits for the generation leads."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
@@ -134,7 +133,7 @@ class ClassicGroup:
         )
 
     def elect_joined_leader(self) -> bool:
-        """Make sure that the leader is one who takes part; False if nobody does."""
+        """Replace a leader that has not joined. Return False if no member has."""
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -160,7 +159,7 @@ class ClassicGroup:
         )
 
     def common_protocols(self) -> set[str]:
-        """What every member can do."""
+        """Return the protocols that every member supports."""
         times = Counter(name for member in self.members.values() for name in member.protocols)
         return {name for name, count in times.items() if count == len(self.members)}
 

@@ -75,17 +75,18 @@ class GroupCoordinator:
 
     @property
     def image(self) -> MetadataImage:
-        """The topics that there are."""
+        """The topics that exist."""
         return self.broker.image
 
     @property
     def metadata_version(self) -> int:
-        """Changes with the image."""
+        """A number that changes with the image."""
         return self.broker.metadata.end_offset
 
     @property
     def migration_policy(self) -> str:
-        """Which groups may change their protocol while they have members."""
+        """Which groups may change their protocol while they have members
+        (group.consumer.migration.policy)."""
         return self.broker.config.text("group.consumer.migration.policy").lower()
 
     @property
@@ -98,7 +99,7 @@ class GroupCoordinator:
 
     @property
     def consumer_assignors(self) -> list[str]:
-        """Which assignors there are for consumer groups, the default first."""
+        """The assignors of consumer groups, the default first."""
         return split_list(self.broker.config.text("group.consumer.assignors"))
 
     def consumer_setting(self, group_id: str, name: str) -> int:
@@ -107,11 +108,11 @@ class GroupCoordinator:
         return group_setting(self.broker.config, overrides, f"consumer.{name}")
 
     def topics_were_created(self) -> None:
-        """Patterns may describe more now."""
+        """Note that patterns may match more topics now."""
         self.newest_topic_version = self.metadata_version
 
     def random_uuid(self) -> UUID:
-        """For member ids."""
+        """Return a random UUID, for member ids."""
         return self.broker.random_uuid()
 
     # --- from the log -------------------------------------------------------------------------
@@ -165,7 +166,8 @@ class GroupCoordinator:
             self._end(key.group_id)
 
     def _end(self, group_id: str) -> None:
-        """The records of a group end; for offsets that are left it goes on as a mere name."""
+        """End a group whose records are gone; if it has offsets left, keep it as a mere name for
+        them."""
         self.groups.pop(group_id, None)
         if self.offsets.of(group_id):
             self.groups[group_id] = ClassicGroup(group_id)
@@ -196,7 +198,7 @@ class GroupCoordinator:
     # --- to the log ---------------------------------------------------------------------------
 
     def save_group(self, group: ClassicGroup) -> None:
-        """Write the group as it is; raises Refused."""
+        """Append the group's current state to the log, or raise Refused."""
         self.log.append(group.group_id, [group_log.group_record(group)])
 
     def try_to_save(self, group: ClassicGroup) -> Iterator[Effect]:
@@ -207,7 +209,8 @@ class GroupCoordinator:
             yield Report(f"group {group.group_id} could not be saved: {refused}")
 
     def write(self, draft: Draft) -> Iterator[Effect]:
-        """Write a change of a consumer group, then let it be so; raises Refused."""
+        """Append a change of a consumer group to the log, then apply it. Raise Refused if the
+        append fails."""
         self.log.append(draft.group.group_id, draft.records)
         self.groups[draft.group.group_id] = draft.group
         yield from draft.consequences()
@@ -215,7 +218,7 @@ class GroupCoordinator:
     def commit(
         self, group_id: str, commits: Sequence[tuple[TopicPartition, CommittedOffset]]
     ) -> None:
-        """Write offsets, then know them; raises Refused."""
+        """Append offsets to the log, then apply them. Raise Refused if the append fails."""
         first = self._write_commits(group_id, commits)
         for log_offset, (key, row) in enumerate(commits, first):
             commit = replace(row, log_offset=log_offset)
@@ -231,7 +234,7 @@ class GroupCoordinator:
         producer_id: int,
         producer_epoch: int,
     ) -> None:
-        """Write offsets that count once their transaction is committed; raises Refused."""
+        """Append offsets that count once their transaction commits, or raise Refused."""
         partition = self.log.partition_of(group_id)
         self.broker.rules.check_offset_writer(partition, producer_id, producer_epoch)
         first = self._write_commits(group_id, commits, (producer_id, producer_epoch))
@@ -259,7 +262,8 @@ class GroupCoordinator:
             self.groups.setdefault(commit[0], ClassicGroup(commit[0]))
 
     def transaction_ended(self, log_index: int, producer_id: int, committed: bool) -> None:
-        """A marker is in a partition of the log: what was pending there counts now, or never."""
+        """Apply or drop the pending offsets of a transaction whose marker is in a partition of the
+        log."""
         for group_id, key, offset in self.pending_offsets.end(log_index, producer_id):
             known = self.offsets.of(group_id).get(key)
             in_force = self.broker.rules.offset_in_force(known, offset, committed=committed)
@@ -271,7 +275,8 @@ class GroupCoordinator:
         self.pending_offsets.remove(group_id, key)
 
     def delete_offsets(self, group_id: str, keys: Sequence[TopicPartition]) -> None:
-        """Write that these commits are no more, then forget them; raises Refused."""
+        """Append the tombstones of these commits to the log, then forget them. Raise Refused if the
+        append fails."""
         held = {*self.offsets.of(group_id), *self.pending_offsets.of(group_id)}
         known = [key for key in keys if key in held]
         self.log.append(group_id, [group_log.offset_record(group_id, key, None) for key in known])
@@ -279,7 +284,7 @@ class GroupCoordinator:
             self._forget_offset(group_id, key)
 
     def delete_group(self, group: Group) -> None:
-        """End a group with everything that it committed; raises Refused."""
+        """End a group with everything that it committed, or raise Refused."""
         keys = list(self.offsets.of(group.group_id))
         keys += [key for key in self.pending_offsets.of(group.group_id) if key not in keys]
         offsets: list[KeyValue] = [
@@ -298,7 +303,7 @@ class GroupCoordinator:
         return [group_log.group_tombstone(group.group_id)]
 
     def forget_topic(self, name: str) -> None:
-        """A topic is gone, and what was committed for it."""
+        """Delete everything that was committed for a deleted topic."""
         by_group: dict[str, list[TopicPartition]] = {}
         for group_id, key in self.offsets.groups_with(name):
             by_group.setdefault(group_id, []).append(key)
@@ -313,7 +318,7 @@ class GroupCoordinator:
     # --- groups -------------------------------------------------------------------------------
 
     def ensure_topic(self) -> None:
-        """Make `__consumer_offsets`, if it is not there; raises Refused."""
+        """Create `__consumer_offsets` if it does not exist, or raise Refused."""
         if group_log.TOPIC in self.broker.image.topics:
             return
         config = self.broker.config
@@ -368,7 +373,7 @@ class GroupCoordinator:
         return group
 
     def forget_if_unused(self, group_id: str) -> None:
-        """A group that was made for a member who was then turned away."""
+        """Forget a group that was made only for a member that was then refused."""
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             return
@@ -380,7 +385,7 @@ class GroupCoordinator:
     # --- time ---------------------------------------------------------------------------------
 
     def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
-        """Somebody was waited for in vain, or a delay is over."""
+        """Handle a timer: a member was not heard of in time, or a delay is over."""
         _, what, *rest = key
         if what == expiry.EXPIRY:
             yield from expiry.expire_offsets(self)

@@ -1,4 +1,4 @@
-"""How committed offsets end: nobody used them for `offsets.retention.minutes`.
+"""Expire committed offsets that were unused for `offsets.retention.minutes`.
 
 Source: KIP-211; OffsetMetadataManager.java (cleanupExpiredOffsets), GroupCoordinatorShard.java
 (cleanupGroupMetadata), OffsetExpirationConditionImpl.java, ClassicGroup.java and ConsumerGroup.java
@@ -53,7 +53,7 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
     pending = set(coordinator.pending_offsets.of(group_id))
 
     def ends_ms(committed: CommittedOffset) -> int:
-        """When an offset expires: as its own commit said, or after the retention of all."""
+        """Return when an offset expires: as its own commit said, or after the common retention."""
         if committed.expire_timestamp_ms != -1:
             return committed.expire_timestamp_ms
         return unused_since(committed) + retention_ms
@@ -74,11 +74,9 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
 
 
 def retention_begins(group: ClassicGroup | ConsumerGroup) -> UnusedSince | None:
-    """From when on the offsets of a group are unused; None while that cannot be said.
-
-    Of a group with members only topics that nobody reads expire (`is_subscribed_to`), after their
-    last commit. When the last member leaves, the time begins anew for all offsets.
-    """
+    """Return since when the offsets of a group are unused, or None while that is unknown. In a
+    group with members, only topics that no member reads expire (`is_subscribed_to`), counted from
+    their last commit. When the last member leaves, the time starts again for all offsets."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return lambda committed: committed.commit_timestamp_ms
     if group.state is State.EMPTY:

@@ -1,4 +1,4 @@
-"""What groups must not forget, in `__consumer_offsets`: Kafka's own records, in its own topic.
+"""Store the state of groups in `__consumer_offsets`, in Kafka's own records.
 
 Source: GroupCoordinatorRecordHelpers.java, GroupCoordinator (partitionFor); record definitions
 OffsetCommitKey/Value (type 1) and GroupMetadataKey/Value (type 2); those of consumer groups are in
@@ -41,7 +41,7 @@ KeyValue = tuple[Struct, Struct | None]
 
 
 def java_hash(text: str) -> int:
-    """String.hashCode: over UTF-16 units, as a signed 32-bit number."""
+    """Return String.hashCode: over UTF-16 units, as a signed 32-bit number."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -50,7 +50,8 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(group_id: str, partitions: int) -> int:
-    """Which partition keeps a group: Utils.abs(hash) % n, where MIN_VALUE counts as 0."""
+    """Return the partition that stores a group: Utils.abs(hash) % n, where MIN_VALUE counts as
+    0."""
     value = java_hash(group_id)
     return (0 if value == -(1 << 31) else abs(value)) % partitions
 
@@ -74,16 +75,14 @@ class GroupLog:
         self._broker = broker
 
     def partition_of(self, group_id: str) -> Partition:
-        """Where a group is kept; raises Refused while there is no such place."""
+        """Return the partition that stores a group, or raise Refused while it is not here."""
         return keeper_of(self._broker, TOPIC, group_id)
 
     def append(
         self, group_id: str, records: Sequence[KeyValue], writer: tuple[int, int] | None = None
     ) -> int:
-        """Write records of one group as one batch: all of them, or none; raises Refused.
-
-        `writer` is the producer id and epoch of a transaction. Answers the first record's offset.
-        """
+        """Write records of one group as one batch and return the first one's offset. Raise Refused
+        if none was written. `writer` is the producer id and epoch of a transaction."""
         partition = self.partition_of(group_id)
         if not records:
             return partition.log.log_end_offset
@@ -117,7 +116,8 @@ class GroupLog:
 
 
 def _encoded(records: Sequence[KeyValue]) -> list[Record]:
-    """Raises Refused for what a request may say, but a record may not: names over 32 kB."""
+    """Encode the records. Raise Refused for names over 32 kB, which a request may hold but a record
+    may not."""
     try:
         return [_record(key, value) for key, value in records]
     except Malformed as error:

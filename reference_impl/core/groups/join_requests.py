@@ -1,4 +1,4 @@
-"""What a JoinGroup says, whatever its version and whatever kind of group it meets."""
+"""Read a JoinGroup, whatever its version and whatever kind of group it meets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def protocols_of(request: Request) -> dict[str, bytes]:
 
 
 def rebalance_timeout_of(request: Request) -> int:
-    """How long the member lets a rebalance take; version 0 has only the session timeout."""
+    """Return how long the member lets a rebalance take; version 0 has only the session timeout."""
     wanted: int = request.body.rebalance_timeout_ms
     return wanted if wanted >= 0 else request.body.session_timeout_ms
 

@@ -1,6 +1,7 @@
-"""Who may join, and as whom. Source: GroupMetadataManager.java (classicGroupJoinNewMember,
-classicGroupJoinExistingMember, updateStaticMemberThenRebalanceOrCompleteJoin); KIP-345, KIP-389
-(group.max.size), KIP-394 (member id required), KIP-814 (skip_assignment)."""
+"""Decide who may join a classic group, and under which member id. Source: GroupMetadataManager.java
+(classicGroupJoinNewMember, classicGroupJoinExistingMember,
+updateStaticMemberThenRebalanceOrCompleteJoin); KIP-345, KIP-389 (group.max.size), KIP-394 (member
+id required), KIP-814 (skip_assignment)."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ NO_MEMBER_ID = ""
 
 
 def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Decide about one JoinGroup; raises Refused."""
+    """Decide about one JoinGroup, or raise Refused."""
     body = request.body
     known = coordinator.group(body.group_id)
     if isinstance(known, ConsumerGroup) and known.members:
@@ -71,7 +72,7 @@ def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: s
 def _join_new(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request
 ) -> Iterator[Effect]:
-    """Somebody without a member id."""
+    """Handle a JoinGroup without a member id."""
     body = request.body
     member_id = f"{body.group_instance_id or request.client_id or ''}-{coordinator.random_uuid()}"
     if body.group_instance_id is not None:
@@ -130,7 +131,7 @@ def _rejoin(
 
 
 def _update(group: ClassicGroup, member: Member, request: Request) -> Iterator[Effect]:
-    """Take over what the request says of the member; an older request of it is superseded."""
+    """Store what the request says about the member; refuse an older pending request of it."""
     if member.awaiting_join is not None and member.awaiting_join is not request:
         yield answers.join_refused(
             member.awaiting_join, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def leave(
     coordinator: GroupCoordinator, group: ClassicGroup, member_id: str, instance_id: str | None
 ) -> Iterator[Effect]:
-    """Let one member go; raises Refused before anything has changed."""
+    """Remove one member. Raise Refused before anything has changed."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if not member_id and instance_id is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """Where a group is in one partition."""
+    """A group's position in one partition."""
 
     offset: int
     leader_epoch: int
@@ -87,8 +87,8 @@ def check_commit(
 
 
 def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer) -> None:
-    """Raise Refused if this member may not commit now. In a transaction the producer is what is
-    fenced; versions before KIP-447 know no member."""
+    """Raise Refused if this member may not commit now. In a transaction it is the producer that is
+    fenced; requests older than KIP-447 name no member."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if committer.epoch < 0 and group.state is State.EMPTY:
@@ -106,7 +106,7 @@ def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer
 def commits_of(
     broker: Broker, wanted: list[Wanted], retention_ms: int = -1
 ) -> list[tuple[TopicPartition, CommittedOffset]]:
-    """What is asked for, without what has too much metadata: those rows get their error."""
+    """Return the commits of a request, and give rows whose metadata is too long their error."""
     # Java's sum wraps around, so that "for ever" would expire at once.
     expires_ms = -1 if retention_ms == -1 else min(broker.now_ms + retention_ms, LONG_MAX)
     found: list[tuple[TopicPartition, CommittedOffset]] = []

@@ -1,8 +1,8 @@
 """Offsets that were committed in a transaction which is not decided yet.
 
 Source: OffsetMetadataManager.java (pendingTransactionalOffsets, replayEndTransactionMarker);
-KIP-98, KIP-447 (consumers may ask to be told of them). They lie in `__consumer_offsets` as a
-transactional batch, and count, or are forgotten, with the marker in the same partition.
+KIP-98, KIP-447 (consumers may ask to be told of them). They are stored in `__consumer_offsets` as a
+transactional batch; the marker in the same partition applies or drops them.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class PendingOffsets:
         return [partition for group, partition in found if group == group_id]
 
     def remove(self, group_id: str, key: TopicPartition) -> None:
-        """The group, or the partition of it, was deleted: no marker shall bring it back."""
+        """Forget pending offsets of a deleted group or partition, so that no marker brings them
+        back."""
         for commits in self._open.values():
             commits.pop((group_id, key), None)

@@ -64,7 +64,8 @@ def initial_delay_is_over(
 
 
 def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Begin the generation if everybody is in; else give the others their rebalance timeout."""
+    """Begin the generation if all members have joined, else give the others their rebalance
+    timeout."""
     if coordinator.broker.rules.is_join_over(group, timed_out=False):
         yield from complete_join(coordinator, group)
     else:
@@ -179,7 +180,7 @@ def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 def timer_fired(
     coordinator: GroupCoordinator, group: ClassicGroup, what: str, rest: Sequence[str | int]
 ) -> Iterator[Effect]:
-    """Somebody was waited for in vain, or the initial delay is over."""
+    """Handle a timer: a member was not heard of in time, or the initial delay is over."""
     match what:
         case timers.SESSION:
             yield from session_timed_out(coordinator, group, str(rest[0]))

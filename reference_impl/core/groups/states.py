@@ -10,7 +10,7 @@ one member, the leader, works out the assignment and sends it with SyncGroup, wh
 requests of the others wait. With the leader's assignment the group is STABLE. Whatever changes the
 membership leads back to PREPARING_REBALANCE. A group that is DEAD answers nothing any more.
 
-Everything about transitions is in this file; who causes them is in the others.
+Everything about transitions is in this file; their causes are in the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class State(Enum):
 
 
 class Move(Enum):
-    """What can happen to a group."""
+    """The moves that a group can make."""
 
     MEMBER_JOINS = auto()
     """The first member of an empty group."""
@@ -65,7 +65,8 @@ CLASSIC_GROUP: dict[State, dict[Move, State]] = {
 
 
 def next_state(state: State, move: Move) -> State:
-    """Where a move leads; a move that the table lacks is an error of the broker itself."""
+    """Return the state to which a move leads. Raise ValueError for a move that the table lacks, an
+    error of the broker itself."""
     following = CLASSIC_GROUP[state].get(move)
     if following is None:
         raise ValueError(f"a group that is {state.value} cannot make the move {move.name}")

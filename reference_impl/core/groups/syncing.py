@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Decide about one SyncGroup; raises Refused."""
+    """Decide about one SyncGroup, or raise Refused."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):
@@ -95,7 +95,8 @@ def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
 
 
 def _speaker(coordinator: GroupCoordinator, group: ClassicGroup, body: Struct) -> Member:
-    """Return the member that asks, if it is of the current generation; raise Refused."""
+    """Return the member that sent the request if it is of the current generation, or raise
+    Refused."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return coordinator.broker.rules.check_speaker(

@@ -1,7 +1,7 @@
-"""The timers of groups: who is waited for, and for how long.
+"""The timers of groups: which member is expected, and for how long.
 
 Source: GroupCoordinator's timers (GroupMetadataManager.java: heartbeat, join, sync keys). A key is
-(TIMER, what, group, member); setting it again starts it anew, which is what a heartbeat does.
+(TIMER, what, group, member); setting it again restarts it, which is what a heartbeat does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 
 
 def key(what: str, group_id: str, member_id: str = "") -> TimerKey:
-    """Whose timer, and for what."""
+    """Return the key of a timer: of which member, and for what."""
     return (TIMER, what, group_id, member_id)
 
 

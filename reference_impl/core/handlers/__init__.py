@@ -1,4 +1,5 @@
-"""The APIs served, in one table. What is not here is not advertised, and closes the connection.
+"""The APIs served, in one table. A request of any other API closes the connection, and is not
+advertised.
 
 The versions are those of Kafka 4.3.1.
 """

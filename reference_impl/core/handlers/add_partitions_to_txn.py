@@ -138,7 +138,7 @@ def unknown_in(broker: Broker, keys: list[PartitionKey]) -> Codes:
 
 
 def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
-    """If some partitions are refused the others are not attempted."""
+    """Return no codes if no partition is refused, else OPERATION_NOT_ATTEMPTED for the others."""
     if not refused:
         return {}
     return {key: refused.get(key, ErrorCode.OPERATION_NOT_ATTEMPTED) for key in keys}

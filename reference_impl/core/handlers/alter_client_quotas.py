@@ -2,7 +2,7 @@
 
 Not modelled: quotas of processor time (request_percentage), of changes to topics
 (controller_mutation_rate) and of connections by address (ip). They are refused: a quota that is
-accepted and not enforced would deceive whoever set it.
+accepted and not enforced would deceive the administrator.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EPSILON = 1e-6
 
 
 def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Set and take away quotas; each entity changes wholly or not at all."""
+    """Set and remove quotas; each entity changes completely or not at all."""
     rows, records = [], []
     seen: set[Entity] = set()
     for wanted in request.body.entries:

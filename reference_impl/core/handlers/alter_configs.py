@@ -27,5 +27,5 @@ def handle_alter_configs(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def replacement(_: Configured, wanted: Struct) -> Mapping[str, str]:
-    """Exactly what the request names."""
+    """Return exactly the overrides that the request names."""
     return {row.name: value_of(row) for row in wanted.configs}

@@ -56,7 +56,7 @@ def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Ite
 
 
 def check_row(row: Struct) -> None:
-    """What must be right of any row; raises Refused."""
+    """Check what every row must satisfy, or raise Refused."""
     if not row.name:
         raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     if row.mechanism not in BY_NUMBER:
@@ -86,7 +86,7 @@ def upserted(_: Broker, row: Struct) -> Struct:
 
 
 def result(user: str, refused: Refused | None) -> Struct:
-    """What became of one user."""
+    """Return the result of one user."""
     row = RESPONSE.struct("AlterUserScramCredentialsResult", user=user, error_message=None)
     if refused is not None:
         row.error_code, row.error_message = refused.code, refused.message

@@ -1,4 +1,5 @@
-"""What AlterConfigs and IncrementalAlterConfigs share: each resource once, each with its answer.
+"""The common part of AlterConfigs and IncrementalAlterConfigs: each resource once, each with its
+answer.
 
 Source: ConfigAdminManager.java (preprocess).
 """
@@ -27,7 +28,7 @@ Wanted = Callable[[Configured, Struct], Mapping[str, str]]
 def alter_all(
     broker: Broker, request: Request, response: Definition, wanted: Wanted
 ) -> list[Struct]:
-    """Change each resource wholly or not at all; the rows of the answer."""
+    """Change each resource completely or not at all, and return the rows of the answer."""
     times = Counter((row.resource_type, row.resource_name) for row in request.body.resources)
     rows = []
     for resource in request.body.resources:
@@ -52,7 +53,8 @@ def alter_all(
 
 
 def may_alter(broker: Broker, request: Request, resource: Struct) -> None:
-    """Raise Refused where the client may not; brokers' configurations belong to the cluster."""
+    """Raise Refused if the client may not alter the resource; brokers' configurations belong to the
+    cluster."""
     if resource.resource_type == TOPIC_RESOURCE:
         broker.access.require(request, ALTER_CONFIGS_OF_TOPIC, resource.resource_name)
     elif resource.resource_type == GROUP_RESOURCE:

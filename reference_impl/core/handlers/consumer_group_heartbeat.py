@@ -43,7 +43,7 @@ def handle_consumer_group_heartbeat(broker: Broker, request: Request) -> Iterato
 
 
 def check(broker: Broker, request: Request) -> None:
-    """What can be said without looking at the group; raises Refused.
+    """Check what needs no look at the group, or raise Refused.
 
     Source: GroupCoordinatorService.java, throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """
@@ -81,7 +81,8 @@ def check(broker: Broker, request: Request) -> None:
 
 
 def problem_of_joining(request: Request) -> str | None:
-    """Who joins says everything of itself, and owns nothing."""
+    """Return what is wrong with a joining member's heartbeat, which must name everything and own
+    nothing."""
     body = request.body
     if body.rebalance_timeout_ms == -1:
         return "RebalanceTimeoutMs must be provided in first request."

@@ -17,7 +17,7 @@ RESPONSE = definition("CreatePartitionsResponse")
 
 
 def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Give topics more partitions; data that is there stays where it is."""
+    """Give topics more partitions; existing data stays where it is."""
     times = Counter(topic.name for topic in request.body.topics)
     rows = []
     for wanted in {topic.name: topic for topic in request.body.topics}.values():
@@ -32,7 +32,7 @@ def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> None:
-    """One topic; raises Refused."""
+    """Grow one topic, or raise Refused."""
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")

@@ -23,7 +23,7 @@ RESPONSE = definition("CreateTopicsResponse")
 
 
 def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Make the topics that can be made; each gets its own answer."""
+    """Create the topics that can be created; each gets its own result."""
     body = RESPONSE.new()
     times = Counter(topic.name for topic in request.body.topics)
     answered = set()
@@ -84,7 +84,7 @@ def assignments_of(wanted: Struct) -> dict[int, list[int]]:
 
 
 def acceptance(broker: Broker, topic: NewTopic) -> Struct:
-    """What was made, or would have been."""
+    """Return the result of a topic that was created, or would have been (validate_only)."""
     return RESPONSE.struct(
         "CreatableTopicResult",
         name=topic.name,

@@ -23,7 +23,7 @@ RESPONSE = definition("DeleteAclsResponse")
 
 
 def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Delete every entry that one of the filters means; each filter is told which those were."""
+    """Delete every entry that one of the filters matches; each filter's result lists them."""
     filters = request.body.filters
     # VALIDATE the request
     if any(names_unknown(wanted) for wanted in filters):

@@ -30,7 +30,7 @@ def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def delete(broker: Broker, group_id: str) -> None:
-    """One group; raises Refused."""
+    """Delete one group, or raise Refused."""
     # VALIDATE
     group = broker.groups.group(group_id)
     # DEDUPLICATE: a group that is gone is not found.

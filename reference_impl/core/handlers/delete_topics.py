@@ -26,7 +26,7 @@ REQUEST = definition("DeleteTopicsRequest")
 
 
 def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Delete the topics that can be deleted; each gets its own answer."""
+    """Delete the topics that can be deleted; each gets its own result."""
     body = RESPONSE.new()
     wanted_topics = wanted_in(request)
     times = Counter((topic.name, topic.topic_id) for topic in wanted_topics)

@@ -51,7 +51,7 @@ def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def described(acl: Acl) -> Struct:
-    """What an entry says beside its resource."""
+    """Return the row of an entry, without its resource."""
     return RESPONSE.struct(
         "AclDescription",
         principal=acl.principal,

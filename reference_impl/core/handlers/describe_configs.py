@@ -80,7 +80,8 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
 
 
 def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
-    """Raise Refused where the client may not; brokers' configurations belong to the cluster."""
+    """Raise Refused if the client may not describe the resource; brokers' configurations belong to
+    the cluster."""
     if wanted.resource_type == TOPIC_RESOURCE:
         broker.access.require(request, DESCRIBE_CONFIGS_OF_TOPIC, wanted.resource_name)
     elif wanted.resource_type == GROUP_RESOURCE:

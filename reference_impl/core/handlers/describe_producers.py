@@ -42,7 +42,7 @@ def described(broker: Broker, request: Request, topic: str, index: int) -> Struc
 
 
 def producer(entry: ProducerEntry) -> Struct:
-    """What is known of one producer."""
+    """Return the row of one producer."""
     first_offset = entry.current_txn_first_offset
     return RESPONSE.struct(
         "ProducerState",

@@ -16,7 +16,7 @@ RESPONSE = definition("DescribeUserScramCredentialsResponse")
 
 
 def handle_describe_user_scram_credentials(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Say which mechanisms users have credentials for; never the credentials."""
+    """Answer which mechanisms users have credentials for, but never the credentials."""
     # VALIDATE
     try:
         broker.access.require(request, DESCRIBE_CLUSTER)

@@ -33,7 +33,7 @@ and no memory; below, asyncio's bookkeeping costs more than the copy (measured o
 
 
 def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Read what consumers may see; wait for more where that was asked for."""
+    """Read what the reader may see; wait for more if the request says so."""
     # VALIDATE
     try:
         context = broker.fetch_sessions.context(
@@ -64,7 +64,7 @@ class Reading:
 
 
 class PendingFetch:
-    """A fetch under way; each attempt reads again from the start."""
+    """A fetch in progress; each attempt reads again from the start."""
 
     def __init__(self, broker: Broker, request: Request, context: FetchContext) -> None:
         self.request = request
@@ -79,7 +79,7 @@ class PendingFetch:
         self._denied = denied_among(broker, request, context.wanted)
 
     def watched(self) -> tuple[PartitionKey, ...]:
-        """Parked: an append to one of these may complete it."""
+        """Return the partitions to which an append may complete the parked request."""
         keys = []
         for wanted in self._context.wanted:
             topic = self._broker.image.topic_of(wanted.topic, wanted.topic_id)
@@ -112,8 +112,8 @@ class PendingFetch:
         return body
 
     def _spend(self, amount: int) -> int:
-        """How long the client must wait, if it gets nothing of this because of its quota. The
-        frame around the records is not counted."""
+        """Return how long the client must wait if its quota withholds these bytes. The frame around
+        the records is not counted."""
         throttle, now_ms = self._broker.throttles.fetched, self._broker.now_ms
         throttle_ms = throttle.spend(self.request, amount, now_ms)
         if throttle_ms > 0:
@@ -177,7 +177,7 @@ class PendingFetch:
     def _aborted(
         self, partition: Partition, from_offset: int, records: bytes | Slice
     ) -> list[Struct]:
-        """What the reader must leave out of what it gets (KIP-98)."""
+        """Return the aborted transactions that the reader must skip in what it gets (KIP-98)."""
         rules, end = self._broker.rules, partition.log.last_stable_offset
         if not rules.aborted_transactions(partition, from_offset, end):
             return []  # nearly always: then nobody need know where the slice ends
@@ -192,7 +192,8 @@ class PendingFetch:
 
 
 def denied_among(broker: Broker, request: Request, wanted: list[Wanted]) -> set[WantedKey]:
-    """What the client may not read. Asked once, however long the fetch waits."""
+    """Return the partitions that the client may not read. It is called once, however long the fetch
+    waits."""
     if not broker.access.is_controlled:
         return set()
     if replica_of(request) >= 0:
@@ -223,10 +224,8 @@ def read(
     at_least_one: bool,
     from_file: bool = False,
 ) -> bytes | Slice:
-    """Whole batches, from the one that contains `offset`, below `end`; raises Refused.
-
-    from_file: where they are many, only where they lie; the host sends them from there.
-    """
+    """Return whole batches from the one that contains `offset` on, below `end`, or raise Refused.
+    from_file: return only the place of many batches, from which the host sends them."""
     try:
         found = rules.located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:
@@ -241,7 +240,7 @@ def read(
 
 
 def check_reader(request: Request, partition: Partition) -> None:
-    """Who may not read, or not in this version; raises Refused."""
+    """Raise Refused if the sender may not read this partition, or not in this version."""
     replica_id = replica_of(request)
     followers = set(partition.state.replicas) - {partition.state.leader}
     if replica_id >= 0 and replica_id not in followers:
@@ -252,7 +251,8 @@ def check_reader(request: Request, partition: Partition) -> None:
 
 
 def divergence(partition: Partition, params: Struct) -> Struct | None:
-    """Where the reader's history left ours (KIP-595; Partition.java, readRecords)."""
+    """Return where the reader's log diverged from ours, or None (KIP-595; Partition.java,
+    readRecords)."""
     # [New in v12: KIP-595]
     if params.last_fetched_epoch < 0:
         return None
@@ -265,7 +265,7 @@ def divergence(partition: Partition, params: Struct) -> Struct | None:
 
 
 def refusal(index: int, code: ErrorCode) -> Struct:
-    """Return a partition that cannot be read; every offset is unknown."""
+    """Return the row of a partition that cannot be read; every offset in it is unknown."""
     return RESPONSE.struct(
         "PartitionData",
         partition_index=index,

@@ -1,7 +1,7 @@
 """FindCoordinator (API key 10). Spec: FindCoordinatorRequest.json; KIP-699 (several keys, v4),
 KIP-98 (transactions), KIP-932 (share groups, v6).
 
-Not modelled: coordinators of share groups; there is none to be found.
+Not modelled: coordinators of share groups.
 """
 
 from __future__ import annotations

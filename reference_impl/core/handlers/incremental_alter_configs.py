@@ -27,7 +27,8 @@ def handle_incremental_alter_configs(broker: Broker, request: Request) -> Iterat
 
 
 def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
-    """What is set, after the operations of the request (ConfigurationControlManager.java)."""
+    """Return the overrides after the operations of the request
+    (ConfigurationControlManager.java)."""
     after = dict(resource.overrides)
     for row in wanted.configs:
         if row.config_operation not in OPERATIONS:

@@ -24,7 +24,8 @@ FENCED_SINCE = 4
 
 
 def handle_init_producer_id(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Give a producer its id and epoch; with a transactional id, fence who had them before."""
+    """Give a producer its id and epoch; with a transactional id, fence the producer that had it
+    before."""
     body = request.body
     try:
         check(broker, request)
@@ -69,7 +70,7 @@ def check(broker: Broker, request: Request) -> None:
 
 
 def check_access(broker: Broker, request: Request) -> None:
-    """Who may write may be a producer (KIP-679); raises Refused."""
+    """Raise Refused unless the client may write somewhere, and so be a producer (KIP-679)."""
     access, transactional_id = broker.access, request.body.transactional_id
     if transactional_id is not None:
         access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)

@@ -32,7 +32,7 @@ def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def check(broker: Broker, request: Request) -> None:
-    """What can be said without looking at the group; raises Refused."""
+    """Check what needs no look at the group, or raise Refused."""
     broker.access.require(request, READ_GROUP, request.body.group_id)
     if not request.body.group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)

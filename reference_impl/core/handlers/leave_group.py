@@ -23,7 +23,7 @@ SEVERAL_MEMBERS_SINCE = 3
 
 
 def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let members go; each gets its own answer."""
+    """Remove members; each gets its own result."""
     rows = []
     try:
         # VALIDATE
@@ -65,7 +65,7 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def members_in(request: Request) -> list[Struct]:
-    """Who leaves, in the form of version 3."""
+    """Return the members that leave, in the form of version 3."""
     if request.api_version < SEVERAL_MEMBERS_SINCE:
         return [REQUEST.struct("MemberIdentity", member_id=request.body.member_id)]
     members: list[Struct] = request.body.members

@@ -77,7 +77,7 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
 
 
 def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """What consumers would read next."""
+    """Return the offset that consumers would read next."""
     return -1, rules.latest_offset(partition, isolation), partition.leader_epoch
 
 

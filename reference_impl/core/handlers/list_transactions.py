@@ -56,7 +56,8 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def passes(transaction: Transaction, filters: Struct, now_ms: int) -> bool:
-    """TransactionStateManager.listTransactionStates, shouldInclude."""
+    """Return whether the filters include a transaction
+    (TransactionStateManager.listTransactionStates, shouldInclude)."""
     if filters.producer_id_filters and transaction.producer_id not in filters.producer_id_filters:
         return False
     if filters.state_filters and transaction.state.value not in filters.state_filters:

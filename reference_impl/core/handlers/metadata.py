@@ -29,7 +29,7 @@ TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe brokers and topics; make a topic that is asked for, where that is allowed."""
+    """Describe brokers and topics; create a requested topic if that is allowed."""
     # VALIDATE and APPLY (auto-creation) happen for each topic on its own.
     # DEDUPLICATE: a topic named twice is described once.
     body = RESPONSE.new(cluster_id=broker.cluster_id, controller_id=broker.node_id)

@@ -70,7 +70,7 @@ def existing(broker: Broker, request: Request, topic: Struct, index: int) -> Top
 
 
 def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[Effect]:
-    """Commit what may be committed; raises Refused where that is nothing."""
+    """Commit the offsets that may be committed. Raise Refused if none may."""
     body = request.body
     # VALIDATE the group
     group = broker.groups.group_to_commit(

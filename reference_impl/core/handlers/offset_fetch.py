@@ -133,7 +133,7 @@ def asked_for(
 def partition_row(
     topic: TopicImage | None, name: str, index: int, offsets: Offsets, by_id: bool, plural: str
 ) -> Struct:
-    """What is committed for one partition; -1 where nothing is."""
+    """Return the committed offset of one partition, -1 if there is none."""
     code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
     committed = offsets.get((topic.name if topic is not None else name, index), NO_OFFSET)
     if topic is not None and committed.topic_id not in (ZERO_UUID, topic.topic_id):
@@ -151,7 +151,8 @@ def partition_row(
 
 
 def refused_topics(wanted: list[Struct], code: ErrorCode) -> list[Struct]:
-    """Versions before 2 have no error of the group, so each partition carries it."""
+    """Return the error of a group in each partition, as versions before 2 have no other place for
+    it."""
     return [
         RESPONSE.struct(
             "OffsetFetchResponseTopic",

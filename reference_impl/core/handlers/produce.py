@@ -99,7 +99,7 @@ def append_one(
 def surveyed(
     broker: Broker, request: Request, partition: Partition, data: memoryview | bytearray
 ) -> Generator[Effect, None, SurveyedBatch]:
-    """Look at every record of a large batch, and give way to other requests meanwhile; raises
+    """Look at every record of a large batch, giving way to other requests meanwhile, or raise
     Refused."""
     steps = survey(data, partition.config, broker.now_ms)
     while True:
@@ -115,7 +115,8 @@ def surveyed(
 def check_request(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
 ) -> tuple[Partition, memoryview | bytearray]:
-    """Raise Refused unless this producer may write to this partition now; return the batch, too."""
+    """Return the partition and the batch, or raise Refused unless this producer may write there
+    now."""
     if broker.access.is_controlled:
         check_access(broker, request, topic, wanted)
     partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
@@ -160,7 +161,7 @@ def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray
 def check_transaction(
     broker: Broker, request: Request, partition: Partition, header: BatchHeader
 ) -> None:
-    """The partition takes part in the transaction that a batch belongs to; raises Refused."""
+    """Raise Refused unless the partition is part of the transaction that the batch belongs to."""
     if not header.is_transactional:
         return
     transactional_id = request.body.transactional_id
@@ -200,7 +201,7 @@ class PendingProduce:
         self._body = RESPONSE.new()
 
     def add_topic(self, topic: Struct) -> list[Struct]:
-        """Begin the answer for a topic; partitions are to be added to the list."""
+        """Begin the answer for a topic; return the list to which its partitions are added."""
         answer = RESPONSE.struct(
             "TopicProduceResponse", name=topic.name, topic_id=topic.topic_id
         )  # fmt: skip
@@ -209,19 +210,17 @@ class PendingProduce:
         return partitions
 
     def throttle(self, throttle_ms: int) -> None:
-        """The client is over its quota and must wait."""
+        """Make a client that is over its quota wait."""
         self._body.throttle_time_ms = throttle_ms
 
     def watched(self) -> tuple[PartitionKey, ...]:
-        """Parked: a high watermark that moves may complete it."""
+        """Return the partitions whose high watermark may complete the parked request."""
         return tuple((partition.topic, partition.index) for partition, _ in self.appended)
 
     def answer(self, *, expired: bool) -> Struct | None:
-        """Parked: the answer once every record is where `acks` wants it.
-
-        When the time is up REQUEST_TIMED_OUT says that nobody knows: the records are in the log
-        and may still be committed (DelayedProduce.java).
-        """
+        """Return the response once every record is replicated as `acks` asks, else None. After the
+        timeout, answer REQUEST_TIMED_OUT, which leaves the outcome open: the records are in the log
+        and may still be committed (DelayedProduce.java)."""
         acks = self.request.body.acks
         late = {
             (partition.topic, partition.topic_id, partition.index)
@@ -274,7 +273,8 @@ def refusal(index: int, refused: Refused) -> Struct:
 
 
 def release(request: Request, refused: Refused | None, throttle_ms: int) -> Iterator[Effect]:
-    """acks=0 has no answer; the only way to tell of an error is to close the connection.
+    """End a request with acks=0, which has no answer: only closing the connection can show an
+    error.
 
     Source: KafkaApis.java, sendResponseCallback of Produce.
     """

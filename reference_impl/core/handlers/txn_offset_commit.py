@@ -56,7 +56,7 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def denial(broker: Broker, request: Request) -> ErrorCode | None:
-    """What every partition is told if the producer may not do this at all."""
+    """Return the error for every partition if the producer may not do this at all, or None."""
     try:
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, request.body.transactional_id)
         broker.access.require(request, READ_GROUP, request.body.group_id)
@@ -66,7 +66,7 @@ def denial(broker: Broker, request: Request) -> ErrorCode | None:
 
 
 def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
-    """Commit what may be committed; raises Refused where that is nothing."""
+    """Commit the offsets that may be committed. Raise Refused if none may."""
     body = request.body
     # VALIDATE the transaction, then the group
     log_partition = broker.groups.log.partition_of(body.group_id)

@@ -51,7 +51,7 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode:
-    """Write one marker; says how that went."""
+    """Write one marker and return the error code."""
     # VALIDATE
     try:
         partition = broker.led_partition(topic, ZERO_UUID, index)

@@ -1,4 +1,4 @@
-"""What the cleaner keeps of one batch.
+"""Choose what the cleaner keeps of one batch.
 
 Source: Cleaner.java (shouldRetainRecord, checkBatchRetention), MemoryRecords.java (filterTo,
 filterBatch); KIP-534 (delete horizon). A batch that loses records keeps its base offset, its last
@@ -33,7 +33,7 @@ class LastOfProducer:
 
     @classmethod
     def of(cls, entry: ProducerEntry) -> LastOfProducer:
-        """What the producer state says."""
+        """Return the producer's last batch, from its entry in the producer state."""
         offset = entry.batches[-1].last_offset if entry.batches else None
         return cls(entry.producer_epoch, offset)
 
@@ -51,7 +51,7 @@ def moved(record: Record, moved_ms: int) -> Record:
 
 @dataclass(frozen=True)
 class Care:
-    """What the cleaner heeds: `core/rules`, where each has its source."""
+    """The precautions that the cleaner takes: `core/rules`, where each has its source."""
 
     keeps_newest: bool = True
     waits_for_delete_horizon: bool = True

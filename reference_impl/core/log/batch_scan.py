@@ -14,7 +14,7 @@ _BATCHES_BLOCK_BYTES = 256 * 1024
 
 
 class CorruptLog(StorageError):
-    """Bytes of a log that cannot be what was written; nothing was changed."""
+    """The bytes of a log cannot be what was written; nothing was changed."""
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:

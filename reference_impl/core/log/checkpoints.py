@@ -30,7 +30,7 @@ class BadCheckpoint(StorageError):
 
 
 def encode_lines(lines: Iterable[str]) -> bytes:
-    """Version 0, the count, the lines."""
+    """Encode a checkpoint file: version 0, the count, the lines."""
     rows = list(lines)
     return "".join(f"{row}\n" for row in ("0", str(len(rows)), *rows)).encode()
 

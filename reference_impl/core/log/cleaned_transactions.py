@@ -1,4 +1,4 @@
-"""What the cleaner must know of transactions while it walks a log from its start.
+"""The state of transactions that the cleaner keeps while it walks a log from its start.
 
 Source: CleanedTransactionMetadata.java, AbortedTransactionMetadata.java. Records of aborted
 transactions go at once. A marker goes last: not as long as a batch of its transaction is left, and
@@ -22,7 +22,7 @@ class _Open:
 
 
 class CleanedTransactions:
-    """Told of every batch in order; says which are of no use any more."""
+    """The transactions seen so far: takes every batch in order, and says which may be removed."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._coming = sorted(aborted, key=lambda each: each.first_offset, reverse=True)

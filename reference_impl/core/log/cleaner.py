@@ -1,4 +1,4 @@
-"""Which log is cleaned next, and how far it has come.
+"""Choose the log that is cleaned next, and track how far each is clean.
 
 Source: LogCleanerManager.java (grabFilthiestCompactedLog, updateCheckpoints), LogCleaner.java. Of
 the logs for which cleaning is due, the one with the largest share of dirty bytes comes first. A log
@@ -38,13 +38,13 @@ class Cleaner:
 
     @property
     def is_working(self) -> bool:
-        """A log is half cleaned."""
+        """Whether a log is half cleaned."""
         return self._log is not None
 
     def begin(
         self, logs: Iterable[PartitionLog], now_ms: int, memory_bytes: int = KEYS_BYTES_MAX
     ) -> bool:
-        """Choose the log that needs it most; False where none does.
+        """Choose the log that most needs cleaning. Return False if none does.
 
         memory_bytes: for the keys seen in one cleaning (log.cleaner.dedupe.buffer.size).
         """

@@ -40,7 +40,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class Cleanable:
-    """What of a log may be cleaned now."""
+    """The part of a log that may be cleaned now."""
 
     log: PartitionLog
     first_dirty_offset: int
@@ -52,7 +52,7 @@ class Cleanable:
 
     @property
     def ratio(self) -> float:
-        """How much of what would be read is dirty."""
+        """The share of dirty bytes in those that cleaning would read."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
@@ -65,7 +65,7 @@ class Cleanable:
 
 
 def cleanable(log: PartitionLog, cleaned_to: int, now_ms: int, care: Care = CAREFUL) -> Cleanable:
-    """What may be cleaned, knowing up to where the log was cleaned before."""
+    """Return what may be cleaned, given up to where the log was cleaned before."""
     start, active = log.log_start_offset, log.segments.active.base_offset
     first_dirty = cleaned_to if start <= cleaned_to <= active else start
     dirty = [each for each in log.segments.from_offset(first_dirty) if each.base_offset < active]
@@ -93,7 +93,7 @@ def clean(
     keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY,
     care: Care = CAREFUL,
 ) -> Iterator[int | None]:
-    """Clean one log, slice by slice (None); the last value is up to where it is clean now."""
+    """Clean one log, yielding after each slice; return the offset up to which it is clean now."""
     log = todo.log
     newest, end = yield from _newest_offsets(todo, keys_max, care)
     transactions = CleanedTransactions(log.aborted_transactions(0, end))
@@ -143,7 +143,8 @@ def _note_keys(
     newest: dict[bytes, int],
     care: Care,
 ) -> None:
-    """Aborted records and markers replace nothing."""
+    """Note the newest offset of each key in a batch; aborted records and markers replace
+    nothing."""
     batch, _ = RecordBatch.decode(data)
     if header.is_control:
         transactions.is_useless_marker(header, batch)
@@ -154,7 +155,8 @@ def _note_keys(
 
 
 def grouped(segments: list[Segment], log: PartitionLog) -> list[list[Segment]]:
-    """Neighbours that fit into one segment together, so that cleaning leaves no crumbs."""
+    """Group neighbouring segments that together fit into one, so that cleaning leaves no tiny
+    ones."""
     groups: list[list[Segment]] = []
     size = index_bytes = 0
     for segment in segments:
@@ -228,7 +230,8 @@ def _copied(segment: Segment, cleaned: Segment, judge: BatchFilter) -> Iterator[
 
 
 def _check_still_there(log: PartitionLog, segments: list[Segment]) -> None:
-    """Retention, DeleteRecords, a truncation or the end of the topic came between two slices."""
+    """Raise Interrupted if retention, DeleteRecords, a truncation or the deletion of the topic came
+    between two slices."""
     there = list(log.segments)
     if log.is_closed or not all(any(s is each for each in there) for s in segments):
         raise Interrupted

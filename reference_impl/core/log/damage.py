@@ -26,15 +26,14 @@ class Misplaced(CorruptRecord):
 
 
 def is_damage(file: File, position: int, next_offset: int) -> bool:
-    """Return whether the bytes here are a batch of which one bit is wrong, with whole batches
-    behind it."""
+    """Return whether the bytes here are a batch with one wrong bit and whole batches behind it."""
     window = file.read(position, min(SEARCHED_BYTES, file.size() - position))
     following = _next_whole_batch(window, next_offset)
     return following is not None and _is_off_by_one_bit(bytearray(window[:following]))
 
 
 def _next_whole_batch(window: bytes, next_offset: int) -> int | None:
-    """Where the first batch begins that is whole and has a later offset."""
+    """Return where the first whole batch with a later offset begins, or None."""
     magic_at = window.find(b"\x02", LOG_OVERHEAD + _MAGIC_AT)
     while magic_at != -1:
         start = magic_at - _MAGIC_AT

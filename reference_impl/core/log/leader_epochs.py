@@ -1,4 +1,4 @@
-"""Which leader epoch wrote which offsets: `leader-epoch-checkpoint`.
+"""The offsets that each leader epoch wrote: `leader-epoch-checkpoint`.
 
 Source: KIP-101, KIP-279; LeaderEpochFileCache.java. An entry (epoch, start offset) says that
 the epoch's first record has that offset; it ends where the next entry starts, or at the log
@@ -32,7 +32,7 @@ class LeaderEpochs:
             self.entries = [(int(epoch), int(start)) for epoch, start in rows]
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """A leader with this epoch writes here; entries that contradict it go."""
+        """Begin this epoch at an offset and save the file, dropping entries that contradict it."""
         if epoch < 0:
             return
         self.begin(epoch, start_offset)
@@ -40,7 +40,7 @@ class LeaderEpochs:
             self.save(sync=False)
 
     def begin(self, epoch: int, start_offset: int) -> None:
-        """A leader with this epoch is about to write here.
+        """Begin this epoch at an offset, without saving yet.
 
         The file waits for its first record: until then a load would drop the entry, and to write a
         thousand files at each start takes longer than all the rest of it.
@@ -58,9 +58,8 @@ class LeaderEpochs:
             self.save(sync=False)
 
     def save(self, *, sync: bool) -> None:
-        """Write the file; it must be durable before the records that it describes count as
-        flushed.
-        """
+        """Write the file, which must be durable before the records that it describes count as
+        flushed."""
         if sync and self._is_synced:
             return
         lines = (f"{epoch} {start}" for epoch, start in self.entries)
@@ -69,7 +68,7 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> int | None:
-        """The newest epoch that wrote here."""
+        """The newest epoch that wrote here, or None."""
         return self.entries[-1][0] if self.entries else None
 
     def epoch_of(self, offset: int) -> int | None:
@@ -90,11 +89,11 @@ class LeaderEpochs:
         return (self.entries[index - 1][0] if index else epoch), end_offset
 
     def truncate_from_end(self, end_offset: int, *, save: bool = True) -> None:
-        """The log ends at `end_offset` now: epochs that start there or later wrote nothing."""
+        """Drop epochs that start at the new log end or later, since they wrote nothing."""
         self._replace([entry for entry in self.entries if entry[1] < end_offset], save=save)
 
     def truncate_from_start(self, start_offset: int, *, save: bool = True) -> None:
-        """The log starts at `start_offset` now: the epoch that wrote it starts there."""
+        """Let the epoch that wrote the new log start begin there, and drop those before it."""
         epoch = self.epoch_of(start_offset)
         kept = [entry for entry in self.entries if entry[1] > start_offset]
         self._replace(kept if epoch is None else [(epoch, start_offset), *kept], save=save)

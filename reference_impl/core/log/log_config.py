@@ -24,7 +24,7 @@ from reference_impl.wire import Compression
 class LogConfig:
     """The values in force for one partition; the fields are Kafka's names with `_` for `.`.
 
-    What follows from them is worked out once: every batch asks for it, several times.
+    Derived values are computed once, since every batch needs them several times.
     """
 
     cleanup_policy: tuple[str, ...] = ("delete",)
@@ -56,7 +56,8 @@ class LogConfig:
 
     @classmethod
     def from_configs(cls, configs: Mapping[str, str]) -> LogConfig:
-        """Topic configs by Kafka's names over the defaults; BadConfig names a bad key or value."""
+        """Return topic configs by Kafka's names over the defaults. Raise BadConfig naming a bad key
+        or value."""
         check_topic_configs(configs)
         values: dict[str, Any] = {}
         for field in fields(cls):
@@ -73,9 +74,8 @@ class LogConfig:
         return self.internal_segment_bytes or self.segment_bytes
 
     def compression_level(self, codec: Compression) -> int | None:
-        """How hard to compress, where a batch is stored in another codec than it came in
-        (KIP-390); None for the codecs that know no level.
-        """
+        """Return the level at which a batch is recompressed (KIP-390), or None for codecs without
+        levels."""
         return {
             Compression.GZIP: self.compression_gzip_level,
             Compression.LZ4: self.compression_lz4_level,

@@ -93,9 +93,8 @@ class LogDirectory:
         return log
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Remove a partition; its files go `file.delete.delay.ms` later, its lines with the next
-        checkpoint.
-        """
+        """Remove a partition; delete its files `file.delete.delay.ms` later, and its lines with the
+        next checkpoint."""
         key = (topic, partition)
         log = self.logs.pop(key, None)
         if log is None:
@@ -110,7 +109,8 @@ class LogDirectory:
         self._deleted.add(key)
 
     def _move_damaged_away(self, path: str) -> None:
-        """As far as the disk lets us; what stays under its name keeps a namesake offline."""
+        """Rename a damaged directory as far as the disk lets us; what keeps its name keeps a new
+        partition of that name offline."""
         with suppress(StorageError):
             topic_id = read_topic_id(self._storage, path)
             if topic_id is not None:
@@ -128,9 +128,8 @@ class LogDirectory:
                 log.close(clean=False)
 
     def delete_due(self, now_ms: int) -> int | None:
-        """Delete the files of segments and partitions that left long enough ago; when the next
-        ones are due, None if there are none. The delay counts from the first call that sees them.
-        """
+        """Delete the files of segments and partitions removed long enough ago. Return when the next
+        ones are due, or None. The delay counts from the first call that sees them."""
         self._doomed += [(now_ms + delay_ms, path) for path, delay_ms in self._moved_away]
         self._moved_away.clear()
         for due_ms, path in [each for each in self._doomed if each[0] <= now_ms]:
@@ -144,16 +143,17 @@ class LogDirectory:
         return min(dues, default=None)
 
     def cleaned_to(self, key: TopicPartition) -> int:
-        """Up to where a partition was cleaned; 0 where nobody knows."""
+        """Return up to where a partition was cleaned, 0 if unknown."""
         return self._offsets[CLEANER_OFFSET_FILE].get(key, 0)
 
     def note_cleaned(self, key: TopicPartition, offset: int) -> None:
-        """A partition is clean up to here; the next start must know."""
+        """Record that a partition is clean up to here, for the next start."""
         self._offsets[CLEANER_OFFSET_FILE][key] = offset
         self._write(CLEANER_OFFSET_FILE)
 
     def _forget_namesake(self, key: TopicPartition) -> None:
-        """A new partition must not be opened with the offsets of a deleted one of the same name."""
+        """Drop the offsets of a deleted partition of the same name, which must not be used for the
+        new one."""
         if key in self._deleted or any(key in offsets for offsets in self._offsets.values()):
             self._deleted.add(key)
             self.checkpoint()

@@ -24,21 +24,21 @@ class OffsetIndex(SparseIndex):
 
     @property
     def is_full(self) -> bool:
-        """A full index closes its segment."""
+        """Whether the index is full, so that its segment must be closed."""
         return self._count >= self._entries_max
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last entry; the base offset where there is none."""
+        """The offset of the last entry, or the base offset if there is none."""
         return self.base_offset + (self._last[0] if self._last else 0)
 
     @property
     def last_position(self) -> int:
-        """The position of the last entry; 0 where there is none."""
+        """The position of the last entry, or 0 if there is none."""
         return self._last[1] if self._last else 0
 
     def append(self, last_offset: int, position: int) -> None:
-        """The batch that ends with `last_offset` starts at `position`."""
+        """Add an entry: the batch that ends with `last_offset` starts at `position`."""
         self._append(last_offset - self.base_offset, position)
 
     def position_before(self, offset: int) -> int:
@@ -56,7 +56,7 @@ class OffsetIndex(SparseIndex):
         self.keep_entries(self._count_up_to(offset - self.base_offset - 1, 0))
 
     def problem(self, log_size: int) -> str | None:
-        """What shows that the file is not this segment's index, or None (sanityCheck)."""
+        """Return what shows that the file is not this segment's index, or None (sanityCheck)."""
         if not self.has_whole_entries:
             return "its size is not a multiple of 8"
         if self._last and (self._last[0] < 0 or not 0 <= self._last[1] < max(log_size, 1)):

@@ -17,7 +17,7 @@ NAME_BYTES_MAX = 255
 
 
 def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID) -> None:
-    """Write the topic id beside the log; raises CorruptLog where another topic has it."""
+    """Write the topic id beside the log. Raise CorruptLog if it belongs to another topic."""
     found = read_topic_id(storage, directory)
     if found is None:
         write_topic_id(storage, directory, topic_id)
@@ -29,7 +29,7 @@ def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID
 
 
 def deleted_directory(directory: str, topic_id: UUID) -> str:
-    """What a partition's directory is renamed to when its topic is deleted."""
+    """Return the new name of a partition's directory when its topic is deleted."""
     parent, _, name = directory.rpartition("/")
     topic, partition = name.rsplit("-", 1)
     suffix = f"-{partition}.{topic_id.hex}{DELETE_SUFFIX}"

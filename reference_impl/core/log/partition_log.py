@@ -115,12 +115,12 @@ class PartitionLog(ReadableLog):
 
     @property
     def is_trusted(self) -> bool:
-        """Nothing has failed that only a restart, with recovery, mends."""
+        """Whether no failure has happened that only a restart, with recovery, repairs."""
         return self._trust.failure is None
 
     @property
     def recovery_point(self) -> int:
-        """All below it would survive a loss of power."""
+        """The offset below which everything would survive a loss of power."""
         return self._trust.recovery_point
 
     # -- appending -----------------------------------------------------------------------------
@@ -185,7 +185,8 @@ class PartitionLog(ReadableLog):
             self.flush()
 
     def _note_aborted(self, completed: CompletedTransaction) -> None:
-        """Readers must be told of it as long as its records are there (KIP-98)."""
+        """Note an aborted transaction, which readers must be given as long as its records are there
+        (KIP-98)."""
         stable = self.producer_state.last_stable_offset_after(completed)
         entry = AbortedTransaction(
             completed.producer_id, completed.first_offset, completed.last_offset, stable
@@ -223,7 +224,8 @@ class PartitionLog(ReadableLog):
     # -- cutting -------------------------------------------------------------------------------
 
     def delete_records_before(self, offset: int) -> int:
-        """Move the log start up (KIP-107); segments wholly below it go. Returns the log start.
+        """Move the log start up (KIP-107), remove segments wholly below it, and return the log
+        start.
 
         The caller writes the data directory's checkpoint: until then a crash brings the records
         back.
@@ -237,7 +239,8 @@ class PartitionLog(ReadableLog):
         return self._log_start_offset
 
     def retire_segments_below(self, offset: int) -> None:
-        """Take out the closed segments that lie wholly below an offset; their files go later."""
+        """Remove the closed segments that lie wholly below an offset; their files are deleted
+        later."""
         for segment in self._segments.take_below(offset):
             self._retired.add(segment, self.config.file_delete_delay_ms)
 
@@ -264,7 +267,8 @@ class PartitionLog(ReadableLog):
         self._after_cut(self._segments.truncate_to(offset))
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything and begin anew at `offset` (a follower whose leader has deleted it)."""
+        """Drop everything and start again at `offset` (a follower whose leader has deleted what it
+        had)."""
         self._segments.delete_all()
         self._snapshots.keep_only(())
         self._segments = Segments([self._new_segment(offset)])
@@ -300,7 +304,7 @@ class PartitionLog(ReadableLog):
         return self.recovery_point < self._log_end_offset and waited_ms >= self.config.flush_ms
 
     def flush(self) -> None:
-        """Sync everything appended so far; the recovery point moves to the log end."""
+        """Sync everything appended so far, and move the recovery point to the log end."""
         trust = self._trust
         trust.check()
         # After a failed fsync nobody knows what is on the medium, and asking again may say "fine".
@@ -317,13 +321,12 @@ class PartitionLog(ReadableLog):
         trust.last_flush_ms = self._now_ms
 
     def delete_retired_segments(self, now_ms: int) -> int | None:
-        """Delete the files that are due; when the next ones will be."""
+        """Delete the files that are due; return when the next ones will be."""
         return self._retired.delete_due(now_ms, self.config.file_delete_delay_ms)
 
     def close(self, *, clean: bool) -> None:
-        """Give all files back; if clean, durable and with a producer snapshot, so that no
-        recovery is needed.
-        """
+        """Close all files; if clean, sync them and take a producer snapshot, so that no recovery is
+        needed."""
         self.is_closed = True
         if clean and self.is_trusted:
             self._segments.active.become_inactive()

@@ -24,7 +24,7 @@ def restore_producers(
     replay: bool = True,
     check: bool = True,
 ) -> None:
-    """Bring an empty producer state to the log end; without `replay`, to the snapshot only.
+    """Restore an empty producer state to the log end, or without `replay` only to the snapshot.
 
     The transaction index is synced when a snapshot is taken, so its entries up to there are
     right; those after it are built anew.

@@ -97,7 +97,7 @@ class Snapshots:
         self._directory = directory
 
     def path(self, offset: int) -> str:
-        """Where the snapshot for this log end lies."""
+        """Return the path of the snapshot for this log end."""
         return segment_path(self._directory, offset, SNAPSHOT_SUFFIX)
 
     def offsets(self) -> list[int]:

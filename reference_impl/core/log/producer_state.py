@@ -1,4 +1,4 @@
-"""What a partition remembers of each idempotent producer, to recognise retries and gaps.
+"""The state that a partition keeps of each idempotent producer, to recognise retries and gaps.
 
 Source: KIP-98, Idempotent Producer Guarantees; ProducerStateEntry.java,
 ProducerAppendInfo.java, ProducerStateManager.java.
@@ -51,7 +51,8 @@ def _kind_of(record: Record) -> ControlRecordType | None:
 
 
 def increment_sequence(sequence: int, by: int) -> int:
-    """Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch.incrementSequence)."""
+    """Return the sequence number `by` later; it wraps from 2^31 - 1 to 0
+    (DefaultRecordBatch.incrementSequence)."""
     return (sequence + by) & SEQUENCE_MAX
 
 
@@ -70,18 +71,18 @@ class BatchMetadata(NamedTuple):
 
     @property
     def first_sequence(self) -> int:
-        """The sequence of the batch's first record."""
+        """The sequence number of the batch's first record."""
         return decrement_sequence(self.last_sequence, self.offset_delta)
 
     @property
     def first_offset(self) -> int:
-        """The offset of the batch's first record: what a retry is answered with."""
+        """The offset of the batch's first record, with which a retry is answered."""
         return self.last_offset - self.offset_delta
 
 
 @dataclass(slots=True)
 class ProducerEntry:
-    """What is known of one producer id."""
+    """The state of one producer id."""
 
     producer_id: int
     producer_epoch: int = NO_EPOCH
@@ -92,7 +93,7 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence of the last record; -1 where a marker alone is known."""
+        """The sequence number of the last record, -1 if only a marker is known."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
 
@@ -153,7 +154,7 @@ class ProducerStateManager:
     # -- asked by the rules --------------------------------------------------------------------
 
     def entry(self, producer_id: int) -> ProducerEntry | None:
-        """What is known of this producer id."""
+        """Return the state of this producer id, or None."""
         return self._producers.get(producer_id)
 
     def duplicate_of(self, header: BatchHeader) -> BatchMetadata | None:
@@ -177,7 +178,8 @@ class ProducerStateManager:
     def update(
         self, header: BatchHeader, base_offset: int, batch: Buffer
     ) -> CompletedTransaction | None:
-        """Note an appended batch of an idempotent producer; a marker may complete a transaction."""
+        """Note an appended batch of an idempotent producer. Return the transaction that a marker
+        completes."""
         if header.is_control:
             return self._update_from_marker(header, base_offset, batch)
         entry = self._entry_for(header)
@@ -223,7 +225,8 @@ class ProducerStateManager:
         return CompletedTransaction(header.producer_id, first_offset, base_offset, aborted)
 
     def on_high_watermark(self, high_watermark: int) -> None:
-        """Markers below the high watermark end their transactions for readers (claims TXN-5)."""
+        """End, for readers, the transactions whose markers are below the high watermark (claim
+        TXN-5)."""
         if self._unreplicated:
             self._unreplicated = {
                 first: last for first, last in self._unreplicated.items() if last >= high_watermark
@@ -231,13 +234,13 @@ class ProducerStateManager:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the earliest transaction that readers must not see past begins."""
+        """Return where the earliest transaction begins that readers must not see past, or None."""
         if not self._ongoing and not self._unreplicated:
             return None
         return min(*self._ongoing, *self._unreplicated, 2**63 - 1)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """What the last stable offset is once this transaction's marker counts
+        """Return the last stable offset once this transaction's marker counts
         (ProducerStateManager.lastStableOffset)."""
         return min(self._ongoing, default=completed.last_offset + 1)
 

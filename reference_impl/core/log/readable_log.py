@@ -1,7 +1,7 @@
-"""The log of one partition as its readers see it: the offsets that matter, and what lies between.
+"""The log of one partition as its readers see it: its offsets, and the batches between them.
 
 Source: UnifiedLog.java (read, fetchOffsetByTimestamp, collectAbortedTransactions); design#log.
-`PartitionLog` adds what changes it.
+`PartitionLog` adds the changes.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ class ReadableLog:
 
     @property
     def high_watermark(self) -> int:
-        """Up to here (exclusive) every in-sync replica has the log; consumers see no further
-        (KIP-207).
-        """
+        """The offset up to which (exclusive) every in-sync replica has the log; consumers see no
+        further (KIP-207)."""
         return self._high_watermark
 
     @high_watermark.setter
@@ -62,15 +61,14 @@ class ReadableLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Up to here (exclusive) every transaction is decided: what read_committed sees
-        (KIP-98).
-        """
+        """The offset up to which (exclusive) every transaction is decided; read_committed sees no
+        further (KIP-98)."""
         unstable = self.producer_state.first_unstable_offset
         return self._high_watermark if unstable is None else min(unstable, self._high_watermark)
 
     @property
     def latest_epoch(self) -> int | None:
-        """The newest leader epoch that wrote here."""
+        """The newest leader epoch that wrote here, or None."""
         return self.leader_epochs.latest
 
     @property
@@ -80,12 +78,12 @@ class ReadableLog:
 
     @property
     def segments(self) -> Segments:
-        """For who deletes or cleans old ones (retention.py, compaction.py)."""
+        """The segments, for code that deletes or cleans old ones (retention.py, compaction.py)."""
         return self._segments
 
     @property
     def segment_base_offsets(self) -> list[int]:
-        """Where each segment starts."""
+        """The base offset of each segment."""
         return self._segments.base_offsets
 
     # -- reading -------------------------------------------------------------------------------
@@ -98,10 +96,10 @@ class ReadableLog:
         *,
         at_least_one: bool = True,
     ) -> Slice | None:
-        """Where the batches from the one with `offset` on lie: of one segment, below the limit.
+        """Return where the batches from `offset` on lie, in one segment and below the limit.
 
         `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the
-        first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raises
+        first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raise
         OffsetOutOfRange.
         """
         if not self._log_start_offset <= offset <= self._log_end_offset:
@@ -140,7 +138,7 @@ class ReadableLog:
         return None if newest < 0 else self.offset_for_timestamp(newest)
 
     def aborted_transactions(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Which transactions that were aborted may have records in this range (KIP-98)."""
+        """Return the aborted transactions that may have records in this range (KIP-98)."""
         return self._segments.aborted_between(from_offset, end_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:

@@ -1,16 +1,16 @@
-"""Opening a partition's directory: what is whole is kept, what a crash has torn is cut off, the
-rest is rebuilt.
+"""Open a partition's directory: keep what is whole, cut off what a crash has torn, rebuild the
+rest.
 
 Source: LogLoader.java, LogSegment.recover; design#log (recovery).
 
-After a clean shutdown the files are trusted; only an index that is missing or cannot be right
-is rebuilt. Otherwise every segment that may hold unsynced bytes (those that end after the
-recovery point) is read through, batch by batch with CRC and offsets, and its indexes are written
-anew. What follows the last whole batch of the last segment was never acknowledged, or never synced:
-it is cut off. A bad batch anywhere else is damage, not a torn tail, and so is one of which a single
-bit is wrong or that stands at the wrong offset (`damage.py`): Kafka cuts there as well and drops
-all that follows; here the partition is not opened, so that nothing is lost by starting. Offsets
-that are in no segment are said.
+After a clean shutdown the files are trusted; only an index that is missing or cannot be right is
+rebuilt. Otherwise every segment that may hold unsynced bytes (those that end after the recovery
+point) is read through, batch by batch with CRC and offsets, and its indexes are rebuilt. What
+follows the last whole batch of the last segment was never acknowledged, or never synced: it is cut
+off. A bad batch anywhere else is damage, not a torn tail, and so is one of which a single bit is
+wrong or that stands at the wrong offset (`damage.py`): Kafka cuts there as well and drops all that
+follows; here the partition is not opened, so that nothing is lost by starting. Offsets that are in
+no segment are reported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _LEFTOVER_SUFFIXES = (".tmp", ".deleted")
 
 @dataclass(frozen=True)
 class Beliefs:
-    """How far a log trusts its files: `core/rules/recovering.py`, where each has its source."""
+    """How far a log trusts its files: `core/rules/recovering.py`, where each field has its
+    source."""
 
     restores_producer_state: bool = True
     replays_after_snapshot: bool = True
@@ -53,7 +54,7 @@ RIGHT = Beliefs()
 
 @dataclass(frozen=True)
 class Opening:
-    """How a partition is to be opened."""
+    """The parameters of opening a partition."""
 
     storage: Storage
     directory: str
@@ -67,7 +68,7 @@ class Opening:
 
 @dataclass
 class Loaded:
-    """What the directory held."""
+    """The content of the directory."""
 
     segments: list[Segment]
     log_end_offset: int
@@ -164,9 +165,8 @@ def _load_segment(
 
 
 def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_last: bool) -> int:
-    """Check every batch, write the indexes anew, cut a torn tail off; the offset after the last
-    batch.
-    """
+    """Check every batch, rebuild the indexes, cut a torn tail off, and return the offset after the
+    last batch."""
     segment.reset_indexes()
     next_offset, valid_bytes, size = segment.base_offset, 0, segment.size
     batches = scan_batches(segment.log, 0, size, check=opening.beliefs.checks_batches_after_crash)

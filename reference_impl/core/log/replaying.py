@@ -11,7 +11,7 @@ from reference_impl.wire import Malformed
 
 @contextmanager
 def replaying(directory: str, offset: int) -> Iterator[None]:
-    """Say of which log, and where, a record is that cannot be understood."""
+    """Name the log and the offset of a record that cannot be decoded."""
     try:
         yield
     except Malformed as error:

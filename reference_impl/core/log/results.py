@@ -1,4 +1,4 @@
-"""What appending and reading answer."""
+"""The results of appending and reading."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ class OffsetOutOfRange(Exception):
 
 
 class AppendResult(NamedTuple):
-    """Where a batch went, or where it lies since the first time (KIP-98), as the answer to a
-    produce says it. `log_append_time_ms` is -1 where the producer's timestamps stay.
-    """
+    """The place of a batch, or that of its first copy if it is a retry (KIP-98), as the Produce
+    response says it. `log_append_time_ms` is -1 where the producer's timestamps stay."""
 
     base_offset: int
     last_offset: int

@@ -1,5 +1,4 @@
-"""Which old segments go: those past `retention.ms`, and those that `retention.bytes` has no room
-for.
+"""Delete old segments: those past `retention.ms`, and those that `retention.bytes` has no room for.
 
 Source: UnifiedLog.java (deleteOldSegments and what it calls). Only whole segments go, the oldest
 first, and only below the high watermark: what is not committed yet is never deleted. Of the two
@@ -17,7 +16,8 @@ from reference_impl.core.log.segment import Segment
 
 
 class Limits(Protocol):
-    """What decides when a segment goes: `core/rules/deleting.py`, where each has its source."""
+    """The decisions on when a segment is deleted: `core/rules/deleting.py`, where each has its
+    source."""
 
     def last_written_ms(self, segment: Segment) -> int: ...
 

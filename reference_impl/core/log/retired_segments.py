@@ -1,8 +1,8 @@
 """Segments that have left the log, and whose files go a moment later.
 
 Source: LocalLog.deleteSegmentFiles; topic config file.delete.delay.ms. The files are renamed to
-`.deleted` at once and stay open: who is being sent a part of them gets it. A start deletes what a
-crash has left of them (recovery.py).
+`.deleted` at once and stay open, so that readers in progress get their bytes. A start deletes what
+a crash has left of them (recovery.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class RetiredSegments:
         self._waiting: deque[tuple[int, Segment]] = deque()
 
     def add(self, segment: Segment, delay_ms: int) -> None:
-        """Take a segment out of the log's directory listing; without a delay, for good."""
+        """Rename a segment's files so that no start takes them for the log's; without a delay,
+        delete them."""
         if delay_ms == 0:
             segment.delete()
             return
@@ -28,8 +29,8 @@ class RetiredSegments:
         self._new.append(segment)
 
     def delete_due(self, now_ms: int, delay_ms: int) -> int | None:
-        """Delete the files whose time has come; when the next ones are due, None if there are
-        none. Raises StorageError; what failed is left to the next start."""
+        """Delete the files that are due. Return when the next ones are, or None. Raise
+        StorageError; what failed is left to the next start."""
         self._waiting.extend((now_ms + delay_ms, segment) for segment in self._new)
         self._new.clear()
         while self._waiting and self._waiting[0][0] <= now_ms:
@@ -37,6 +38,6 @@ class RetiredSegments:
         return self._waiting[0][0] if self._waiting else None
 
     def close(self) -> None:
-        """Give the files back; the next start deletes them."""
+        """Close the files; the next start deletes them."""
         for segment in [*self._new, *(segment for _, segment in self._waiting)]:
             segment.close()

@@ -43,7 +43,7 @@ def segment_path(directory: str, base_offset: int, suffix: str) -> str:
 
 
 class Appended(NamedTuple):
-    """What a segment needs to know of a batch whose offsets are assigned."""
+    """The facts about a batch with assigned offsets that a segment needs."""
 
     base_offset: int
     last_offset: int
@@ -145,7 +145,7 @@ class Segment:
         return self._waited_ms(now_ms, newest) > config.segment_max_ms - self._jitter_ms(config)
 
     def _jitter_ms(self, config: LogConfig) -> int:
-        """How much earlier to roll, so that not all partitions of a topic roll at once.
+        """Return how much earlier to roll, so that not all partitions of a topic roll at once.
 
         Kafka draws it at random; the core has no randomness, and the file's name spreads them too.
         """
@@ -154,13 +154,13 @@ class Segment:
         return crc32(self.log.path.encode()) % min(config.segment_jitter_ms, config.segment_max_ms)
 
     def _waited_ms(self, now_ms: int, timestamp: int) -> int:
-        """How old the segment is, by the time in its records where they have one (KIP-33)."""
+        """Return the segment's age, by the timestamps in its records if they have one (KIP-33)."""
         first = self.first_timestamp
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     @property
     def first_timestamp(self) -> int:
-        """The largest timestamp of the first batch; -1 where there is none."""
+        """Return the largest timestamp of the first batch, -1 if there is none."""
         if self._first_timestamp is None:
             for header, _ in scan_headers(self.log, 0, self.log.size()):
                 self._first_timestamp = header.max_timestamp
@@ -168,7 +168,7 @@ class Segment:
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
 
     def append(self, data: Buffer, batches: Sequence[Appended]) -> None:
-        """Write batches whose offsets are assigned; on an error the segment is as it was."""
+        """Write batches whose offsets are assigned; on an error leave the segment as it was."""
         size_before = position = self.log.size()
         if self._newest is None:
             self._newest = self._find_newest()
@@ -185,7 +185,7 @@ class Segment:
             raise
 
     def _index(self, batch: Appended, position: int) -> None:
-        """Note a batch that lies at `position`; every `index.interval.bytes` it gets an entry."""
+        """Note a batch at `position`, and add an index entry after every `index.interval.bytes`."""
         if position == 0:
             self._first_timestamp = batch.max_timestamp
         if batch.max_timestamp > self.newest[0]:
@@ -229,7 +229,7 @@ class Segment:
         self._forget_tail()
 
     def become_active(self) -> None:
-        """Appends and most lookups come here now."""
+        """Keep the indexes in memory, since appends and most lookups go to the active segment."""
         self.offset_index.keep_in_memory()
         self.time_index.keep_in_memory()
 
@@ -256,7 +256,7 @@ class Segment:
             self._storage.delete(path)
 
     def retire(self) -> None:
-        """Give the files names that no start takes for the log's; they stay open."""
+        """Rename the files so that no start takes them for the log's, and keep them open."""
         for path in self._paths():
             if self._storage.exists(path):
                 self._storage.rename(path, path + DELETED_SUFFIX)
@@ -325,9 +325,8 @@ class Segment:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """The largest timestamp, and the last offset of the first batch that has it; (-1, base)
-        if none.
-        """
+        """Return the largest timestamp and the last offset of the first batch that has it, or (-1,
+        base)."""
         if self._newest is None:
             self._newest = self._find_newest()
         return self._newest
@@ -363,7 +362,7 @@ class Segment:
     # -- recovery ------------------------------------------------------------------------------
 
     def index_problem(self) -> str | None:
-        """Why the indexes cannot be used as they are, or None."""
+        """Return why the indexes cannot be used as they are, or None."""
         if not self.has_both_indexes:
             return "an index is missing"
         return (

@@ -1,4 +1,4 @@
-"""How a cleaned segment takes the place of the segments that it was made from.
+"""Replace segments by the cleaned segment that was made from them, in a way that survives a crash.
 
 Source: LocalLog.replaceSegments, LogLoader.java (removeTempFilesAndCollectSwapFiles,
 minSwapFileOffset). The files tell what a crash has interrupted:
@@ -33,7 +33,8 @@ def discard(storage: Storage, directory: str, base_offset: int) -> None:
 
 
 def commit(storage: Storage, directory: str, base_offset: int, old: Iterable[int]) -> None:
-    """Exchange: the files `.cleaned` are durable, those of the old segments are closed."""
+    """Exchange the segments: the files `.cleaned` are durable, those of the old segments are
+    closed."""
     for suffix in _LOG_LAST:
         path = segment_path(directory, base_offset, suffix)
         if storage.exists(path + CLEANED):

@@ -14,7 +14,7 @@ from reference_impl.wire.records import CorruptRecord
 
 
 class Segments:
-    """Never empty; the last one is active, the others are closed."""
+    """The segments of a log, never empty; the last one is active, the others are closed."""
 
     def __init__(self, segments: list[Segment]) -> None:
         self._segments = segments
@@ -22,12 +22,12 @@ class Segments:
 
     @property
     def active(self) -> Segment:
-        """The one that is appended to."""
+        """The segment that is appended to."""
         return self._segments[-1]
 
     @property
     def base_offsets(self) -> list[int]:
-        """Where each segment starts."""
+        """The base offset of each segment."""
         return [segment.base_offset for segment in self._segments]
 
     @property
@@ -41,7 +41,7 @@ class Segments:
 
     @property
     def closed(self) -> list[Segment]:
-        """All but the active one, oldest first."""
+        """All segments but the active one, oldest first."""
         return self._segments[:-1]
 
     def replace(self, old: list[Segment], new: Segment) -> None:
@@ -101,13 +101,13 @@ class Segments:
 
     @property
     def max_timestamp(self) -> int:
-        """The largest timestamp of all; -1 where there is none."""
+        """The largest timestamp of all, -1 if there is none."""
         return max(segment.newest[0] for segment in self._segments)
 
     # -- aborted transactions ------------------------------------------------------------------
 
     def note_aborted(self, aborted: AbortedTransaction) -> None:
-        """The segment that holds the marker keeps the entry."""
+        """Add an aborted transaction to the index of the segment that holds its marker."""
         self.from_offset(aborted.last_offset)[0].transaction_index.append(aborted)
 
     def aborted_between(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
@@ -123,7 +123,7 @@ class Segments:
         return found
 
     def forget_aborted_from(self, offset: int) -> None:
-        """Drop the entries with markers from `offset` on; they are to be noted again."""
+        """Drop the entries whose markers are at `offset` or later; they will be noted again."""
         for segment in self._segments:
             segment.transaction_index.truncate_to(offset)
 
@@ -140,7 +140,7 @@ class Segments:
             yield self._segments.pop(0)
 
     def truncate_to(self, offset: int) -> int:
-        """Remove the batch that holds `offset` and all after it; the offset after what is left."""
+        """Remove the batch that holds `offset` and all after it; return the new end offset."""
         while len(self._segments) > 1 and self.active.base_offset > offset:
             self._segments.pop().delete()
         self.active.truncate_to(offset)

@@ -1,4 +1,5 @@
-"""What the offset index and the time index share: a file of entries of one size, in rising order.
+"""The common base of the offset index and the time index: a file of entries of one size, in rising
+order.
 
 Source: AbstractIndex.java. Kafka maps a preallocated file into memory and trims it when the
 segment closes; here the file only ever grows by whole entries, which leaves the same bytes.
@@ -37,7 +38,7 @@ class SparseIndex:
 
     @property
     def entries_max(self) -> int:
-        """How many entries `segment.index.bytes` leaves room for."""
+        """The number of entries for which `segment.index.bytes` leaves room."""
         return self._entries_max
 
     def _entry(self, index: int) -> tuple[int, int]:
@@ -60,18 +61,19 @@ class SparseIndex:
         self._last = (first, second)
 
     def _count_up_to(self, target: int, field: int) -> int:
-        """How many entries have a value of at most `target` in this field (binary search)."""
+        """Return how many entries have a value of at most `target` in this field (binary
+        search)."""
         if self._last is None or self._last[field] <= target:
             return self._count
         return bisect_right(range(self._count), target, key=lambda n: self._entry(n)[field])
 
     def keep_in_memory(self) -> None:
-        """The segment is active: most lookups will come here."""
+        """Read the whole index into memory, for the active segment's many lookups."""
         if self._memory is None:
             self._memory = bytearray(self._file.read(0, self._count * self._form.size))
 
     def release_memory(self) -> None:
-        """The segment is closed: look its few readers up in the file."""
+        """Drop the copy in memory; the few lookups in a closed segment read the file."""
         self._memory = None
 
     def keep_entries(self, count: int) -> None:

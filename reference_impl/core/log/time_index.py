@@ -24,17 +24,17 @@ class TimeIndex(SparseIndex):
 
     @property
     def is_full(self) -> bool:
-        """One place stays free for the entry that closes the segment."""
+        """Whether the index is full; one place stays free for the entry that closes the segment."""
         return self._count >= self._entries_max - 1
 
     @property
     def last_timestamp(self) -> int:
-        """The timestamp of the last entry; -1 where there is none."""
+        """The timestamp of the last entry, -1 if there is none."""
         return self._last[0] if self._last else NO_TIMESTAMP
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last entry; the base offset where there is none."""
+        """The offset of the last entry, or the base offset if there is none."""
         return self.base_offset + (self._last[1] if self._last else 0)
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
@@ -52,7 +52,7 @@ class TimeIndex(SparseIndex):
         self.keep_entries(self._count_up_to(offset - self.base_offset - 1, 1))
 
     def problem(self) -> str | None:
-        """What shows that the file is not this segment's index, or None (sanityCheck)."""
+        """Return what shows that the file is not this segment's index, or None (sanityCheck)."""
         if not self.has_whole_entries:
             return "its size is not a multiple of 12"
         if self._last and (self._last[1] < 0 or self._last[0] < self._entry(0)[0]):

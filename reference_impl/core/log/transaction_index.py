@@ -1,9 +1,9 @@
 """The transaction index: which transactions were aborted, and where their records may lie.
 
 Source: TransactionIndex.java, AbortedTxn.java; KIP-98. One entry of 34 bytes (int16 version,
-producer id, first offset, last offset, last stable offset) for each abort marker of the segment;
-a segment without any has no file. A consumer that reads committed records only is told the entries
-that overlap what it gets, and drops the records of these producers up to their markers.
+producer id, first offset, last offset, last stable offset) for each abort marker of the segment; a
+segment without any has no file. A read_committed consumer gets the entries that overlap what it
+gets, and drops the records of these producers up to their markers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class TransactionIndex:
         self._entries = kept
 
     def problem(self) -> str | None:
-        """What shows that the file is not this segment's index, or None (sanityCheck)."""
+        """Return what shows that the file is not this segment's index, or None (sanityCheck)."""
         if not self._whole:
             return "it does not consist of whole entries of version 0"
         if any(entry.last_offset < self._base_offset for entry in self._entries):

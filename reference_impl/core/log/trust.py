@@ -1,4 +1,4 @@
-"""Up to where a log is synced, and whether its files can still be trusted.
+"""Track up to where a log is synced, and whether its files can still be trusted.
 
 Source: UnifiedLog.java (recoveryPoint, flush, maybeHandleIOException), LogDirFailureChannel.java.
 An append is acknowledged once the operating system has it; a flush makes it survive a loss of
@@ -16,7 +16,7 @@ from reference_impl.core.storage import StorageError
 
 
 class Trust:
-    """What is known of the files of one log."""
+    """The state of one log's files: up to where they are synced, and what failed."""
 
     def __init__(self, recovery_point: int, now_ms: int, beliefs: Beliefs) -> None:
         self.recovery_point = recovery_point
@@ -33,7 +33,7 @@ class Trust:
 
     @contextmanager
     def lost_by_failure(self) -> Iterator[None]:
-        """A StorageError in here leaves files that only a restart mends."""
+        """Distrust the files from now on if a StorageError is raised inside."""
         try:
             yield
         except StorageError as error:

@@ -1,1 +1,1 @@
-"""How much a client may produce and fetch, and how long it waits when it was more."""
+"""Quotas: how much a client may produce and fetch, and how long it must wait beyond that."""

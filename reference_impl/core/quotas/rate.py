@@ -1,4 +1,4 @@
-"""How much passed in the last ten seconds or so, per second.
+"""Measure an amount per second over about the last ten seconds.
 
 Source: Rate.java, SampledStat.java, WindowedSum.java; ClientQuotaManagerConfig (11 samples of one
 second). Time is cut into samples. The mean is taken over the full samples that are kept and the
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Sample:
-    """What passed since `start_ms`, for as long as a sample lasts."""
+    """The amount since `start_ms`, for as long as a sample lasts."""
 
     start_ms: int
     last_ms: int
@@ -30,7 +30,7 @@ class Rate:
         self._samples: deque[Sample] = deque()
 
     def record(self, amount: float, now_ms: int) -> None:
-        """So much has passed now; a negative amount takes something back."""
+        """Add an amount that passed now; a negative amount takes something back."""
         newest = self._samples[-1] if self._samples else None
         if newest is None or not 0 <= now_ms - newest.start_ms < self._sample_ms:
             newest = Sample(now_ms, now_ms)
@@ -48,7 +48,7 @@ class Rate:
         return sum(sample.amount for sample in self._samples) / seconds, seconds
 
     def _forget_old(self, now_ms: int) -> None:
-        """A sample is kept while any of it lies in the window. If the clock goes back, all go."""
+        """Drop samples that lie wholly outside the window. If the clock goes back, drop all."""
         window_ms = self._count * self._sample_ms
         while self._samples and not 0 <= now_ms - self._samples[0].last_ms < window_ms:
             self._samples.popleft()

@@ -1,8 +1,8 @@
-"""Holding clients to their quotas: who shares which limit, and how long to wait beyond it.
+"""Hold clients to their quotas: which clients share a limit, and how long they wait beyond it.
 
 Source: KIP-13, KIP-55 (users), KIP-219 (answer first, then mute); ClientQuotaManager.java,
-QuotaUtils.java. The first of these for which there is a quota decides; a default gives each of
-those whom it means an account of its own:
+QuotaUtils.java. The first of these for which there is a quota decides; a default gives each client
+that it applies to its own account:
 
     user and client id, user and default client id, user,
     default user and client id, both defaults, default user,
@@ -37,7 +37,7 @@ Payer = tuple[str | None, str | None]
 
 @dataclass(slots=True)
 class Account:
-    """What a payer has had, and how much it may have per second."""
+    """The measured rate of a quota entity, and its limit per second."""
 
     rate: Rate
     limit: float = 0.0
@@ -63,7 +63,8 @@ class Throttle:
         self._is_on = quotas.has(key)
 
     def spend(self, request: Request, amount: float, now_ms: int) -> int:
-        """Count it; how many milliseconds the client must wait until its mean is in order."""
+        """Count an amount; return how many milliseconds the client must wait until its mean is
+        within the quota."""
         account = self._account(request)
         if account is None:
             return 0
@@ -75,20 +76,21 @@ class Throttle:
         return min(INT_MAX, round((rate - limit) / limit * seconds * 1000))
 
     def take_back(self, request: Request, amount: float, now_ms: int) -> None:
-        """It was not given after all."""
+        """Take back an amount that the client did not get after all."""
         account = self._account(request)
         if account is not None:
             account.rate.record(-amount, now_ms)
 
     def most_at_once(self, request: Request) -> float | None:
-        """More than this is over the limit even after a long silence; None without a quota."""
+        """Return an amount that exceeds the limit even after a long silence, or None without a
+        quota."""
         account = self._account(request)
         if account is None:
             return None
         return account.limit * (self._samples - 1) * self._sample_ms / 1000
 
     def _account(self, request: Request) -> Account | None:
-        """Who pays, and the limit as it is now; None where there is none."""
+        """Return the account that pays, with its current limit, or None if there is no quota."""
         if self._version != self._quotas.version:
             self._version = self._quotas.version
             self._is_on = self._quotas.has(self._key)
@@ -113,7 +115,7 @@ class Throttle:
 
 
 class Throttles:
-    """What a broker holds its clients to."""
+    """The quotas that a broker enforces."""
 
     def __init__(self, config: BrokerConfig, quotas: ClientQuotas, principals: Principals) -> None:
         samples = config.number("quota.window.num")

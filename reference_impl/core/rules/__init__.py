@@ -21,4 +21,4 @@ CHAPTERS = (Producing, Recovering, Reading, Deleting, Grouping, Transacting)
 
 
 class Rules(Producing, Recovering, Reading, Deleting, Grouping, Transacting):
-    """How a correct broker decides."""
+    """The decisions of a correct broker."""

@@ -1,4 +1,4 @@
-"""What a broker decides about records that may go: DeleteRecords, retention, compaction."""
+"""The broker's decisions about removing records: DeleteRecords, retention, compaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MINUTE_MS = 60_000
 
 
 class Deleting:
-    """Which records go, and when."""
+    """Which records are removed, and when."""
 
     def delete_records(self, partition: Partition, before: int) -> int:
         """Delete what lies below the offset, and nothing else. Return the log start (KIP-107)."""
@@ -52,9 +52,8 @@ class Deleting:
 
     def waits_for_delete_horizon(self) -> bool:
         """Return whether a tombstone stays for `delete.retention.ms` after it was cleaned first, so
-        that a reader which began at the log start meanwhile is told of the deletion (KIP-534;
-        Cleaner.java, shouldRetainRecord).
-        """
+        that a reader which began at the log start meanwhile sees the deletion (KIP-534;
+        Cleaner.java, shouldRetainRecord)."""
         return True
 
     def spares_open_transactions(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a group coordinator decides about members, assignments and committed offsets."""
+"""The group coordinator's decisions about members, assignments and committed offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Target = Mapping[str, frozenset[TopicIdPartition]]
 
 
 class Grouping:
-    """Who owns a partition, who may commit, and where a group goes on."""
+    """Decisions on who owns a partition, who may commit, and where a group goes on."""
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
         """Return the part that the leader gave a member, so that no two read the same partition.
@@ -49,10 +49,9 @@ class Grouping:
         return member
 
     def session_has_ended(self, member: Member) -> bool:
-        """Return whether a member goes whose session time-out is over. One that waits for an answer
-        cannot send heartbeats, and stays; a new one goes all the same, since its time-out is the
-        long one (KIP-62; GroupMetadataManager.java, expireClassicGroupMemberHeartbeat).
-        """
+        """Return whether a member is removed when its session timeout is over. One that waits for
+        an answer cannot send heartbeats, and stays; a new one goes all the same, since its time-out
+        is the long one (KIP-62; GroupMetadataManager.java, expireClassicGroupMemberHeartbeat)."""
         return member.is_new or not (member.awaiting_join or member.awaiting_sync)
 
     def is_join_over(self, group: ClassicGroup, *, timed_out: bool) -> bool:
@@ -120,11 +119,9 @@ class Grouping:
         self, member: ConsumerMember, epoch: int, reported: set[TopicIdPartition] | None
     ) -> None:
         """Raise Refused(FENCED_MEMBER_EPOCH) for a member that missed an epoch: it may be reading
-        partitions which it has lost, so it must join anew (KIP-848).
-
-        The previous epoch is accepted, in case that the answer was lost, from a member that claims
-        nothing beyond what it has. Source: throwIfConsumerGroupMemberEpochIsInvalid.
-        """
+        partitions which it has lost, so it must join again (KIP-848). The previous epoch is
+        accepted, in case the answer was lost, from a member that claims nothing beyond what it has.
+        Source: throwIfConsumerGroupMemberEpochIsInvalid."""
         if epoch in (JOIN_EPOCH, member.epoch):
             return
         is_retry = epoch == member.previous_epoch and epoch < member.epoch

@@ -1,4 +1,4 @@
-"""What a leader decides about a batch before it appends and acknowledges it."""
+"""A leader's decisions about a batch before it appends and acknowledges it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ class Producing:
             )
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Return what a batch was answered that a producer sends again, or None: it must get the
-        first answer, not a second copy (KIP-98; the last five of a producer are known).
-        """
+        """Return the first answer to a batch that a producer sends again, or None: a retry must not
+        be appended a second time (KIP-98; the last five of a producer are known)."""
         first = partition.log.producer_state.duplicate_of(batch.header)
         if first is None:
             return None

@@ -1,4 +1,4 @@
-"""What a leader decides about a reader: where it begins, how far it may see, what it must drop."""
+"""A leader's decisions about a reader: where it begins, how far it may see, what it must drop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker decides about the files that it finds, and leaves behind."""
+"""A broker's decisions about the files that it finds, and leaves behind."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class Recovering:
         return True
 
     def rebuilds_indexes_after_crash(self) -> bool:
-        """Return whether indexes are written anew from the log after a crash: an index may be on
-        the medium where the batches that it points to are not (LogLoader.recoverLog).
-        """
+        """Return whether indexes are rebuilt from the log after a crash: an index may be on the
+        medium where the batches that it points to are not (LogLoader.recoverLog)."""
         return True
 
     def syncs_at_shutdown(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a transaction coordinator, and a leader that gets its markers, decide."""
+"""The decisions of a transaction coordinator, and of a leader that gets its markers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reference_impl.wire import ErrorCode
 
 
 class Transacting:
-    """Who is fenced, what takes part in a transaction, and how it ends."""
+    """Decisions on who is fenced, what takes part in a transaction, and how it ends."""
 
     def check_producer(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
         """Raise Refused unless this is the newest producer of the transactional id (KIP-98;

@@ -1,1 +1,1 @@
-"""Who asks, and whether he may: principals, authentication, the authorizer."""
+"""Security: principals, authentication, and the authorizer."""

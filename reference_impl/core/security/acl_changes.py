@@ -73,7 +73,7 @@ def checked_acl(wanted: Struct) -> Acl:
 
 
 def create_acls(broker: Broker, acls: Sequence[Acl]) -> None:
-    """Make these entries part of the cluster; those that exist stay as they are."""
+    """Add these entries to the cluster; existing ones stay as they are."""
     # DEDUPLICATE: an entry has no identity beside what it says.
     new = [acl for acl in dict.fromkeys(acls) if acl not in broker.image.acls]
     if new:
@@ -88,7 +88,7 @@ def found(broker: Broker, wanted: AclFilter) -> dict[UUID, Acl]:
 
 
 def delete_acls(broker: Broker, ids: Sequence[UUID]) -> None:
-    """Take entries away; one that several filters mean goes once."""
+    """Remove entries, each once even if several filters match it."""
     removal = definition("RemoveAccessControlEntryRecord")
     if ids:
         broker.publish([removal.new(id=id) for id in dict.fromkeys(ids)])

@@ -57,7 +57,7 @@ class Acl:
         )
 
     def to_record(self, id: UUID) -> Struct:
-        """What the metadata log says when this entry comes."""
+        """Return the metadata record that adds this entry."""
         return definition("AccessControlEntryRecord").new(
             id=id,
             resource_type=self.resource_type,
@@ -76,7 +76,7 @@ class Acl:
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """Which entries are meant; None and ANY stand for all."""
+    """A filter of entries; None and ANY match everything."""
 
     resource_type: ResourceType
     resource_name: str | None
@@ -143,7 +143,7 @@ class Acls:
         return acl in self._named(acl).get(acl.resource_name, ())
 
     def add(self, id: UUID, acl: Acl) -> None:
-        """An entry has come."""
+        """Add an entry."""
         self.by_id[id] = acl
         named = self._named(acl)
         if acl.resource_name not in named:
@@ -153,7 +153,7 @@ class Acls:
         named[acl.resource_name].add(acl)
 
     def remove(self, id: UUID) -> None:
-        """An entry has gone."""
+        """Remove an entry."""
         acl = self.by_id.pop(id)
         named = self._named(acl)
         named[acl.resource_name].remove(acl)

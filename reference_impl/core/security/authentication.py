@@ -70,7 +70,8 @@ class Session:
         self.state = next_state(self.state, move)
 
     def objection_to(self, api_key: int) -> str | None:
-        """Why this may not be asked from outside, or not now."""
+        """Return why this request is not allowed before authentication, or not now; None if it
+        is."""
         if api_key in ALLOWED[self.state]:
             return None
         name = API_NAMES.get(api_key, str(api_key))
@@ -91,7 +92,7 @@ class Session:
 
     @property
     def session_ms(self) -> int:
-        """How long a session lasts; 0 is without end."""
+        """How long a session lasts; 0 means without end."""
         return max(0, self.sasl.session_ms.get(self.mechanism, 0))
 
 
@@ -105,11 +106,11 @@ class Authentication:
         """Those which must not be served."""
 
     def opened(self, connection: int, sasl: Sasl) -> None:
-        """Somebody is at the door."""
+        """Begin to track a new connection, not authenticated yet."""
         self._sessions[connection] = self.outside[connection] = Session(connection, sasl)
 
     def closed(self, connection: int) -> Iterator[Effect]:
-        """Somebody is gone."""
+        """Forget a closed connection."""
         self.outside.pop(connection, None)
         if self._sessions.pop(connection, None) is not None:
             for what in (_REFUSAL, _SESSION, _RENEWAL):
@@ -120,7 +121,7 @@ class Authentication:
         return self._sessions.get(request.connection)
 
     def told_versions(self, request: Request) -> None:
-        """ApiVersions was answered: from outside it may be asked once."""
+        """Note that ApiVersions was answered: it may be asked once before authentication."""
         outsider = self.outside.get(request.connection)
         if outsider is not None:
             outsider.move(Move.VERSIONS_TOLD)

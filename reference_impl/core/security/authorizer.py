@@ -1,4 +1,4 @@
-"""Who may do what: the rules of Kafka's standard authorizer.
+"""Authorize operations by the rules of Kafka's standard authorizer.
 
     1. A super user may do everything.
     2. An entry that denies beats every entry that allows, whatever their patterns.

@@ -1,4 +1,4 @@
-"""Which listener each connection came in by, and what that one is called outside. KIP-103."""
+"""The listener of each connection, and the address under which clients know it. KIP-103."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reference_impl.core.security.listeners import Endpoint, Listener
 
 
 class Doors:
-    """The listeners of one broker. Who is not known here came in by the first."""
+    """The listeners of one broker. A connection that is not known here came in by the first."""
 
     def __init__(
         self, listeners: tuple[Listener, ...], advertised: Mapping[str, Endpoint], first: Endpoint
@@ -19,16 +19,16 @@ class Doors:
         self._of_connection: dict[int, str] = {}
 
     def opened(self, connection: int, name: str) -> Listener:
-        """Somebody has come in."""
+        """Note the listener of a new connection, and return it."""
         if name in self._advertised:
             self._of_connection[connection] = name
         return self._by_name[name]
 
     def closed(self, connection: int) -> None:
-        """Somebody is gone."""
+        """Forget a closed connection."""
         self._of_connection.pop(connection, None)
 
     def advertised_to(self, connection: int) -> Endpoint:
-        """Where a client that came this way finds this broker again."""
+        """Return where a client of this connection finds this broker again."""
         name = self._of_connection.get(connection)
         return self._first if name is None else self._advertised[name]

@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"'=;]
 
 @dataclass(frozen=True)
 class LoginModule:
-    """Which class logs in, and what it is told."""
+    """The class that logs in, and its options."""
 
     name: str
     options: Mapping[str, str]

@@ -51,7 +51,7 @@ _OF_MECHANISMS = (_JAAS, _REAUTH)
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a listener is, or where clients are told to find it."""
+    """The address of a listener, or the one that clients are given."""
 
     host: str
     port: int
@@ -59,7 +59,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Sasl:
-    """What a listener asks of those who want in."""
+    """The authentication that a listener demands."""
 
     mechanisms: tuple[str, ...]
     passwords: Mapping[str, str] = field(repr=False)

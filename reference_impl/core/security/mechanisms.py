@@ -1,4 +1,4 @@
-"""What every SASL mechanism is to the broker: tokens come in, tokens go out, in the end a user.
+"""The broker's view of a SASL mechanism: tokens come in, tokens go out, in the end there is a user.
 
 Source: RFC 4422 (SASL); javax.security.sasl.SaslServer, as SaslServerAuthenticator.java uses it.
 """
@@ -25,7 +25,7 @@ class Exchange(Protocol):
 
     @property
     def user(self) -> str | None:
-        """Who it is, once the exchange has succeeded."""
+        """The authenticated user once the exchange has succeeded, else None."""
 
     def answer(self, token: bytes) -> bytes:
         """Return the server's token after one of the client's, or raise Denied."""

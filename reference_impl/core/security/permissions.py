@@ -1,9 +1,9 @@
-"""Which permission each API asks for: the table of authorization.
+"""The permission that each API requires: the table of authorization.
 
 A permission is an operation on a type of resource; the handler says on which resource. What is
 refused gets the error of the resource's type (REFUSALS), in the place that the API has for it: a
-topic's row, a group's row, or the whole answer. Nothing else is told of a resource that one may
-not DESCRIBE, not even whether it exists: lists of everything leave it out.
+topic's row, a group's row, or the whole answer. A client learns nothing else about a resource that
+it may not DESCRIBE, not even whether it exists: lists of everything leave it out.
 
 Source: KafkaApis.scala, ControllerApis.scala (Kafka 4.3); AclEntry.authorizationError; KIP-11.
 """
@@ -18,7 +18,7 @@ from reference_impl.wire.acls import AclOperation, ResourceType
 
 @dataclass(frozen=True)
 class Permission:
-    """What somebody must be allowed to do."""
+    """An operation on a type of resource that must be allowed."""
 
     operation: AclOperation
     resource_type: ResourceType

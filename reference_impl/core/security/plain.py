@@ -23,7 +23,7 @@ class PlainExchange:
         self.user: str | None = None
 
     def answer(self, token: bytes) -> bytes:
-        """[authorization id] NUL user NUL password; raises Denied."""
+        """Check the token [authorization id] NUL user NUL password, or raise Denied."""
         parts = token.decode(errors="replace").split("\0")
         if len(parts) != _PARTS:
             raise _denied(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")

@@ -1,4 +1,4 @@
-"""Who a connection speaks for. Source: KafkaPrincipal.java; KIP-189 (principal builder)."""
+"""The principal of each connection. Source: KafkaPrincipal.java; KIP-189 (principal builder)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Principals:
         return self._by_connection.get(connection, ANONYMOUS)
 
     def authenticated(self, connection: int, principal: str) -> None:
-        """From now on this connection speaks for this principal."""
+        """Note the principal of this connection from now on."""
         self._by_connection[connection] = principal
 
     def forget(self, connection: int) -> None:
-        """The connection is gone."""
+        """Forget a closed connection."""
         self._by_connection.pop(connection, None)

@@ -1,4 +1,4 @@
-"""How a connection to a listener with SASL gets in, and stays in.
+"""The states of a connection to a listener with SASL, from NEW to authenticated.
 
 Source: SaslServerAuthenticator.java (SaslState), KafkaChannel.maybeBeginServerReauthentication;
 KIP-43 (the handshake), KIP-152 (tokens in SaslAuthenticate), KIP-368 (sessions that end).
@@ -15,7 +15,7 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """Of a connection."""
+    """The states of a connection."""
 
     NEW = auto()
     KNOWS_VERSIONS = auto()
@@ -27,7 +27,7 @@ class State(Enum):
 
 
 class Move(Enum):
-    """What can happen to it."""
+    """The moves that a connection can make."""
 
     VERSIONS_TOLD = auto()
     """ApiVersions was answered."""
@@ -64,7 +64,8 @@ SASL: dict[State, dict[Move, State]] = {
 
 
 def next_state(state: State, move: Move) -> State:
-    """Where a move leads; a move that the table lacks is an error of the broker itself."""
+    """Return the state to which a move leads. Raise ValueError for a move that the table lacks, an
+    error of the broker itself."""
     following = SASL[state].get(move)
     if following is None:
         raise ValueError(f"a connection that is {state.name} cannot make the move {move.name}")

@@ -15,8 +15,8 @@ Source: RFC 5802, RFC 7677; KIP-84; ScramSaslServer.java, ScramFormatter.java, S
     PROOF           = ClientKey XOR HMAC(StoredKey, AuthMessage)
     SIGNATURE       = HMAC(ServerKey, AuthMessage)
 
-From the proof the server gets the ClientKey back, and its hash must be the StoredKey. Who steals
-the StoredKey can check a password but not log in, and iterations make each guess expensive.
+From the proof the server gets the ClientKey back, and its hash must be the StoredKey. A thief of
+the StoredKey can check passwords but not log in, and iterations make each guess expensive.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class ScramMechanism:
     hash: str
 
     def hmac(self, key: bytes, message: bytes) -> bytes:
-        """HMAC of RFC 5802."""
+        """Return the HMAC of RFC 5802."""
         return hmac.digest(key, message, self.hash)
 
     def digest(self, data: bytes) -> bytes:
-        """H of RFC 5802."""
+        """Return H of RFC 5802."""
         return hashlib.new(self.hash, data).digest()
 
 
@@ -76,7 +76,7 @@ BY_NUMBER = {mechanism.number: mechanism for mechanism in SCRAM_MECHANISMS.value
 
 @dataclass(frozen=True)
 class Credential:
-    """What the server keeps of a password."""
+    """The data that the server keeps instead of a password."""
 
     salt: bytes
     iterations: int
@@ -87,7 +87,8 @@ class Credential:
 def credential_of(
     mechanism: ScramMechanism, salt: bytes, iterations: int, salted_password: bytes
 ) -> Credential:
-    """From a salted password, which is as good as the password itself and is forgotten here."""
+    """Derive a credential from a salted password, which is as good as the password itself and is
+    not kept."""
     client_key = mechanism.hmac(salted_password, b"Client Key")
     server_key = mechanism.hmac(salted_password, b"Server Key")
     return Credential(salt, iterations, mechanism.digest(client_key), server_key)
@@ -102,7 +103,7 @@ class ScramExchange:
         credential_of_user: Callable[[str], Credential | None],
         nonce: str,
     ) -> None:
-        """nonce: the server's part, drawn for this exchange."""
+        """Begin an exchange. nonce: the server's part, drawn for this exchange."""
         self._mechanism = mechanism
         self._credential_of_user = credential_of_user
         self._nonce = nonce
@@ -119,7 +120,7 @@ class ScramExchange:
         return self._final(text, self._credential).encode()
 
     def _first(self, text: str) -> str:
-        """Who is it? Here are the salt and the iterations of that user."""
+        """Note who the client claims to be, and answer with that user's salt and iterations."""
         message = _CLIENT_FIRST.fullmatch(text)
         if message is None:
             raise Denied("the client's first message has no known form")
@@ -141,7 +142,7 @@ class ScramExchange:
         return answer
 
     def _final(self, text: str, credential: Credential) -> str:
-        """Does the client know the password? Then here is the proof that we do."""
+        """Check the client's proof, and answer with the server's signature."""
         message = _CLIENT_FINAL.fullmatch(text)
         if message is None:
             raise Denied("the client's final message has no known form")

@@ -67,7 +67,8 @@ class TransactionCoordinator:
             yield self._again(what)
 
     def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
-        """It is time to look for what nobody asks about."""
+        """Abort or expire transactions whose producers have gone silent, or send overdue
+        markers."""
         match key[1]:
             case str(what) if what == TIMEOUTS:
                 yield self._again(what)
@@ -87,7 +88,8 @@ class TransactionCoordinator:
         return SetTimer((TIMER, what), self._broker.config.number(names[what]))
 
     def _abort_timed_out(self) -> Iterator[Effect]:
-        """abortTimedOutTransactions: a producer that went away must not hold readers for ever."""
+        """Abort transactions past their timeout, so that a producer that went away cannot hold
+        readers for ever (abortTimedOutTransactions)."""
         broker = self._broker
         for transaction in list(self.transactions.values()):
             if broker.rules.has_timed_out(transaction, broker.now_ms):
@@ -115,7 +117,7 @@ class TransactionCoordinator:
     # --- asked by handlers --------------------------------------------------------------------
 
     def ensure_topic(self) -> None:
-        """Make `__transaction_state`, if it is not there; raises Refused."""
+        """Create `__transaction_state` if it does not exist, or raise Refused."""
         if transaction_log.TOPIC in self._broker.image.topics:
             return
         config = self._broker.config
@@ -156,8 +158,8 @@ class TransactionCoordinator:
     def begin_producer(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
     ) -> Iterator[Effect]:
-        """InitProducerId: the effects of fencing whoever had the id. Raises Refused; afterwards
-        `transactions` has the producer's id and epoch."""
+        """Handle InitProducerId: fence the previous producer, and note the id and epoch of the new
+        one in `transactions`. Raise Refused."""
         broker = self._broker
         transaction = self.find(transactional_id)
         if transaction is None:
@@ -207,7 +209,7 @@ class TransactionCoordinator:
         partitions: frozenset[PartitionKey],
         client_version: int,
     ) -> None:
-        """Let partitions take part; raises Refused."""
+        """Add partitions to the transaction, or raise Refused."""
         transaction = self.known(transactional_id, producer_id, epoch)
         if transaction.state in PREPARED:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -227,8 +229,8 @@ class TransactionCoordinator:
     def end(
         self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int
     ) -> ProducerIdAndEpoch:
-        """Decide on the outcome, and write it; what the producer is to call itself from now on.
-        Raises Refused. `complete` must follow."""
+        """Decide on the outcome and write it. Return the producer's id and epoch from now on. Raise
+        Refused. `complete` must follow."""
         transaction = self._named(transactional_id)
         self._broker.rules.check_ending(transaction, producer_id, epoch, version)
         if decide(transaction, producer_id, epoch, commit=commit, version=version) is Ending.DONE:
@@ -300,6 +302,7 @@ class TransactionCoordinator:
         )
 
     def _save(self, transaction: Transaction) -> None:
-        """Write it, then know it; raises Refused."""
+        """Append the transaction to the log, then apply it to the state. Raise Refused if the
+        append fails."""
         self.log.append(transaction.transactional_id, transaction)
         self.transactions[transaction.transactional_id] = transaction

@@ -1,4 +1,4 @@
-"""Whether an EndTxn may decide, has been answered before, or is wrong.
+"""Decide whether an EndTxn may end the transaction, has been answered before, or is wrong.
 
 Source: TransactionCoordinator.scala (endTransaction, endTransactionWithTV1); KIP-98, KIP-588,
 KIP-890. With an epoch for each transaction a repeated request is told from the next one by its
@@ -20,7 +20,7 @@ from reference_impl.wire import ErrorCode
 
 
 class Ending(Enum):
-    """What is left to do."""
+    """The work that is left for an EndTxn."""
 
     DECIDE = auto()
     DONE = auto()
@@ -63,7 +63,7 @@ def _is_retry(transaction: Transaction, producer_id: int, epoch: int) -> bool:
 def decide(
     transaction: Transaction, producer_id: int, epoch: int, *, commit: bool, version: int
 ) -> Ending:
-    """Return what is left to do for an EndTxn whose producer was checked; raise Refused."""
+    """Return the work that is left for an EndTxn whose producer was checked, or raise Refused."""
     state = transaction.state
     if state is State.ONGOING:
         return Ending.DECIDE

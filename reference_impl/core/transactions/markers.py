@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What is to be said in each partition of a transaction."""
+    """The marker that is written to each partition of a transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -29,7 +29,7 @@ class Marker:
 
 
 def write_marker(broker: Broker, partition: Partition, marker: Marker) -> None:
-    """End the producer's transaction in one partition; raises Refused or StorageError."""
+    """End the producer's transaction in one partition, or raise Refused or StorageError."""
     broker.rules.check_marker(partition, marker)
     kind = ControlRecordType.COMMIT if marker.committed else ControlRecordType.ABORT
     batch = end_txn_marker(

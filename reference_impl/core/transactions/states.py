@@ -13,7 +13,7 @@ nobody has used for long.
 Kafka's PREPARE_EPOCH_FENCE is never written to its log: it is the moment in which a newer epoch is
 given to an ongoing transaction so as to abort it; here that and the abort are one step.
 
-Everything about transitions is in this file; who causes them is in the others.
+Everything about transitions is in this file; their causes are in the others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STATE_IDS = {
 
 
 class Move(Enum):
-    """What can happen to a transactional id."""
+    """The moves that a transactional id can make."""
 
     PRODUCER_COMES = auto()
     """InitProducerId: a producer begins, with an epoch of its own."""
@@ -86,7 +86,8 @@ PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 
 
 def next_state(state: State, move: Move) -> State:
-    """Where a move leads; a move that the table lacks is an error of the broker itself."""
+    """Return the state to which a move leads. Raise ValueError for a move that the table lacks, an
+    error of the broker itself."""
     following = TRANSACTION[state].get(move)
     if following is None:
         raise ValueError(f"a transaction that is {state.value} cannot make the move {move.name}")

@@ -1,4 +1,4 @@
-"""Whether a partition takes part in the transaction that somebody writes in.
+"""Make sure that a partition is part of the transaction in which a producer writes to it.
 
 Source: ReplicaManager.scala (maybeSendPartitionsToTransactionCoordinator, handleProduceAppend),
 AddPartitionsToTxnManager.scala, TransactionSupportedOperation; KIP-890. Without this check a batch
@@ -26,7 +26,7 @@ _SINCE = {"Produce": (11, 12), "TxnOffsetCommit": (4, 5)}
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes in a transaction, and what its client understands."""
+    """The writer in a transaction, and what its client understands."""
 
     transactional_id: str
     producer_id: int
@@ -46,7 +46,7 @@ class Writer:
 
 
 def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> None:
-    """Add the partition or verify that it was added; raises Refused."""
+    """Add the partition to the transaction, or verify that it was added. Raise Refused."""
     producers = partition.log.producer_state
     if producers.has_open_transaction(writer.producer_id, writer.producer_epoch):
         return

@@ -1,4 +1,4 @@
-"""What the coordinator knows of one transactional id, as a value; each move makes a new one.
+"""The coordinator's state of one transactional id, as a value; each move makes a new one.
 
 Source: TransactionMetadata.java (the prepare… methods); KIP-98, KIP-360 (a producer that goes on
 after an error), KIP-588, KIP-890 (transaction version 2: each transaction has its own epoch).
@@ -68,7 +68,8 @@ class Transaction:
     def with_new_producer_id(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, same_producer: bool
     ) -> Transaction:
-        """Epochs begin again at 0, under another id (prepareProducerIdRotation)."""
+        """Return the state with another producer id, whose epochs begin at 0
+        (prepareProducerIdRotation)."""
         last_epoch = self.producer_epoch if same_producer else NO_EPOCH
         begun = self.with_producer(0, last_epoch, timeout_ms, now_ms)
         return replace(begun, producer_id=producer_id, previous_producer_id=self.producer_id)

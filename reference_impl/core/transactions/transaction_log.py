@@ -1,4 +1,4 @@
-"""What transactions must not forget, in `__transaction_state`: Kafka's own records.
+"""Store the state of transactions in `__transaction_state`, in Kafka's own records.
 
 Source: TransactionLog.java, TransactionStateManager.java (partitionFor, appendTransactionToLog);
 record definitions TransactionLogKey and TransactionLogValue. One log partition holds everything of
@@ -46,11 +46,12 @@ class TransactionLog:
         self._broker = broker
 
     def partition_of(self, transactional_id: str) -> Partition:
-        """Where a transactional id is kept; raises Refused while there is no such place."""
+        """Return the partition that stores a transactional id, or raise Refused while it is not
+        here."""
         return keeper_of(self._broker, TOPIC, transactional_id)
 
     def append(self, transactional_id: str, transaction: Transaction | None) -> None:
-        """Write the state of an id, or (None) its end; raises Refused."""
+        """Write the state of a transactional id, or (None) its tombstone. Raise Refused."""
         partition = self.partition_of(transactional_id)
         key = definition("TransactionLogKey").new(transactional_id=transactional_id)
         value = None if transaction is None else value_of(transaction)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """JoinGroup; raises Refused."""
+    """Handle JoinGroup, or raise Refused."""
     body = request.body
     if coordinator.migration_policy == conversion.DISABLED:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -128,7 +128,7 @@ def _joined(request: Request, member: ConsumerMember) -> Respond:
 
 
 def sync(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """SyncGroup; raises Refused."""
+    """Handle SyncGroup, or raise Refused."""
     body = request.body
     member, classic = _classic_speaker(group, body)
     if body.protocol_type not in (None, CONSUMER_PROTOCOL):
@@ -154,7 +154,7 @@ def sync(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) 
 
 
 def heartbeat(group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Heartbeat; raises Refused, also to tell the member that it should join again."""
+    """Handle Heartbeat. Raise Refused, also to tell the member that it should join again."""
     member, classic = _classic_speaker(group, request.body)
     yield from timers.expect_heartbeat(group.group_id, member, classic.session_timeout_ms)
     can_go_on = (

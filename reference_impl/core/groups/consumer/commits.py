@@ -1,4 +1,4 @@
-"""Which offsets of a consumer group may be committed and read, and by whom.
+"""Decide which offsets of a consumer group may be committed and read, and by whom.
 
 Source: ConsumerGroup.java (validateOffsetCommit, validateOffsetFetch); KIP-848, KIP-1251.
 """
@@ -23,7 +23,7 @@ MEMBER_EPOCH_SINCE = 9
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """Who commits, in either protocol."""
+    """The sender of a commit, in either protocol."""
 
     member_id: str
     instance_id: str | None
@@ -34,7 +34,7 @@ class Committer:
 
     @property
     def is_nobody(self) -> bool:
-        """A producer of before KIP-447, which says nothing of its consumer."""
+        """Whether it is a producer from before KIP-447, which names no consumer."""
         return self.epoch < 0 and not self.member_id and self.instance_id is None
 
 

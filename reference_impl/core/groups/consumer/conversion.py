@@ -1,4 +1,4 @@
-"""From the classic protocol to the new one and back, while members work.
+"""Convert groups from the classic protocol to the new one and back, while members work.
 
 Source: KIP-848, Compatibility, Deprecation, and Migration Plan; GroupMetadataManager.java
 (validateOnlineUpgrade, convertToConsumerGroup, validateOnlineDowngradeWithFencedMembers,
@@ -148,7 +148,7 @@ def downgrade(
     *,
     rebalances: bool = True,
 ) -> Iterator[Effect]:
-    """Make the group of the draft classic, without those who go; raises Refused."""
+    """Make the group of the draft classic, without the members in `going`, or raise Refused."""
     group = draft.group
     classic = _classic(coordinator, group, going)
     coordinator.log.append(

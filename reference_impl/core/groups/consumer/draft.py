@@ -35,6 +35,6 @@ class Draft:
         self.effects.append(effects)
 
     def consequences(self) -> Iterator[Effect]:
-        """What `then` was told, in its order."""
+        """Yield the effects that `then` was given, in order."""
         for effects in self.effects:
             yield from effects

@@ -76,7 +76,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> GroupState:
-        """What the epochs say (ConsumerGroup.maybeUpdateGroupState)."""
+        """Return the state that follows from the epochs (ConsumerGroup.maybeUpdateGroupState)."""
         if not self.members:
             return GroupState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -102,7 +102,7 @@ class ConsumerGroup:
             self.owners[partition] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """A member is gone, and holds nothing."""
+        """Remove a member and release its partitions."""
         self._release(member_id)
         member = self.members.pop(member_id, None)
         # A replacement with the same instance id may be there already.
@@ -129,7 +129,7 @@ class ConsumerGroup:
         return found
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """Whoever has this group.instance.id now."""
+        """Return the member that has this group.instance.id now, or None."""
         member_id = self.static_members.get(instance_id or "")
         return self.members.get(member_id) if member_id is not None else None
 
@@ -154,7 +154,8 @@ class ConsumerGroup:
         return self.target.get(member_id, frozenset())
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """By name and by pattern; a pattern that is not resolved yet describes nothing."""
+        """Return a member's topics, by name and by pattern; a pattern that is not resolved yet
+        matches none."""
         resolved = self.regexes.get(member.topic_regex)
         return member.topic_names | (resolved.topics if resolved is not None else frozenset())
 
@@ -164,7 +165,7 @@ class ConsumerGroup:
         return frozenset(image.topics[name].topic_id for name in names if name in image.topics)
 
     def subscribed_topics(self) -> set[str]:
-        """What anybody in the group wants."""
+        """Return the topics that any member subscribes to."""
         return set[str]().union(*(self.topics_of(member) for member in self.members.values()))
 
     def is_subscribed_to(self, topic: str) -> bool:
@@ -172,7 +173,7 @@ class ConsumerGroup:
         return topic in self.subscribed_topics()
 
     def subscribers_of_regex(self, regex: str) -> int:
-        """How many members use a pattern."""
+        """Return how many members use a pattern."""
         return sum(member.topic_regex == regex for member in self.members.values())
 
     def preferred_assignor(self, assignors: Sequence[str]) -> str:

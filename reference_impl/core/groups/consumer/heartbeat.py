@@ -36,7 +36,7 @@ RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
 
 def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Decide about one heartbeat; raises Refused before anything has changed."""
+    """Decide about one heartbeat. Raise Refused before anything has changed."""
     body = request.body
     if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
         yield from leaving.leave(coordinator, request)
@@ -101,7 +101,7 @@ def with_wishes(member: ConsumerMember, request: Request) -> ConsumerMember:
 
 
 def note_member(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Write down what is new about a member; whether it wants other topics, by name."""
+    """Write the new facts about a member; return whether its topics changed, by name."""
     if new != old:
         draft.write(records.member_record(draft.group.group_id, new))
     return new.topic_names != old.topic_names

@@ -1,4 +1,4 @@
-"""How members go: by their own word, or because they were not heard of in time.
+"""Remove members that leave, or that were not heard of in time.
 
 Source: GroupMetadataManager.java (consumerGroupLeave, consumerGroupStaticMemberGroupLeave,
 consumerGroupFenceMembers); KIP-848, KIP-345.
@@ -42,7 +42,7 @@ def leave(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
 
 
 def no_consumer_group(group: object | None, group_id: str) -> str:
-    """Why there is nothing to be done with a group."""
+    """Return why there is no consumer group of this id."""
     return f"Group {group_id} " + ("not found." if group is None else "is not a consumer group.")
 
 
@@ -65,7 +65,7 @@ def _go_for_now(
 def remove(
     coordinator: GroupCoordinator, group: ConsumerGroup, members: Iterable[ConsumerMember]
 ) -> Iterator[Effect]:
-    """Let members go; their partitions are free at once. Raises Refused."""
+    """Remove members; their partitions are free at once. Raise Refused."""
     going = {member.member_id: member for member in members}
     if not going:
         return

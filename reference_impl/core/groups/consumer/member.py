@@ -23,7 +23,7 @@ LEAVE_EPOCH, LEAVE_STATIC_EPOCH, JOIN_EPOCH = -1, -2, 0
 
 @dataclass(frozen=True, slots=True)
 class ClassicMembership:
-    """What is known of a member that still speaks the classic protocol (KIP-848, Upgrade)."""
+    """The facts about a member that still speaks the classic protocol (KIP-848, Upgrade)."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -31,7 +31,7 @@ class ClassicMembership:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """Who, what it wants, and what it has."""
+    """One member: its identity, its subscription and its assignment."""
 
     member_id: str
     epoch: int = 0
@@ -53,7 +53,7 @@ class ConsumerMember:
 
     @property
     def owned(self) -> set[TopicIdPartition]:
-        """Everything that nobody else may read now."""
+        """The partitions that no other member may read now."""
         return {*self.assigned, *self.revoking}
 
     def has_arrived_at(self, assignment_epoch: int) -> bool:
@@ -65,7 +65,7 @@ class ConsumerMember:
         return replace(self, epoch=epoch, previous_epoch=self.epoch)
 
     def assignment_epoch(self, partition: TopicIdPartition) -> int | None:
-        """Since when it has a partition, or gives it up; None if it has nothing to do with it."""
+        """Return since when it has a partition or gives it up, or None if it does neither."""
         return self.assigned.get(partition, self.revoking.get(partition))
 
 

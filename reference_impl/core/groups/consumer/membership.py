@@ -1,4 +1,5 @@
-"""Who speaks, and may it? Groups that are entered, members that are new, known or replaced.
+"""Identify the member that sends a heartbeat: in which group, and whether it is new, known or
+replaced.
 
 Source: GroupMetadataManager.java (getOrMaybeCreateConsumerGroup, throwIfConsumerGroupIsFull,
 getOrMaybeSubscribe{Dynamic,Static}ConsumerGroupMember, replaceMember); KIP-848, KIP-345.

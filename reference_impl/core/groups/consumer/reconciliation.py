@@ -1,4 +1,4 @@
-"""How one member takes its next step towards its target.
+"""Take one member's next step towards its target.
 
 Source: KIP-848, Reconciliation of the group; CurrentAssignmentBuilder.java. Pure: a member, its
 target and what others hold go in, the member after the step comes out.
@@ -28,7 +28,7 @@ from reference_impl.core.groups.consumer.states import (
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a member walks towards, and what it says of itself."""
+    """The target of a member, and what it reports about itself."""
 
     epoch: int
     partitions: frozenset[TopicIdPartition]

@@ -1,8 +1,8 @@
 """The records of a consumer group in `__consumer_offsets`, and what each of them means.
 
 Source: GroupCoordinatorRecordHelpers.java, GroupMetadataManager.java (replay); the definitions
-ConsumerGroup*Key and *Value (types 3 to 8 and 16). Read it as two columns: how a fact is written
-down, and `apply`, which is the only thing that ever changes a group.
+ConsumerGroup*Key and *Value (types 3 to 8 and 16). The first half writes a fact as a record; the
+second, `apply`, is the only code that ever changes a group.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DELETED_EPOCH = -1
 
 
 def member_record(group_id: str, member: ConsumerMember) -> KeyValue:
-    """Who a member is, and what it wants."""
+    """Return the record of a member's identity and subscription."""
     of = definition("ConsumerGroupMemberMetadataValue")
     classic = None
     if member.classic is not None:
@@ -58,7 +58,7 @@ def member_record(group_id: str, member: ConsumerMember) -> KeyValue:
 
 
 def current_record(group_id: str, member: ConsumerMember) -> KeyValue:
-    """How far a member is, and what it has."""
+    """Return the record of a member's epoch, state and partitions."""
     of = definition("ConsumerGroupCurrentMemberAssignmentValue")
 
     def rows(partitions: Epochs) -> list[Struct]:
@@ -84,7 +84,7 @@ def current_record(group_id: str, member: ConsumerMember) -> KeyValue:
 def target_record(
     group_id: str, member_id: str, partitions: Iterable[TopicIdPartition]
 ) -> KeyValue:
-    """What a member shall read."""
+    """Return the record of a member's target assignment."""
     of = definition("ConsumerGroupTargetAssignmentMemberValue")
     return _member_key("TargetAssignmentMember", group_id, member_id), of.new(
         topic_partitions=[
@@ -95,21 +95,22 @@ def target_record(
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> KeyValue:
-    """For which group epoch the target was worked out."""
+    """Return the record of the group epoch for which the target was computed."""
     return _group_key("TargetAssignmentMetadata", group_id), definition(
         "ConsumerGroupTargetAssignmentMetadataValue"
     ).new(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> KeyValue:
-    """Something changed, so that a new target is due."""
+    """Return the record of a new group epoch, for which a new target is due."""
     return _group_key("Metadata", group_id), definition("ConsumerGroupMetadataValue").new(
         epoch=epoch, metadata_hash=metadata_hash
     )
 
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> KeyValue:
-    """Which topics a pattern describes; None when nobody uses it any more."""
+    """Return the record of the topics that a pattern matches, or a tombstone when no member uses
+    it."""
     key = definition("ConsumerGroupRegularExpressionKey").new(
         group_id=group_id, regular_expression=regex
     )

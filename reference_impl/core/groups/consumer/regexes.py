@@ -52,11 +52,9 @@ def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
 
 
 def refresh(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Look through the topics again, if there may be news; a failure is reported, no more.
-
-    What a pattern finds counts for all members that have it, and is what the one whose heartbeat
-    brings this about may describe (filterTopicDescribeAuthorizedTopics).
-    """
+    """Match patterns against the topics again if these may have changed, and only report a failure.
+    A pattern's result counts for all members that use it, and holds only topics that the member
+    whose heartbeat causes this may describe (filterTopicDescribeAuthorizedTopics)."""
     group_id = request.body.group_id
     group = coordinator.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):

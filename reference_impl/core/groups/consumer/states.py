@@ -18,9 +18,9 @@ On its way a member gives up before it gets: in UNREVOKED_PARTITIONS it still ha
 what it loses, and keeps its epoch. Then it takes the new epoch with what is free of its part; as
 long as others still hold some of it, it is in UNRELEASED_PARTITIONS.
 
-Everything about transitions is in this file; who causes them is in the others. A member moves by
-its table. The state of a group is read off its epochs and members (ConsumerGroup.state), and the
-table says what that can amount to; tests hold groups to it under random events.
+Everything about transitions is in this file; their causes are in the others. A member moves by its
+table. The state of a group is read off its epochs and members (ConsumerGroup.state), and the table
+says what that can amount to; tests hold groups to it under random events.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GroupState(Enum):
 
 
 class GroupMove(Enum):
-    """What can happen to a consumer group."""
+    """The moves that a consumer group can make."""
 
     EPOCH_BUMPED = auto()
     """A member, a subscription or a topic changed: the target is out of date."""
@@ -89,7 +89,7 @@ class MemberState(IntEnum):
 
 
 class MemberMove(Enum):
-    """What a member's next step towards its target can be."""
+    """The possible next steps of a member towards its target."""
 
     MUST_REVOKE = auto()
     """It reads what is not its own any more; it must say that it has stopped."""
@@ -111,5 +111,5 @@ CONSUMER_MEMBER: dict[MemberState, dict[MemberMove, MemberState]] = {
 
 
 def next_member_state(state: MemberState, move: MemberMove) -> MemberState:
-    """Where a step of a member leads."""
+    """Return the state to which a member's step leads."""
     return CONSUMER_MEMBER[state][move]

@@ -1,4 +1,4 @@
-"""When a group gets a new epoch, and when the epoch gets a new target.
+"""Give a group a new epoch, and the epoch a new target assignment.
 
 Source: GroupMetadataManager.java (updateSubscriptionMetadata, maybeUpdateTargetAssignment,
 maybeReconcile), TargetAssignmentBuilder.java; KIP-848, Rebalance Process.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> None:
-    """Bump the group epoch, if told so or if the subscribed topics are not what they were."""
+    """Bump the group epoch if `bump`, or if the subscribed topics have changed."""
     group, version = draft.group, coordinator.metadata_version
     if not bump and group.hashed_at_version == version:
         return
@@ -33,11 +33,9 @@ def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> 
 
 
 def update_target(coordinator: GroupCoordinator, draft: Draft) -> None:
-    """Work out who shall read what, if the target is of an older epoch.
-
-    Not more often than group.consumer.assignment.interval.ms, so that a hundred members which come
-    one after the other are not moved around a hundred times; the heartbeats after that do it.
-    """
+    """Compute the target assignment if it belongs to an older epoch. Do it not more often than
+    group.consumer.assignment.interval.ms, so that a hundred members which come one after the other
+    are not moved around a hundred times; the heartbeats after that do it."""
     group = draft.group
     interval_ms = coordinator.consumer_setting(group.group_id, "assignment.interval.ms")
     is_due = coordinator.now_ms >= group.assignment_timestamp_ms + interval_ms

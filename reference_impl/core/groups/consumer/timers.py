@@ -1,7 +1,7 @@
 """The timers of consumer groups: a key is (TIMER, what, group, member).
 
 Source: GroupMetadataManager.java (scheduleConsumerGroupSessionTimeout, ...RebalanceTimeout,
-...JoinTimeoutIfAbsent, ...SyncTimeout). Whoever lets one run out is removed from the group.
+...JoinTimeoutIfAbsent, ...SyncTimeout). A member whose timer fires is removed from the group.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def expect_revocation(group_id: str, member: ConsumerMember) -> Iterator[Effect]
 
 
 def revocation_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
-    """It did."""
+    """Cancel the revocation timer, as the member has stopped reading."""
     yield CancelTimer(timers.key(REVOCATION, group_id, member_id))
 
 
@@ -46,7 +46,7 @@ def expect_join(group: ConsumerGroup, member: ConsumerMember) -> Iterator[Effect
 
 
 def join_is_over(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
-    """It came."""
+    """Cancel the join timer, as the member has joined again."""
     group.awaited_joins.discard(member_id)
     yield CancelTimer(timers.key(MEMBER_JOIN, group.group_id, member_id))
 
@@ -57,7 +57,7 @@ def expect_sync(group_id: str, member: ConsumerMember) -> Iterator[Effect]:
 
 
 def sync_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
-    """It came."""
+    """Cancel the sync timer, as the member has come for its assignment."""
     yield CancelTimer(timers.key(MEMBER_SYNC, group_id, member_id))
 
 

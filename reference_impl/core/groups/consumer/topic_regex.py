@@ -43,7 +43,7 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 
 
 class BadRegex(ValueError):
-    """Not a pattern of RE2; the message says why, as RE2 does."""
+    """A pattern that RE2 would refuse; the message says why, as RE2 does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class TopicRegex:
 
     @classmethod
     def compile(cls, pattern: str) -> TopicRegex:
-        """Raises BadRegex."""
+        """Compile a pattern, or raise BadRegex."""
         parser = _Parser(pattern)
         matcher = parser.alternatives()
         if parser.position < len(pattern):
@@ -302,7 +302,7 @@ class _Parser:
         return _one_of(accepts)
 
     def bracket_item(self, letters: set[str], excluded: list[str]) -> None:
-        """One class, letter or range of a bracket."""
+        """Parse one class, letter or range of a bracket."""
         if self.peek("[:"):
             name, closed, _ = self.pattern[self.position + 2 :].partition(":]")
             inside = _NAMED.get(name.removeprefix("^"))

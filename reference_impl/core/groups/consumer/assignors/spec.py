@@ -1,4 +1,4 @@
-"""What an assignor is given, and what it answers. Source: GroupSpec.java, GroupAssignment.java."""
+"""The input and the output of an assignor. Source: GroupSpec.java, GroupAssignment.java."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def by_member_id(members: Sequence[MemberSpec]) -> list[MemberSpec]:
 
 
 def subscribers_of(members: Sequence[MemberSpec]) -> dict[UUID, list[MemberSpec]]:
-    """Who wants each topic, in the order of `members`; topics by id."""
+    """Return the subscribers of each topic (by id), in the order of `members`."""
     found: dict[UUID, list[MemberSpec]] = {}
     for member in members:
         for topic in member.topics:

@@ -1,5 +1,5 @@
-"""The `uniform` assignor, Kafka's default: equally many partitions for everybody, and who reads a
-partition now goes on with it where that does not disturb the balance.
+"""The `uniform` assignor, Kafka's default: it gives every member equally many partitions, and lets
+a member keep what it reads now as far as the balance allows.
 
 Source: UniformAssignor.java, UniformHomogeneousAssignmentBuilder.java; KIP-848. Where members want
 different topics, `uniform_mixed.py` looks for a balance; here one is always possible.
@@ -41,10 +41,10 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
 def _keep_up_to_quota(
     ordered: Sequence[MemberSpec], everything: Sequence[TopicIdPartition]
 ) -> tuple[dict[str, set[TopicIdPartition]], list[tuple[str, int]]]:
-    """What each member keeps, and how many more partitions it is to get.
+    """Return what each member keeps, and how many more partitions it is to get.
 
-    Everybody gets `quota`, and `extras` members one more. A member which has no use for its extra
-    one passes it on, unless only as many members are left as there are extras.
+    Every member gets `quota`, and `extras` members one more. A member which has no use for its
+    extra one passes it on, unless only as many members are left as there are extras.
     """
     quota, extras = divmod(len(everything), len(ordered)) if ordered else (0, 0)
     exists = set(everything)

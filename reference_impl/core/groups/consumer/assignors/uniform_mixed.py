@@ -1,9 +1,9 @@
 """The `uniform` assignor where members want different topics.
 
-Source: UniformHeterogeneousAssignmentBuilder.java. Three steps: everybody keeps what it still
-wants; what is left goes, topic by topic, to the subscriber with the least; then partitions move
-from those with the most to those with the least as long as that makes a difference smaller. Not
-always a perfect balance, which may need a chain of moves through several members.
+Source: UniformHeterogeneousAssignmentBuilder.java. It takes three steps: every member keeps what it
+still wants; the rest goes, topic by topic, to the subscriber with the least; then partitions move
+from those with the most to those with the least as long as that makes a difference smaller. The
+balance is not always perfect, since that may need a chain of moves through several members.
 """
 
 from __future__ import annotations
