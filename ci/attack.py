@@ -240,8 +240,8 @@ def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bou
 
 
 def run_facts(path: Path) -> Mapping[str, Any]:
-    """Return run.json of a run directory, nothing for a lone history. Raise UsageError where it is
-    damaged."""
+    """Return run.json of a run directory, or nothing for a lone history. Raise UsageError where it
+    is damaged."""
     file = path / "run.json"
     if not isfile(file):
         return {}

@@ -1,13 +1,10 @@
-"""How much of the time a run was served: gaps, errors, and how soon after each heal.
-
-No guarantee by itself: a cluster that is broken need not answer. It makes a run invalid only where
-the run states a bound (`bounds`), or where nothing ever succeeded after the last heal although
-clients asked for a minute. What counts as a success: a send that was acknowledged (acks=0 tells
-nothing), a record delivered, an end of a transaction, an offset committed or told. Gaps and errors
-are those before the final phase, in which nobody but the final readers asks.
-
-One definition for all engines: what it reads are a few columns, and polars streams them.
-"""
+"""Measure how much of the time a run was served: gaps, errors, and the time to recover after each
+heal. This is no guarantee by itself: a broken cluster need not answer. It makes a run invalid only
+where the run states a bound (`bounds`), or where nothing ever succeeded after the last heal
+although clients asked for a minute. What counts as a success: a send that was acknowledged (acks=0
+tells nothing), a record delivered, an end of a transaction, an offset committed or told. Gaps and
+errors count before the final phase, in which only the final readers ask. All engines share this
+definition: it reads a few columns, which polars streams."""
 
 from __future__ import annotations
 
@@ -53,7 +50,8 @@ IS_SUCCESS = (
 
 @dataclass(frozen=True)
 class Gap:
-    """Seconds since the first invocation; the operations that succeeded before and after."""
+    """A time without success, in seconds since the first invocation, with the operations that
+    succeeded before and after."""
 
     start_s: float
     end_s: float
@@ -66,7 +64,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Recovery:
-    """A heal, and how long until something succeeded; None: nothing ever did."""
+    """A heal, and the seconds until an operation succeeded; None: none ever did."""
 
     healed_s: float
     seconds: float | None
@@ -75,8 +73,9 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Served:
-    """How one role was served: producers, readers, or a group. seconds: from its first request to
-    its last; gap_s: how long of that nothing succeeded for it, gaps below GAP_NS left out."""
+    """The service that one role got: producers, readers, or a group. seconds: from its first
+    request to its last; gap_s: how long of that nothing succeeded for it, gaps below GAP_NS left
+    out."""
 
     seconds: float
     gap_s: float
@@ -89,9 +88,9 @@ class Served:
 
 @dataclass(frozen=True)
 class Availability:
-    """What a run was like to its clients. roles: producers, readers, and each group by its name; a
-    gap of readers begins when a record of their topic is acknowledged after the last they were
-    given."""
+    """The service that the clients of a run got. roles: producers, readers, and each group by its
+    name; a gap of readers begins when a record of their topic is acknowledged after the last they
+    were given."""
 
     operations: int
     failed: int
@@ -109,7 +108,7 @@ class Availability:
         return max((gap.seconds for gap in self.gaps), default=0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """For verdict.json."""
+        """Return the measures for verdict.json."""
         rates = {"error_rate": self.error_rate, "longest_gap_s": self.longest_gap_s}
         roles = {name: asdict(role) | {"share": role.share} for name, role in self.roles.items()}
         return rates | asdict(self) | {"roles": roles}
@@ -124,12 +123,12 @@ class Availability:
 
 
 def measure(path: Path) -> Availability:
-    """What the history under this path tells. Raises HistoryError if there is none."""
+    """Measure the history under this path. Raise HistoryError if there is none."""
     return measured(history.scan(path))
 
 
 def measured(rows: pl.LazyFrame) -> Availability:
-    """What these rows of a history tell."""
+    """Measure these rows of a history."""
     asked = rows.filter(IS_SERVICE)
     ended = pl.coalesce("t_complete_ns", "t_invoke_ns")
     before_the_end = asked.filter(~pl.col("final").fill_null(False))
@@ -218,7 +217,7 @@ def roles(rows: pl.LazyFrame) -> dict[str, Served]:
 
 
 def _served(gaps: pl.DataFrame, asked_ns: int) -> Served:
-    """Gaps of several topics at a time are one."""
+    """Add up gaps; gaps of several topics at the same time count once."""
     covered_ns, longest_ns, reach_ns = 0, 0, 0
     for since_ns, until_ns in gaps.iter_rows():
         covered_ns += max(0, until_ns - max(since_ns, reach_ns))
@@ -228,7 +227,8 @@ def _served(gaps: pl.DataFrame, asked_ns: int) -> Served:
 
 
 def _gaps(within: pl.DataFrame, began_ns: int, ended_ns: int, start_ns: int) -> Iterator[Gap]:
-    """Between successes, before the first and after the last while somebody asked."""
+    """Yield the gaps between successes, before the first and after the last, while clients
+    asked."""
     long = (
         within.select(
             before="t_complete_ns", before_op="op_id",

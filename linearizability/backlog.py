@@ -1,14 +1,15 @@
-"""How far readers were behind, over time: records that nobody was given yet, and the lag of each.
+"""Measure how far readers were behind over time: records not yet delivered, and the lag of each
+reader.
 
     found = backlog(Path("runs/…"))
     found.unseen   # t_s, topic, partition, records
     found.lag      # t_s, topic, partition, consumer, lag_s
 
-*Unseen* is a record that was known to be there (`pauses.known`), and no successful poll of a
-consumer had given. The *real-time lag* of a consumer in a partition is for how long the first
-record behind its position was known to be there: how old what it reads is (Jepsen: realtime-lag).
-A consumer is a process that was assigned its partitions, or a group. Nothing is judged here;
-`stale_reads` and `unseen_writes` do that.
+A record is *unseen* while it is known to be there (`pauses.known`) and no successful poll of a
+consumer has delivered it. The *real-time lag* of a consumer in a partition is for how long the
+first record behind its position was known to be there: how old what it reads is (Jepsen:
+realtime-lag). A consumer is a process that was assigned its partitions, or a group. Nothing is
+judged here; `stale_reads` and `unseen_writes` do that.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ IS_GROUP = pl.col("consumer").str.starts_with("group ")
 
 @dataclass(frozen=True)
 class Backlog:
-    """t_s: seconds since the first invocation; what is said is so at the end of that second."""
+    """The backlog over time. t_s: seconds since the first invocation; a row describes the end of
+    that second."""
 
     unseen: pl.DataFrame
     lag: pl.DataFrame
@@ -68,7 +70,7 @@ def backlog(path: Path) -> Backlog | None:
 
 
 def _times(start_ns: int, end_ns: int) -> pl.DataFrame:
-    """t_s, t_ns: when the run is looked at."""
+    """Return t_s and t_ns, the times at which the run is sampled."""
     seconds = (end_ns - start_ns) // NANOSECONDS + 1
     t_s = pl.int_range(0, seconds, -(-seconds // SAMPLES_MAX), eager=True).alias("t_s")
     second_ends_ns = start_ns + (pl.col("t_s") + 1) * NANOSECONDS
@@ -104,8 +106,9 @@ def _unseen(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> p
 
 
 def _lag(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
-    """place, consumer, t_s, lag_s; from a consumer's first assignment or record in a partition
-    until its last poll. Final reads are no consumers: they begin anew, when all is over."""
+    """Return place, consumer, t_s, lag_s, from a consumer's first assignment or record in a
+    partition until its last poll. Final reads are not consumers: they start from the beginning
+    after the run."""
     working = events.filter(~pl.col("final") & (pl.col("type") == Type.OK.value)).with_columns(
         consumer=NAMED, at_ns=pl.coalesce("t_complete_ns", "t_invoke_ns")
     )
@@ -150,7 +153,7 @@ def _positions(working: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _still_assigned(looks: pl.DataFrame, working: pl.LazyFrame) -> pl.DataFrame:
-    """Without those at which a process had been assigned other partitions meanwhile. (A group
+    """Leave out the times at which a process had been assigned other partitions meanwhile. (A group
     keeps its partitions, whichever member has them.)"""
     assigned = working.filter(IS_ASSIGNED & ~IS_MEMBER).sort("at_ns").collect()
     here = assigned.select(*CONSUMER, here_ns="at_ns", here="op_id")

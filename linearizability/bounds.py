@@ -1,4 +1,5 @@
-"""What a run promised beyond correctness: how soon, how long, how often. None: nothing stated."""
+"""Bounds that a run promised beyond correctness: how soon, how long, how often. None: nothing
+stated."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Bounds:
     @staticmethod
     def stated(stated: Mapping[str, Any], **more: float | None) -> Bounds:
         """Return the bounds that a run's facts state, overridden by those that `more` gives. Raise
-        ValueError naming what is none of ours, or no number from 0 up."""
+        ValueError naming an unknown bound, or one that is not a number from 0 up."""
         given = {**stated, **{name: value for name, value in more.items() if value is not None}}
         known = {field.name for field in fields(Bounds)}
         for name, value in given.items():

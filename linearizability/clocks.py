@@ -1,11 +1,9 @@
-"""What cannot be said where a history says that brokers' clocks were moved (nemesis rows).
-
-Some rules hold brokers to our clock: they may delete what is old, and end what lasts too long, and
-how old it is they see by their own. Where faults put those forward or back, or made them run at
-another pace, and as far as it takes to explain an anomaly, that proves nothing: the rule is
-unknown, and says why. What was proven before the first such fault stays proven, and so is what
-began after the last was healed (RIGHTED_NS later).
-"""
+"""Withdraw verdicts that moved clocks of brokers may explain (nemesis rows). Some rules judge
+brokers by our clock: brokers may delete what is old, and end what lasts too long, but measure its
+age by their own clocks. Where faults put those forward or back, or made them run at another pace,
+and as far as it takes to explain an anomaly, that proves nothing: the rule is unknown, and says
+why. What was proven before the first such fault stays proven, and so is what began after the last
+was healed (RIGHTED_NS later)."""
 
 from __future__ import annotations
 
@@ -128,7 +126,7 @@ def clock_faults(history: pl.LazyFrame) -> list[Move]:
 
 
 def moved_by(detail: str | None) -> Move | None:
-    """What a fault's JSON says; None: it is none of clocks."""
+    """Return the move of a clock in a fault's JSON, or None for another fault."""
     try:
         fault = json.loads(detail or "")
     except ValueError:
@@ -146,9 +144,9 @@ def moved_by(detail: str | None) -> Move | None:
 
 
 def apart_ms(moves: Iterable[Move], until_ns: int, since_ns: int = 0) -> float:
-    """How far apart any two looks at clocks until then, one of which may be ours, can have been by
-    these faults. What is moved between two heals adds up, for it may all be one node's. What was
-    healed well before `since_ns` moved nothing that matters since."""
+    """Return how far apart these faults can have made any two clocks until then, one of which may
+    be ours. Moves between two heals add up, since they may all hit one node. A move healed well
+    before `since_ns` moved nothing that matters since."""
     ahead: dict[int | None, float] = defaultdict(float)
     behind: dict[int | None, float] = defaultdict(float)
     for move in moves:
@@ -163,5 +161,5 @@ def apart_ms(moves: Iterable[Move], until_ns: int, since_ns: int = 0) -> float:
 
 
 def _number(value: object) -> float:
-    """What is no number may be anything."""
+    """Return a number as it is, and anything else as infinity, since it may mean anything."""
     return value if isinstance(value, int | float) else math.inf

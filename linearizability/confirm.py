@@ -18,7 +18,7 @@ DRAWINGS = "porcupine"
 def confirm_with_porcupine(
     path: Path | str, *, timeout_s: float = 60, memory_mib: int = 1024
 ) -> CheckerVerdict | None:
-    """What porcupine says of the partitions' logs; None where its executable is not built.
+    """Return porcupine's opinion on the partitions' logs, or None if its executable is not built.
 
     INVALID: it finds no legal order either. UNKNOWN: it contradicts the fast checker, or did not
     finish. Of a run directory, broken partitions are drawn into its folder `porcupine`; the reason

@@ -1,7 +1,5 @@
-"""What a record is beside its value: all that must read as it was sent, wherever it is read.
-
-A field that a row leaves out agrees with anything: older histories know fewer of them.
-"""
+"""The fields of a record besides its value, which every read must show as they were sent. A field
+that a row leaves out agrees with anything: older histories know fewer of them."""
 
 from __future__ import annotations
 

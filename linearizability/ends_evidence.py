@@ -1,4 +1,4 @@
-"""What a log shows against the acknowledged end of a transaction, beside its markers.
+"""Find what a log shows against the acknowledged end of a transaction, besides its markers.
 
 Part of `transaction_evidence`, which names the kinds: records without a marker although readers of
 committed records went on behind them, and records that came after the end.

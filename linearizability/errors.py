@@ -1,4 +1,4 @@
-"""Name the errors of the judges apart from what judges, so that a program can catch them cheaply.
+"""Define the errors of the judges apart from the judges, so that a program can catch them cheaply.
 
 Importing `linearizability.history` imports polars and pyarrow; a command line that only has to
 explain an error must not need them.

@@ -1,9 +1,7 @@
-"""What a nemesis did, and how long each of its deeds may explain what clients see.
-
-A deed whose name is known to last does so until a heal. Any other is over when its operation is: a
-word that nobody knows excuses the time in which it was done, and no more. Importers know the words
-of others, and say of each fault that it lasts (UNTIL), and when the last of them had ended.
-"""
+"""Find out what a nemesis did, and how long each fault may explain what clients see. A fault whose
+name is known to last does so until a heal. Any other is over when its operation is: an unknown name
+excuses only the time of its operation. Importers know the words of others, and say of each fault
+that it lasts (UNTIL), and when the last of them had ended."""
 
 from __future__ import annotations
 
@@ -86,8 +84,8 @@ def _told(detail: str | None) -> dict[str, Any]:
 
 
 def disturbed(faults: pl.DataFrame) -> list[tuple[int, int]]:
-    """Return from when until when something of `faults_of` was under way, in order and apart; a
-    fault that was not healed lasts until NEVER."""
+    """Return the times (from, until) in which a fault of `faults_of` was in progress, in order and
+    apart; a fault that was not healed lasts until NEVER."""
     found: list[tuple[int, int]] = []
     since: int | None = None
     for asked_ns, done_ns, detail in faults.iter_rows():

@@ -1,4 +1,5 @@
-"""What groups failed to do for their members in time: the rows that `group_liveness` judges."""
+"""Find what groups failed to do for their members in time: the rows that `group_liveness`
+judges."""
 
 from __future__ import annotations
 
@@ -128,7 +129,7 @@ def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]
 
 
 def _without_owner(group: Group, place: Place) -> Iterator[Row]:
-    """No member owned a partition for longer than a rebalance may take."""
+    """Find partitions that no member owned for longer than a rebalance may take."""
     owned = _owned(group, place)
     since = min(report.at_ns for report in group.reports)
     op_id: int | None = None

@@ -1,11 +1,11 @@
-"""The life of consumer groups: who was a member, what each owned, and what the group was given.
+"""The life of consumer groups: their members, what each owned, and what the group received.
 
 The evidence of `Scope.GROUP`, gathered from a whole history at once, since members meet in no
 partition. Only a few columns are read, and of records only those of groups and of plain sends.
 
 A group is *watched* while its members poll (never WATCHED_GAP_NS apart) and no fault is under way.
-What takes longer than `limit_ns` then, is the group's fault: whoever joins, leaves or crashes, a
-rebalance ends when all others have joined again, or after the rebalance time-out
+What takes longer than `limit_ns` then is the group's fault: whichever members join, leave or crash,
+a rebalance ends when all others have joined again, or after the rebalance time-out
 (max.poll.interval.ms), and a member that is gone is so after its session.
 """
 
@@ -41,7 +41,8 @@ _AT = pl.coalesce("t_complete_ns", "t_invoke_ns")
 
 
 class Member(NamedTuple):
-    """One membership of a process, from its subscription until it left, crashed or began anew."""
+    """One membership of a process, from its subscription until it left, crashed or subscribed
+    again."""
 
     process: int
     op_id: int
@@ -50,7 +51,7 @@ class Member(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a member said that it owns, all of it."""
+    """All partitions that a member reported to own."""
 
     process: int
     op_id: int
@@ -73,8 +74,9 @@ class Group(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """The group was given nothing of a partition for longer than its limit; highest: the highest
-    offset that it had been given. known_ns, op_id: since when a record behind that was there."""
+    """A time longer than its limit in which the group received nothing of a partition; highest: the
+    highest offset that it had been given. known_ns, op_id: since when a record behind that was
+    there."""
 
     place: Place
     highest: int

@@ -46,7 +46,7 @@ HistoryError = errors.HistoryError
 
 
 class F(StrEnum):
-    """What a row speaks of (column `f`)."""
+    """The kind of operation of a row (column `f`)."""
 
     SEND = "send"  # one record produced; offset: the acknowledged one, null if unknown
     POLL = "poll"  # one record delivered (or none: offset null)
@@ -253,7 +253,8 @@ def _check_columns(file: Path, found: pa.Schema) -> None:
 
 
 def _kind(dtype: pa.DataType) -> str:
-    """Types of one kind are cast; a number that does not fit is refused as the rows are read."""
+    """Return the kind of a type: types of one kind are cast; a number that does not fit is refused
+    when the rows are read."""
     if pa.types.is_dictionary(dtype):
         return _kind(dtype.value_type)
     if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or dtype == pa.string_view():

@@ -12,8 +12,8 @@ Only what proves something enters:
   truncated when the replica follows a new leader.
 
 Columns of the answer: partition, offset, value, control (null for data), outcome, op_id (the first
-operation that shows the entry), seen_committed (some read_committed reader delivered it).
-Two values at one offset are two entries: `inconsistent_offsets` judges that, nobody else has to.
+operation that shows the entry), seen_committed (some read_committed reader delivered it). Two
+values at one offset are two entries; only `inconsistent_offsets` judges that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What every checker needs to know first: how each transaction ended, and whose each record is.
+"""Resolve what every checker needs first: how each transaction ended, and which one wrote each
+record.
 
 Resolved once, before any checker runs, in three steps (each one definition, run by polars here and
 by `engine/stages.py` on shuffled pieces):
@@ -72,7 +73,8 @@ def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
 
 
 def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
-    """No null topic ids: the topic's only one, or NO_TOPIC_ID (an identity of its own)."""
+    """Replace null topic ids by the topic's only one, or by NO_TOPIC_ID (an identity of its
+    own)."""
     only_id = pl.col("topic").replace_strict(
         dict(known.iter_rows()), default=NO_TOPIC_ID, return_dtype=pl.String
     )
@@ -134,7 +136,8 @@ def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, marker: each transaction with the markers that raw reads found behind its records."""
+    """Return txn, marker: each transaction with the markers that raw reads found behind its
+    records."""
     sends = events.filter(IS_SEND & pl.col("txn").is_not_null()).select(*KEY, "value", "txn")
     return (
         markers_of_records(events).join(sends, on=[*KEY, "value"]).select("txn", "marker").unique()
@@ -142,14 +145,14 @@ def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
-    """END_COLUMNS of every commit and abort asked for."""
+    """Return END_COLUMNS of every commit and abort that was asked for."""
     return history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])).select(END_COLUMNS)
 
 
 def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, OF_TRANSACTION (commit_asked_ns, commit_done_ns: when a commit was first invoked, and
-    first acknowledged; null: never). A transaction that is not in the answer is unknown, and nobody
-    asked for its end."""
+    """Return txn, OF_TRANSACTION (commit_asked_ns, commit_done_ns: when a commit was first invoked,
+    and first acknowledged; null: never). A transaction that is not in the answer is unknown, and
+    its end was never asked for."""
     asked = ends.filter(pl.col("txn").is_not_null()).group_by("txn").agg(
         commit_asked=(pl.col("f") == F.COMMIT.value).any(),
         commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
@@ -206,7 +209,7 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
-    """row, outcome of every send, and of every poll that was given a record.
+    """Return row, outcome of every send, and of every poll that received a record.
 
     rows: with their number, `row`; all of the partitions that have one of these values, at least.
     markers: `markers_of_records` of the partitions.

@@ -1,4 +1,4 @@
-"""Polls of which nobody knows what they gave, and for how long each may explain what is missing.
+"""Find polls of unknown result, and for how long each may explain a missing record.
 
 A member's poll ended without telling what it delivered, nor from where; or a process read in the
 group's name without being a member. Whatever lies between what the group was given before and what
@@ -132,7 +132,7 @@ def lost_polls(history: pl.LazyFrame) -> LostPolls:
 
 
 def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
-    """Return add the columns `era` and `own_era`."""
+    """Add the columns `era` and `own_era`."""
     if lost.spans.is_empty():
         return history.with_columns(era=_number(0), own_era=_number(0))
     operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]
@@ -176,8 +176,7 @@ def _counted(
     until: str,
     is_strict: bool,
 ) -> pl.DataFrame:
-    """Return add how many spans of the same `by` have their `at` before `until` (or at that
-    instant)."""
+    """Add how many spans of the same `by` have their `at` before `until` (or at that instant)."""
     so_far = spans.sort(at).select(*by, at, pl.int_range(1, pl.len() + 1).over(by).alias(name))
     return (
         told.sort(until)

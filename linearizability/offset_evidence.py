@@ -1,11 +1,12 @@
-"""What a group was told of the offsets that its transactions sent: in force, or not.
+"""Find out from a group's OffsetFetch answers whether the offsets that its transactions sent are in
+force.
 
 A transaction's offsets take effect with its commit, and rank by the append of TxnOffsetCommit, not
 by the end (GroupMetadata.completePendingTxnOffsetCommit; OffsetMetadataManager): a commit that came
-to the coordinator after them stands. While their transaction is open nobody is told a stable offset
-(KIP-447, UNSTABLE_OFFSET_COMMIT). So an answer that only one transaction explains shows its offsets
-in force; and one that was asked for after they had been acknowledged, and that nothing explains
-which may have come after them, shows that they are not.
+to the coordinator after them stands. While their transaction is open, no member gets a stable
+offset (KIP-447, UNSTABLE_OFFSET_COMMIT). So an answer that only one transaction explains shows its
+offsets in force; and one that was asked for after they had been acknowledged, and that nothing
+explains which may have come after them, shows that they are not.
 
 The history must name every commit of such a group. A transaction that was given records of the
 partition, and may have committed, without a row of what it sent, may have sent any offset.
@@ -74,9 +75,9 @@ def offsets_told(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what may have set a group's offset: OF_GROUP, sent, send_op; begun_ns and over_ns,
-    between which it came to the coordinator; since_ns, from when on it is in force for certain,
-    or its transaction has ended one way or the other (null: nobody knows)."""
+    """Return the commits that may have set a group's offset: OF_GROUP, sent, send_op; begun_ns and
+    over_ns, between which it came to the coordinator; since_ns, from when on it is in force for
+    certain, or its transaction has ended one way or the other (null: nobody knows)."""
     over_ns = pl.when(IS_OK).then("t_complete_ns")
     is_plain = pl.col("txn").is_null()
     ended_ns = (
@@ -91,8 +92,8 @@ def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what groups were told: OF_GROUP, op_id, answer (null: there is none), as_of_ns and
-    answered_ns, between which it was so; is_stable: OffsetFetch with require_stable."""
+    """Return the answers that groups got: OF_GROUP, op_id, answer (null: there is none), as_of_ns
+    and answered_ns, between which it was so; is_stable: OffsetFetch with require_stable."""
     age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
     answer = pl.when(IS_BEGUN).then("asked_offset").otherwise("offset")
     return events.filter((IS_FETCHED | IS_BEGUN) & pl.col("t_complete_ns").is_not_null()).select(
@@ -102,8 +103,7 @@ def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
-    """Return add the columns of what is in force, or has ended, before each answer was asked
-    for."""
+    """Add the columns of the commit in force, or ended, before each answer was asked for."""
     return answers.sort("as_of_ns").join_asof(
         last, left_on="as_of_ns", right_on="since_ns", by=OF_GROUP, strategy="backward",
         allow_exact_matches=False, coalesce=False, check_sortedness=False,

@@ -1,4 +1,4 @@
-"""Where readers were given nothing of a partition, and which record was there for them.
+"""Find when readers received nothing of a partition, and which record was waiting for them.
 
 A *reader* is a process that was assigned partitions, or a group whose members share them. Its
 *pause* in a partition begins when it is assigned the partition, or given a record of it, and ends
@@ -71,7 +71,7 @@ WHO = {
 
 
 def ends_of(events: pl.LazyFrame) -> pl.LazyFrame:
-    """txn, ended_ns: when the end of each transaction was first acknowledged."""
+    """Return txn, ended_ns: when the end of each transaction was first acknowledged."""
     is_end = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]) & IS_OK
     return (
         events.filter(is_end & pl.col("txn").is_not_null())
@@ -81,10 +81,8 @@ def ends_of(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: int) -> pl.DataFrame:
-    """COLUMNS, from the resolved events of any number of whole partitions.
-
-    ends: `ends_of`. end_ns: when the run ended. What is shorter than shortest_ns is left out.
-    """
+    """Return COLUMNS, from the resolved events of any number of whole partitions. ends: `ends_of`.
+    end_ns: when the run ended. Pauses shorter than shortest_ns are left out."""
     given = _given(events)
     there = collect(known(events, ends)).lazy()
     begun = (
@@ -113,8 +111,8 @@ def _offset(number: int | None) -> pl.Expr:
 
 
 def _given(events: pl.LazyFrame) -> pl.LazyFrame:
-    """In the order of operations, what moved a reader's position; offset: of the record given,
-    NEVER where nobody knows, null where the partition was assigned."""
+    """Return, in the order of operations, what moved a reader's position; offset: of the record
+    received, NEVER if unknown, null if the partition was assigned."""
     return (
         events.filter(IS_READ | IS_ASSIGNED | IS_LOST)
         .select(
@@ -134,9 +132,8 @@ def _given(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
-    """_PAUSED: what each reader had been given last, and when the next thing was asked for.
-
-    An assignment may keep the position or set it back: what was given before is not missed."""
+    """Return _PAUSED: what each reader had received last, and when the next thing was asked for. An
+    assignment may keep the position or set it back: what was received before is not missed."""
     return given.with_columns(
         kind=pl.lit(PAUSE),
         until_ns=pl.col("t_invoke_ns").shift(-1).over("reader"),
@@ -193,7 +190,7 @@ def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """place, offset, value, op_id, known_ns: of acknowledged records when they were; and of those
+    """Return place, offset, value, op_id, known_ns: when records were acknowledged; and of those
     which readers of committed records should see, when nothing before them was open any more."""
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value)).join(
         ends, on="txn", how="left", maintain_order="left"

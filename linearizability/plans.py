@@ -1,4 +1,4 @@
-"""How plans are carried out: by the engine of polars that suits the size of what is judged.
+"""Execute plans by the engine of polars that suits the size of the history.
 
 The judges make hundreds of small plans. Polars streams by default, which is right for millions of
 rows; but each plan is then cut into pipelines that its threads hand to each other, and of a short
@@ -27,7 +27,7 @@ _engine: ContextVar[Engine] = ContextVar("engine", default="auto")
 
 @contextmanager
 def for_rows(rows: int) -> Iterator[None]:
-    """Meanwhile plans are carried out as suits a history of so many rows."""
+    """Execute plans meanwhile as suits a history of so many rows."""
     before = _engine.set("in-memory" if rows <= SHORT_ROWS else "auto")
     try:
         yield

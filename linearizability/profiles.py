@@ -1,16 +1,16 @@
-"""Judging as somebody else judges: what they call an error, allow, or do not look for.
+"""Judge by another tool's rules: what it calls an error, allows, or does not look for.
 
 `jepsen`: the rules of jepsen/src/jepsen/tests/kafka.clj (`allowed-error-types`, and the definitions
 of `analysis`). What Jepsen allows, or has no check for, is still reported, but makes nothing
 invalid. Where we know only the first anomalies of many and those are allowed, the checker is
-unknown: nobody looked at the others.
+unknown, since the others were not looked at.
 
 A profile decides by kinds of anomalies. It does not make our judges blind: where they prove one of
 Jepsen's kinds by evidence that Jepsen leaves out (a record of an unknown transaction that another
 one proves committed, an offset that an aborted record had), it stays an error.
 
 What is compared with is Jepsen's Kafka workload without `ww-deps`, the setting in which its cycles
-of reads are errors. Its cycles of writes (G0), which it always allows, are told besides
+of reads are errors. Its cycles of writes (G0), which it always allows, are reported as well
 (`cycles/writes.py`).
 """
 
@@ -36,7 +36,7 @@ PROFILES = ("touchstone", "jepsen")
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules ask of the history.
+    """The facts about the history that the rules need.
 
     polls: op_id -> (process, type) of the polls that anomalies name. subscribes: some consumer
     subscribed, so that partitions move between operations.

@@ -1,4 +1,4 @@
-"""The log itself, where somebody read it raw: every record with the header of its batch.
+"""The log itself, as raw reads show it: every record with the header of its batch.
 
 One read operation is one look at one log; what two of them show is not put together, since a log
 may be cut between them.

@@ -1,4 +1,5 @@
-"""How readers go through a partition: where each begins, what it was given, and what before it."""
+"""How readers go through a partition: where each begins, what it received, and the record before
+that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registers: is what was read of a key always what was written last?
+"""Judge registers: a read must return what was written last.
 
 A workload that reads the last record of a partition (rows f = "read_latest") uses the partition as
 a register: each record writes it. Porcupine searches an order of writes and reads that respects
@@ -62,7 +62,7 @@ def judge_registers(
 
 
 def registers_of(events: pl.LazyFrame) -> pl.DataFrame:
-    """Reads and writes of every partition that is used as a register, by op_id."""
+    """Return the reads and writes of every partition that is used as a register, by op_id."""
     reads = events.filter(IS_READ)
     shown = reads.select(*PARTITION, "value").filter(pl.col("value").is_not_null()).unique()
     writes = events.filter(IS_WRITE).join(

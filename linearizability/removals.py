@@ -1,4 +1,4 @@
-"""What compaction and retention may take from a log, so that its absence proves no loss.
+"""Find what compaction and retention may remove from a log, so that its absence proves no loss.
 
 Which topics may be compacted is known from their topic rows, or from records whose keys the history
 names (`history.COLUMNS`, `key`).
@@ -60,10 +60,10 @@ def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 
 
 def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partition, key, newest: the highest offset at which a record of the key is proven that was
-    not aborted; tombstone: it is one. lost, lost_tombstone: a record of the key, a tombstone of it,
-    was sent that may stand anywhere: nobody knows where, or how its transaction ended, or how often
-    (without idempotence)."""
+    """Return partition, key, newest: the highest offset at which a record of the key that was not
+    aborted is proven; tombstone: whether it is one. lost, lost_tombstone: whether a record, or a
+    tombstone, of the key was sent that may stand anywhere: it is unknown where, or how its
+    transaction ended, or how often (without idempotence)."""
     records = events.filter(
         pl.col("key").is_not_null()
         & (HAS_RECORD | (IS_SEND & (pl.col("type") != Type.FAIL.value)))

@@ -1,7 +1,5 @@
-"""What would make a verdict on a history meaningless, row by row and between neighbours.
-
-Rows are looked at in pieces: a history may outgrow a machine, its check must not.
-"""
+"""Find what would make a verdict on a history meaningless, row by row and between neighbours. Rows
+are read in pieces, because a history may be larger than memory."""
 
 from __future__ import annotations
 
@@ -69,7 +67,8 @@ _OF_OPERATIONS = ("op_id", "record_index", "process", "f")
 
 
 def check_rows(file: Path, lazy: pl.LazyFrame, count: int) -> None:
-    """Refuse what would make a verdict meaningless; names the first offending row."""
+    """Raise HistoryError for anything that would make a verdict meaningless, naming the first
+    offending row."""
     try:
         # Polars is to read all of it later, and refuses some files that Arrow reads.
         lazy.select(pl.all().null_count()).collect()
@@ -105,7 +104,8 @@ _ONE_IN = 512
 
 
 def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]]:
-    """What is wrong, row by row and between neighbours; a piece is given the last row before it."""
+    """Return what is wrong, row by row and between neighbours; a piece also gets the last row
+    before it."""
     firsts: Firsts = dict.fromkeys(_LOOKED_FOR)
     spans: list[_Span] = []
     first_ns = first_run = before = None
@@ -127,8 +127,8 @@ def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]
 
 
 def _compared_by_operation(lazy: pl.LazyFrame, spans: Sequence[_Span]) -> Firsts:
-    """What is wrong between rows of one operation, wherever they stand. Operations are taken in
-    ranges of some CHECKED_AT_ONCE rows, and only spans are read that have rows of a range: of a
+    """Return what is wrong between rows of one operation, wherever they stand. Operations are taken
+    in ranges of some CHECKED_AT_ONCE rows, and only spans are read that have rows of a range: of a
     recorded history, which is nearly in order, two."""
     firsts: Firsts = {}
     spread = pl.concat([span.some for span in spans]).sort()
@@ -160,7 +160,7 @@ def _first_rows(rows: pl.DataFrame, bad: Mapping[str, pl.Expr]) -> Firsts:
 
 
 def _keep_earlier(firsts: Firsts, found: Firsts) -> None:
-    """The earlier row of each problem stays in the first."""
+    """Keep in the first the earlier row of each problem."""
     for problem, row in found.items():
         known = firsts.get(problem)
         firsts[problem] = row if known is None or (row is not None and row < known) else known

@@ -1,4 +1,4 @@
-"""What happened in a run, second by second: throughput, latency, outcomes, errors. For reports.
+"""Summarise a run second by second, for reports: throughput, latency, outcomes, errors.
 
     summary = summarise(Path("runs/…"))
     summary.series        # one row per second and f: ok fail info records p50_ms p99_ms
@@ -41,7 +41,7 @@ class Summary:
     """f, error, operations: how often each error ended an operation."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain lists for JSON and for plots: per f a list per column."""
+        """Return plain lists for JSON and for plots: per f a list per column."""
         by_f = self.series.partition_by("f", as_dict=True, include_key=False)
         return {
             "engine": self.engine,

@@ -1,7 +1,8 @@
-"""How long a transaction of a run may last: the largest transaction.timeout.ms of its producers.
+"""Find how long a transaction of a run may last: the largest transaction.timeout.ms of its
+producers.
 
-Known where every process that began a transaction has told it (`init_producer` rows); else null.
-The column `longest_ns` says so of each row.
+It is known if every process that began a transaction has recorded it (`init_producer` rows); else
+null. The column `longest_ns` says so of each row.
 """
 
 from __future__ import annotations
@@ -44,5 +45,5 @@ def longest_of(told: pl.DataFrame) -> int | None:
 
 
 def with_longest(history: pl.LazyFrame, longest_ns: int | None) -> pl.LazyFrame:
-    """Return add the column `longest_ns`."""
+    """Add the column `longest_ns`."""
     return history.with_columns(longest_ns=pl.lit(longest_ns, dtype=pl.Int64))

@@ -1,4 +1,4 @@
-"""What each partition tells of each transaction, which only all of them together decide.
+"""Collect what each partition shows of each transaction, which only all of them together decide.
 
 Computed partition by partition (`transaction_evidence`), then judged transaction by transaction
 (`Scope.TRANSACTION`). One row per record and kind of evidence:
@@ -54,7 +54,7 @@ COMMIT, ABORT, DELIVERED, PASSED = "commit", "abort", "delivered", "passed"
 
 
 def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
-    """COLUMNS, from the resolved events of any number of whole partitions."""
+    """Return COLUMNS, from the resolved events of any number of whole partitions."""
     sent = transactional_records(events)
     kept = not_compacted_away(sent, events)
     found = [

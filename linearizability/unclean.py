@@ -1,4 +1,4 @@
-"""What cannot be said of topics with unclean.leader.election.enable.
+"""Withdraw verdicts on topics with unclean.leader.election.enable.
 
 A replica that was not in sync may then lead, and what it lacks is lost by intention. A rule about
 what is kept is unknown where all that it found lies in partitions of such topics.
@@ -37,7 +37,7 @@ REASON = "unclean.leader.election.enable gives acknowledged records up"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions; those whose anomalies all lie in topics that allow it are unknown."""
+    """Return the opinions, UNKNOWN if all their anomalies lie in topics that allow it."""
     found = list(opinions)
     if not any(_is_of_durability(opinion) for opinion in found):
         return found

@@ -1,4 +1,4 @@
-"""The verdict: what the judges say of one history, and how single opinions merge into one.
+"""The verdict on one history, merged from the opinions of the checkers.
 
 Merging (guarantees.md): INVALID if any checker is; else UNKNOWN if an applicable checker did not
 finish or had to excuse all that it found to judge, if a checker that the workload names judged
@@ -54,7 +54,7 @@ class Anomaly:
 
 @dataclass(frozen=True)
 class CheckerVerdict:
-    """What one checker says. checked: how many things it judged (its docstring says which).
+    """The opinion of one checker. checked: how many checks it made (its docstring says of what).
     excused: how many it left out, since something in the history might explain what it would find.
 
     anomalies may be cut to the first MAX_ANOMALIES of each kind; anomaly_count is always the full
@@ -82,7 +82,7 @@ class CheckerVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all checkers together say of one history."""
+    """The merged opinion of all checkers on one history."""
 
     validity: Validity
     engine: str
@@ -97,7 +97,7 @@ class Verdict:
 
     @property
     def anomalies(self) -> list[tuple[str, Anomaly]]:
-        """(checker, anomaly) of every checker, in the order of the checkers."""
+        """All (checker, anomaly) in the order of the checkers."""
         return [(name, a) for name, checker in self.checkers.items() for a in checker.anomalies]
 
     def as_dict(self) -> dict[str, Any]:

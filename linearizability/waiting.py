@@ -1,4 +1,5 @@
-"""Which pauses of readers prove that they were kept waiting: the evidence of `Scope.READER`.
+"""Find the pauses of readers that prove that they were kept waiting: the evidence of
+`Scope.READER`.
 
 A pause proves it where, `shortest_ns` after it began and the record that the reader lacks was known
 to be there, the reader still asked and was not given it; and nothing that would excuse it happened
@@ -45,7 +46,7 @@ that were answered."""
 
 
 def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
-    """COLUMNS, from a whole resolved history."""
+    """Return COLUMNS, from a whole resolved history."""
     began, ended = bounds(events)
     if ended - began < shortest_ns:
         return pl.DataFrame(schema=pl.Schema(COLUMNS))
@@ -59,15 +60,15 @@ def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
 
 
 def bounds(events: pl.LazyFrame) -> tuple[int, int]:
-    """When the run began and ended."""
+    """Return when the run began and ended."""
     last = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     began, ended = collect(events.select(pl.col("t_invoke_ns").min(), ended=last)).row(0)
     return began or 0, ended or 0
 
 
 def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
-    """process, group, t_invoke_ns of what changes positions, or may have; lost_until_ns: by when a
-    poll was over of which nobody knows what it gave, null: it is none."""
+    """Return process, group, t_invoke_ns of what changes positions, or may have; lost_until_ns:
+    when a poll of unknown result was over, null for anything else."""
     over_ns = pl.col("t_complete_ns").fill_null(pl.col("t_invoke_ns") + UNSEEN_NS)
     found = events.filter(IS_TURN).select(
         "process", "group", "t_invoke_ns", lost_until_ns=pl.when(IS_LOST_ANYWHERE).then(over_ns)
@@ -88,7 +89,7 @@ def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
 def kept_waiting(
     found: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, polls: Polls, shortest_ns: int
 ) -> pl.DataFrame:
-    """COLUMNS, from what partitions tell (`pauses`) and what no partition knows."""
+    """Return COLUMNS, from what partitions show (`pauses`) and what no partition knows."""
     judged = found.with_columns(
         began_ns="since_ns", since_ns=pl.max_horizontal("since_ns", "known_ns")
     )

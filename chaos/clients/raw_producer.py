@@ -112,7 +112,7 @@ class RawProducer:
     # --- who it is ------------------------------------------------------------------------------
 
     def _init(self) -> Identity:
-        """Return ask for a producer id and epoch (InitProducerId). Raise Refused."""
+        """Ask for a producer id and epoch (InitProducerId). Raise Refused."""
         found: list[Identity] = []
 
         def attempt() -> str | None:
@@ -309,7 +309,7 @@ class RawProducer:
         return Completion(Outcome.OK)
 
     def _commit_as_former(self, _: CommitAsFormer) -> Completion:
-        """Return ask to commit what the successor has aborted."""
+        """Ask to commit what the successor has aborted."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "nobody was superseded")
         former, self._former = self._former, None

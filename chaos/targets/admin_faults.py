@@ -134,7 +134,7 @@ def _interesting(cluster: LocalCluster) -> tuple[str, int]:
 
 
 def _ask(cluster: LocalCluster, api: ApiKey, **fields: Any) -> Struct:
-    """Return ask the nodes in turn until one answers. Raise NoAnswer."""
+    """Ask the nodes in turn until one answers. Raise NoAnswer."""
     body, last = request_definition(api).new(**fields), NoAnswer("no node runs")
     for node in cluster.reachable():
         try:

@@ -113,7 +113,7 @@ class _Groups:
                 yield next(meanwhile)
 
     def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
-        """Yield ask for the group's positions, in workloads which record every commit."""
+        """Ask for the group's positions, in workloads that record every commit."""
         yield from ()
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:

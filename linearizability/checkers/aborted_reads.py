@@ -14,12 +14,11 @@ COMMITTED_READ = IS_DATA & (pl.col("isolation") == READ_COMMITTED)
 
 
 class AbortedReads(Checker):
-    """Whatever became of the reader's own operation (Jepsen's G1a looks at successful ones only).
-
-    Aborted means: the marker behind the record is ABORT; or, where no raw read shows a marker, the
-    abort was acknowledged and a commit was never asked for. Source: KIP-98, Consumer
-    ("read_committed"); docs, design#semantics. Counted: records read under read_committed.
-    """
+    """A read_committed reader received an aborted record, whatever the outcome of its own operation
+    (Jepsen's G1a looks at successful ones only). Aborted means: the marker behind the record is
+    ABORT; or, where no raw read shows a marker, the abort was acknowledged and a commit was never
+    asked for. Source: KIP-98, Consumer ("read_committed"); docs, design#semantics. Counted: records
+    read under read_committed."""
 
     name: ClassVar[str] = "aborted_reads"
     title: ClassVar[str] = "read_committed readers see no aborted record"

@@ -1,4 +1,5 @@
-"""What a checker is: one property, judged by a kernel over frames keyed by the property's scope.
+"""The base of all checkers: one property each, judged by a kernel over frames keyed by the
+property's scope.
 
 A kernel takes events of *any number of whole scopes* (all rows of a partition, say), so that one
 call judges a small history, and Spark hands it one piece of a large one. It is a pure function of
@@ -36,7 +37,7 @@ COLUMNS_READ = (
 
 
 class Scope(Enum):
-    """What a property speaks about: the columns whose equal values keep rows together."""
+    """The unit that a property speaks about: the columns whose equal values keep rows together."""
 
     PARTITION = ("topic", "topic_id", "partition")
     VALUE = ("value",)
@@ -57,7 +58,7 @@ class Scope(Enum):
 
     @property
     def rows(self) -> pl.Expr:
-        """The rows of a history that belong to some scope of this kind, or decide about it."""
+        """The rows of a history that belong to a scope of this kind, or decide about it."""
         if self is Scope.VALUE:
             return IS_SEND | HAS_RECORD
         if self in (Scope.RUN, Scope.READER, Scope.GROUP):
@@ -66,8 +67,9 @@ class Scope(Enum):
 
 
 class Cut(Enum):
-    """By what the rows of one partition may be told apart, where a rule never compares rows that
-    differ in it: a partition too large for one executor is judged in pieces (`engine/cuts.py`)."""
+    """The column by which the rows of one partition can be split for a rule that never compares
+    rows with different values in it: so a partition too large for one executor is judged in pieces
+    (`engine/cuts.py`)."""
 
     VALUE = "value"
     OFFSET = "offset"
@@ -77,7 +79,7 @@ class Cut(Enum):
 
     @property
     def rows(self) -> pl.Expr:
-        """The rows that a rule which is cut so may look at."""
+        """The rows that a rule with this cut may look at."""
         return _ROWS_CUT[self]
 
 
@@ -91,7 +93,7 @@ _ROWS_CUT: Mapping[Cut, pl.Expr] = {
 
 
 class Needs(Enum):
-    """What must occur in a history for a checker to be applicable."""
+    """The rows that a history must hold for a checker to be applicable."""
 
     SENDS = "records sent"
     ACKED_SENDS = "sends acknowledged under acks=all with an offset"

@@ -45,12 +45,12 @@ class CommittedOffsets(Checker):
     for the partition, and that one after one of its own: in a generation a partition has one owner,
     whom only the next process of its `group.instance.id` replaces (KIP-345), for ever.
 
-    Commits that overlap may have come in any order. One of unknown outcome, and one of a
-    transaction that was not aborted, may take effect at any time. A coordinator that is one no
-    longer, and has not heard of it, answers with what it knew (OffsetFetch is not replicated):
-    until the final phase an answer may be a minute old. The history must name every commit of the
-    group, and neither deletions nor expiry (offsets.retention.minutes, a week) may have come
-    between: a recorder that cannot say so records no fetches. Source: KIP-447 (require_stable);
+    Commits that overlap may have come in any order. A commit of unknown outcome, and one of a
+    transaction that was not aborted, may take effect at any time. A former coordinator that has not
+    heard of its successor answers with what it knew (OffsetFetch is not replicated): until the
+    final phase an answer may be a minute old. The history must name every commit of the group, and
+    neither deletions nor expiry (offsets.retention.minutes, a week) may have come between: a
+    recorder that cannot say so records no fetches. Source: KIP-447 (require_stable);
     OffsetFetchResponse.json, CommittedOffset; OffsetCommitRequest.json, GenerationIdOrMemberEpoch.
     Counted: answers, and accepted commits of which the generation is known.
     """

@@ -32,14 +32,13 @@ class Compaction(Checker):
     than delete.retention.ms ago (an hour less: another kind, for few clocks are that wrong). Or it
     shows a record elsewhere than where it was acknowledged.
 
-    Only a later record of the same key takes one away, so what else may go is what a later one
-    stands above. The last record: acknowledged under acks=all before the read began (plain or
-    committed), none of the key being known at a higher offset, aborted ones apart. Of keys of which
-    a tombstone was sent whose fate nobody knows, nothing is said; nor of keys of which any record
-    was, where the read was not one of the final phase. Of deletion by time or size the log start
-    tells. Source: docs, design#compaction; KIP-534 (tombstones); Cleaner, LogCleanerManager
-    (nothing above the last stable offset is cleaned). Counted: last records that a read should
-    show, and records of compacted topics that it shows, sent once with idempotence.
+    Compaction may only remove a record below a later one of the same key. The last record:
+    acknowledged under acks=all before the read began (plain or committed), none of the key being
+    known at a higher offset, aborted ones apart. A key is not judged if the outcome of a tombstone
+    of it is unknown, or, outside the final phase, that of any record of it. Deletion by time or
+    size shows in the log start. Source: docs, design#compaction; KIP-534 (tombstones); Cleaner,
+    LogCleanerManager (nothing above the last stable offset is cleaned). Counted: last records that
+    a read should show, and records of compacted topics that it shows, sent once with idempotence.
     """
 
     name: ClassVar[str] = "compaction"
@@ -107,7 +106,7 @@ def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """What these reads show and no follower will cut off: the reading, offset, value."""
+    """Return the records in these reads that no follower will truncate: the read, offset, value."""
     return (
         events.filter(IS_DATA & BELOW_HIGH_WATERMARK & pl.col("value").is_not_null())
         .select(

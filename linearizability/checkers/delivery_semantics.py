@@ -1,4 +1,4 @@
-"""What is sent is read as often as its producer was set to promise."""
+"""A complete read holds each record as often as its producer's settings promise."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ AT_MOST_ONCE = (pl.col("idempotent").fill_null(False) | (pl.col("acks") == 0)).f
 
 
 class DeliverySemantics(Checker):
-    """Who read a partition whole, from beginning to end, was given a record less or more often than
-    the settings of its producer promise (docs, design#semantics; ProducerConfig: acks, retries,
+    """A complete read, from beginning to end, holds a record less or more often than the settings
+    of its producer promise (docs, design#semantics; ProducerConfig: acks, retries,
     enable.idempotence), sent once by the workload:
 
     - at least once: acknowledged under acks=all, plain or in a transaction that committed, before
-      the reading began, at an offset within it, and neither deleted nor compacted away;
-    - at most once: by an idempotent producer, whatever became of it; or with acks=0, which takes
-      retries out of force;
-    - exactly once: both. How often acks=all alone stores it nobody promises, and under acks=1 only
-      the first leader of a partition that never had another one is held to what it acknowledged.
+    the reading began, at an offset within it, and neither deleted nor compacted away; - at most
+    once: by an idempotent producer, whatever became of it; or with acks=0, which takes retries out
+    of force; - exactly once: both. acks=all alone promises no upper bound. Under acks=1, an
+    acknowledgement only binds the first leader of a partition that never had another one.
 
     This is the judgement from end to end, of one reading by itself: `unseen_writes` looks at all
     readers together, `duplicates` at all that is known of the log. Replicas' own logs do not count.
@@ -103,8 +102,8 @@ def promised(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return partitions of which the leader says in the final phase that its epoch is the first
-    (0), and of which nobody ever told another epoch."""
+    """Return the partitions whose leader reports in the final phase that its epoch is the first
+    (0), and for which no other epoch was ever seen."""
     epoch = pl.col("leader_epoch")
     said = (IS_LEADER_ANSWER & pl.col("final").fill_null(False) & (epoch == FIRST_EPOCH)).any()
     return (

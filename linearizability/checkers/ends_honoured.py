@@ -44,7 +44,7 @@ ENDED = {
 
 
 class EndsHonoured(Checker):
-    """The acknowledged end of a transaction, and what its partitions and its group show.
+    """The acknowledged end of a transaction contradicts what its partitions or its group show.
 
     A commit was acknowledged, but a record of the transaction has an ABORT marker behind it, or the
     offsets that it sent are not in force. An abort was acknowledged and no commit was ever asked
@@ -52,14 +52,14 @@ class EndsHonoured(Checker):
     read_committed reader (of the second kind; of the first that is `aborted_reads`' affair), or the
     offsets are in force. Whatever its end: a record has no marker behind it in a whole raw read,
     though the last stable offset had passed it before, or a record of the producer's next
-    transaction follows; or a record came into the log after the end had been acknowledged. Of an
-    end that nobody knows: offsets are in force and records aborted, or the other way round.
+    transaction follows; or a record came into the log after the end had been acknowledged. If the
+    end is unknown: offsets are in force and records aborted, or the other way round.
 
     An acknowledged end is final: EndTxn is answered when the coordinator has written its decision
-    (TransactionCoordinator.endTransaction, PrepareCommit), before the markers are written. What
-    nobody asked to commit may be aborted by time or by the next InitProducerId, never committed.
-    Source: KIP-98, "Transactional Guarantees"; KIP-447; KIP-890, "Motivation".
-    Counted: transactions whose markers, readers or offsets tell something.
+    (TransactionCoordinator.endTransaction, PrepareCommit), before the markers are written. A
+    transaction without a commit request may be aborted by its timeout or by the next
+    InitProducerId, but never committed. Source: KIP-98, "Transactional Guarantees"; KIP-447;
+    KIP-890, "Motivation". Counted: transactions whose markers, readers or offsets tell something.
     """
 
     name: ClassVar[str] = "ends_honoured"

@@ -23,17 +23,16 @@ IS_POSITION = IS_OK & (
 
 
 class ExactlyOnce(Checker):
-    """Two committed transactions of subscribed members of one group were given the same record. Or
-    none was: members were given it in aborted transactions alone, and the group went past it
-    afterwards, by a record of a committed transaction, by the offsets that one sent, or by the
-    position that the group is told in the end. What may be gone from the log need not be passed.
+    """Two committed transactions of subscribed members of one group consumed the same record. Or
+    none did: only aborted transactions consumed it, and the group moved past it afterwards, by a
+    record of a committed transaction, by the offsets that one sent, or by the position that the
+    group has in the end. Records that may have left the log are not judged.
 
     A transaction commits the positions of what it polled (KIP-447, sendOffsetsToTransaction), so
     the next one goes on behind them; one that aborts leaves them where they were. A transaction of
-    unknown end may have consumed what it was given; a poll of which nobody knows what it gave
-    excuses the missing effect of what lies between (`lost_polls`), never two effects. Source: docs,
-    design#semantics ("exactly once"). Counted: records that members were given in transactions of
-    known end.
+    unknown end may have consumed what it was given; a poll of unknown result excuses the missing
+    effect of what lies between (`lost_polls`), never two effects. Source: docs, design#semantics
+    ("exactly once"). Counted: records that members were given in transactions of known end.
     """
 
     name: ClassVar[str] = "exactly_once"
@@ -72,7 +71,7 @@ class ExactlyOnce(Checker):
 
 
 def inputs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What members were given in transactions of known end."""
+    """Return the records that members received in transactions of known end."""
     return events.filter(COUNTED & (IN_COMMITTED | IN_ABORTED))
 
 

@@ -15,12 +15,12 @@ class Fencing(Checker):
     """A raw read shows a record or a marker of an older epoch of a producer id behind one of a
     newer epoch.
 
-    A leader refuses it with INVALID_PRODUCER_EPOCH, whoever asks: the client that was fenced, or
-    the coordinator of an older transaction. Source: KIP-98, "Transactional Guarantees" (zombie
+    A leader must refuse it with INVALID_PRODUCER_EPOCH, whether it comes from a fenced client or
+    from the coordinator of an older transaction. Source: KIP-98, "Transactional Guarantees" (zombie
     fencing); ProducerAppendInfo.checkProducerEpoch. What was appended to other partitions, or by a
     send that began after the newer epoch was given out and before its first record, cannot be
-    told: a history names no epochs but those in logs. Counted: records and markers of a producer
-    id after another.
+    judged: a history only has the epochs in logs. Counted: records and markers of a producer id
+    after another.
     """
 
     name: ClassVar[str] = "fencing"

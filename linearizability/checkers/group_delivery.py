@@ -19,15 +19,15 @@ COUNTED = MEMBERS_READ & IS_OK
 
 
 class GroupDelivery(Checker):
-    """A visible record between two that successful polls of subscribed members were given, which no
-    poll of any member, successful or not, was given.
+    """No poll of any member, successful or not, delivered a visible record that lies between two
+    records which successful polls of subscribed members delivered.
 
     Between two committed positions a group goes forward through the log, whoever its members are; a
     final read that does not belong to the group proves nothing for it. Visible: plain, committed,
-    or given to some read_committed reader. A poll of which nobody knows what it delivered explains
-    what is missing between what was given before and after it (`lost_polls`), and no more. Source:
-    docs, design#theconsumer (position, committed offsets). Counted: records that successful polls
-    of members were given.
+    or given to some read_committed reader. A poll of unknown result explains what is missing
+    between the records before and after it (`lost_polls`), and no more. Source: docs,
+    design#theconsumer (position, committed offsets). Counted: records that successful polls of
+    members were given.
     """
 
     name: ClassVar[str] = "group_delivery"

@@ -14,8 +14,8 @@ class GroupLiveness(Checker):
     """For longer than rebalance time-out (max.poll.interval.ms), session (session.timeout.ms) and
     15 s together, while members polled and no fault was under way: no live member owned a partition
     (`partition-without-owner`); a live member owned nothing, though there are more partitions than
-    processes that were ever members (`member-without-part`); or the group was given nothing of a
-    partition although an acknowledged plain record was there for it, and no member was given
+    processes that were ever members (`member-without-part`); or the group received nothing of a
+    partition although an acknowledged plain record was waiting there, and no member received
     anything else in the end (`group-starved`). Or two members owned a partition at a time in one
     generation (`assigned-twice`).
 

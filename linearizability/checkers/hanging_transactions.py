@@ -23,15 +23,15 @@ LONGEST_NS = 15 * 60 * 1_000_000_000 + SWEEP_NS + MARKERS_NS
 class HangingTransactions(Checker):
     """A leader names a last stable offset below its high watermark, and the transaction which
     begins there has ended: a raw read that was over before the leader was asked shows the marker,
-    and it lies below that high watermark. Or, in the final phase, when that has gone on for a
-    minute: its end had been acknowledged a minute before, or it has lasted longer than the largest
-    transaction.timeout.ms of the run's producers, the sweep and a minute. Or, in the final phase,
-    a record there was acknowledged longer ago than any transaction lasts.
+    and it lies below that high watermark. Or, once the final phase has lasted a minute: its end had
+    been acknowledged a minute before, or it has lasted longer than the largest
+    transaction.timeout.ms of the run's producers, the sweep and a minute. Or, in the final phase, a
+    record there was acknowledged longer ago than any transaction lasts.
 
-    Readers of committed records get nothing from there on, for ever. In the final phase every
-    fault is healed; a coordinator that was away before writes its markers then. Source: KIP-98
-    (last stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers that name a last
-    stable offset.
+    Such a transaction keeps readers of committed records from everything behind it, for ever. In
+    the final phase every fault is healed; a coordinator that was away before writes its markers
+    then. Source: KIP-98 (last stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers
+    that name a last stable offset.
     """
 
     name: ClassVar[str] = "hanging_transactions"
@@ -92,7 +92,8 @@ class HangingTransactions(Checker):
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What leaders said of their last stable offset; final_ns: when the final phase began."""
+    """Return the leaders' answers with a last stable offset; final_ns: when the final phase
+    began."""
     named = IS_LEADER_ANSWER & pl.col("last_stable_offset").is_not_null()
     began = events.filter("final").group_by(KEY).agg(final_ns=pl.col("t_invoke_ns").min())
     return (

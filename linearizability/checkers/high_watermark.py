@@ -1,4 +1,4 @@
-"""What a leader says of how far its partition is replicated does not go back."""
+"""A leader's high watermark, last stable offset and log start never go back within its epoch."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LEADER = [*KEY, "leader_epoch", "kind"]
 
 
 class HighWatermark(Checker):
-    """A leader says less than it said before, in the same epoch, of an answer that was there
-    before the request was sent: high watermark, last stable offset or log start. Or it gave a
-    record, or named a last stable offset, beyond the high watermark that it names in a later
-    answer (in the same one it may: it reads the high watermark first).
+    """A leader's answer has a lower high watermark, last stable offset or log start than an answer
+    of the same epoch that had arrived before the request was sent. Or the leader delivered a
+    record, or named a last stable offset, beyond the high watermark of a later answer (in the same
+    one it may: it reads the high watermark first).
 
     A new leader may know of a lower high watermark, so epochs are not compared. Records count that
     were read raw, by requests which named the epoch. Source:
@@ -62,8 +62,8 @@ class HighWatermark(Checker):
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What leaders said, one row per operation and partition. `reach`: behind the last stable
-    offset and the last record that was read raw with it."""
+    """Return the leaders' answers, one row per operation and partition. `reach`: behind the last
+    stable offset and the last record that was read raw with it."""
     given = (
         events.filter(IS_RAW & pl.col("replica").is_null())
         .group_by(*KEY, "op_id")
@@ -88,7 +88,8 @@ def _level(said: pl.LazyFrame, kind: str, column: str) -> pl.LazyFrame:
 
 
 def _highest(levels: pl.LazyFrame) -> pl.LazyFrame:
-    """By the time of the answer: the highest level so far, and the first operation that saw it."""
+    """Return the highest level so far at the time of each answer, and the first operation that saw
+    it."""
     levels = levels.sort("t_complete_ns", "op_id")
     is_first = (pl.col("level") > pl.col("highest").shift(1).over(LEADER)).fill_null(True)
     return (

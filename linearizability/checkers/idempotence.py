@@ -1,4 +1,4 @@
-"""What an idempotent producer appends follows what it appended before."""
+"""The sequence numbers of an idempotent producer follow each other in the log."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Idempotence(Checker):
 
 def successors(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return records with a sequence, each with the sequence before it of the same producer id and
-    of the same or an older epoch; no hole between them."""
+    of the same or an older epoch; only without a hole between them."""
     numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
     unbroken = [*OF_PRODUCER, "holes"]
     is_hole = (pl.col("offset") != pl.col("before") + 1).fill_null(False)

@@ -1,4 +1,4 @@
-"""One offset of a partition holds one record, whoever looks, whenever."""
+"""One offset of a partition holds one record: every read of it, at any time, shows the same."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def _differ(field: pl.Expr) -> pl.Expr:
 
 
 def _changed(proofs: pl.LazyFrame, name: str, field: pl.Expr) -> pl.LazyFrame:
-    """Return the records of which this field was told differently, each with the first to tell."""
+    """Return the records for which reads differ in this field, each with the first operation that
+    showed it."""
     return (
         proofs.with_columns(content=field.cast(pl.String))
         .filter(pl.col("value").is_not_null() & pl.col("content").is_not_null())

@@ -15,7 +15,7 @@ class LateMarkers(Checker):
     """A raw read shows two records of one transaction with a marker of their producer id between.
 
     The first was ended before the second was written: by the marker of an older transaction, which
-    came late, or because the second came late itself and is now in nobody's transaction. Source:
+    came late, or because the second came late itself and now belongs to no transaction. Source:
     KIP-890, "Motivation" (hanging transactions and late messages; transaction version 2 prevents
     both). A client which does not speak that version may meet this on Apache Kafka too: a known
     hazard, and a true anomaly. Values sent twice are not judged. Counted: transactions with records
@@ -43,8 +43,9 @@ class LateMarkers(Checker):
 
 
 def transactions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Where the records of each transaction stand in each raw read: the first and last offset, how
-    many markers of the producer id stand before them, and the operations that sent them."""
+    """Return where the records of each transaction stand in each raw read: the first and last
+    offset, how many markers of the producer id stand before them, and the operations that sent
+    them."""
     sent = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .select(*KEY, "value", "txn", send_op="op_id")

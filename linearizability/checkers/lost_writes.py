@@ -18,17 +18,17 @@ WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
 
 class LostWrites(Checker):
     """A record acknowledged under acks=all (plain, or of a committed transaction), at or above the
-    log start, which no reader was given although readers went past it, or read the log to its end.
+    log start, which no reader received although readers went past it, or read the log to its end.
 
     Source: docs, design#replication ("a message that was committed will not be lost"). Jepsen:
     lost-write, and its unseen where a whole read proves it.
 
-    How far readers went, per partition (`coverage`): from the beginning to the highest offset read
-    in a session that belongs to no group; from the first to the highest where a group positioned
-    it; from log start to high watermark of a complete read. Records of aborted transactions do not
+    Readers went, per partition (`coverage`): from the beginning to the highest offset read in a
+    session that belongs to no group; from the first to the highest where a group positioned it;
+    from log start to high watermark of a complete read. Records of aborted transactions do not
     count, and acknowledgements never do: an unpolled tail proves nothing. A complete raw read that
-    began after the acknowledgement also proves that nothing more lies at its end.
-    Counted: acknowledged records that some reader went past.
+    began after the acknowledgement also proves that nothing more lies at its end. Counted:
+    acknowledged records that some reader went past.
     """
 
     name: ClassVar[str] = "lost_writes"
@@ -86,7 +86,8 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def coverage(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partition, start, end, proof: every record in [start, end) was passed by some reader."""
+    """Return partition, start, end, proof: every record in [start, end) was passed by some
+    reader."""
     counted = events.filter(IS_DATA & (pl.col("outcome") != ABORTED).fill_null(True))
     grouped = pl.col("group").is_not_null()
     alone = reached(counted.filter(~grouped), KEY).with_columns(start=pl.lit(0, dtype=pl.Int64))
@@ -110,7 +111,7 @@ def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
 
 
 def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What complete reads covered. Under read_committed a reader cannot pass the last stable
+    """Return what complete reads covered. Under read_committed a reader cannot pass the last stable
     offset; where that is not recorded, such a read counts only in partitions without transactions.
     """
     transactional = (
@@ -135,8 +136,9 @@ def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends_of_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Partition, end, read_ns, proof: where complete raw reads found the log to end, and when they
-    began. (A read_committed one proves no end: a hanging transaction hides what follows.)"""
+    """Return partition, end, read_ns, proof: where complete raw reads found the log to end, and
+    when they began. (A read_committed one proves no end: a hanging transaction hides what follows.)
+    """
     committed_only = (pl.col("isolation") == READ_COMMITTED).fill_null(False)
     return events.filter(
         WHOLE_READ & ~committed_only & pl.col("high_watermark").is_not_null()

@@ -20,8 +20,8 @@ JEPSEN = "jepsen"
 
 class OffsetGaps(Checker):
     """A raw read goes from one offset to another that is not the next. Or an ordinary reader does,
-    in a partition without transactions, over offsets of which nobody knows anything (where a record
-    is known to be there, it is `poll_skips`' affair).
+    in a partition without transactions, over offsets that appear nowhere else in the history (where
+    a record is known to be there, it is `poll_skips`' affair).
 
     A leader gives each record the next offset, and a new leader goes on from the end of its log
     (UnifiedLog.append; LogValidator.assignOffsets). Control records, which readers pass over,
@@ -62,7 +62,7 @@ class OffsetGaps(Checker):
         )
 
     def _kept(self, holes: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Holes of which some offset is at or above the log start."""
+        """Return the holes with an offset at or above the log start."""
         above = at_or_above_log_start(holes.with_columns(offset=pl.col("offset") - 1), events)
         return above.with_columns(offset=pl.col("offset") + 1)
 
@@ -79,8 +79,8 @@ def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What ordinary readers were given after another record, where no transaction ever wrote and
-    nobody read raw."""
+    """Return what ordinary readers received after another record, in partitions without
+    transactions and raw reads."""
     other = events.filter((IS_SEND & pl.col("txn").is_not_null()) | IS_RAW).select(KEY).unique()
     plain = events.join(pl.concat([other, compactable(events)]), on=KEY, how="anti")
     return steps(plain.filter((pl.col("client") != JEPSEN) & pl.col("control").is_null()))

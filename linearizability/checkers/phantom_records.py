@@ -15,10 +15,10 @@ READ, SENT, DIFFERS = "read ", "sent ", "differs "
 
 
 class PhantomRecords(Checker):
-    """A record that nobody sent, or nobody sent to this partition, or which certainly failed to be
-    sent; or a payload that is not what our clients write (Jepsen's checker throws on these). Or one
-    that reads otherwise than every send of it: its checksum (key, value, headers), its key, whether
-    it is a tombstone, or the timestamp that its client set (`contents`).
+    """A record was read that was never sent, or not to this partition, or whose send certainly
+    failed; or its payload is not what our clients write (Jepsen's checker throws on these). Or a
+    record reads differently from every send of it: its checksum (key, value, headers), its key,
+    whether it is a tombstone, or the timestamp that its client set (`contents`).
 
     Source: docs, design#replication; DefaultRecord (CRC over the batch). Counted: records read.
     A send without a topic id may have gone to any topic of that name.

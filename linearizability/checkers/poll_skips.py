@@ -27,9 +27,9 @@ class PollSkips(Checker):
     Or, where the history says at which offset it began (`position` rows): it was first given a
     record above one that it should have been given, or a record below its start (`begins-early`),
     although the log was known to reach that far, so that the start cannot have been out of range.
-    Or a reader that asked for the earliest record was told an offset above a log start that an
-    answer told after that (`begins-late`): log starts only rise.
-    Or a look-up by time did not answer the first record that is not before it (`wrong-look-up`).
+    Or a reader that asked for the earliest record got an offset above a log start that a later
+    answer named (`begins-late`): log starts only rise. Or a look-up by time did not answer the
+    first record that is not before it (`wrong-look-up`).
 
     Which records exist is known from the inferred log. For read_committed (and where the isolation
     is not recorded): plain and committed records, and what another read_committed reader was given.

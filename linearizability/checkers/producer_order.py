@@ -1,4 +1,4 @@
-"""What an idempotent producer sends to a partition stands there in the order of sending."""
+"""An idempotent producer's records are stored in the order of sending."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ProducerOrder(Checker):
 
 def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     """Return those of `within_operations` in the wrong order whose producer id had a record in the
-    log before them; where that is not told, whose process had."""
+    log before them; if that is unknown, whose process had."""
     numbered = IS_RAW & (pl.col("producer_id") >= 0)
     first = events.filter(numbered).group_by(*KEY, "producer_id").agg(first=pl.col("offset").min())
     is_told = pl.col("producer_id").is_not_null() & pl.col("producer_before").is_not_null()

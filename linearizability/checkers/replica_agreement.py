@@ -100,7 +100,7 @@ def compared(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Readings of a leader and one follower to their ends, with the range to compare."""
+    """Return the complete reads of a leader and one follower, with the range to compare."""
     ends = events.filter(
         (pl.col("f") == F.READ_ALL.value)
         & IS_OK

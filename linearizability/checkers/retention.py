@@ -28,7 +28,7 @@ DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 
 
 class Retention(Checker):
-    """A log start is told above an acknowledged record that nothing allowed to delete: no
+    """An answer names a log start above an acknowledged record that nothing allowed to delete: no
     DeleteRecords asked for before that, and its own time, the least that its segment can have, is
     not retention.ms ago (`deleted-too-early`; `deleted-hours-too-early`, for few clocks are that
     wrong), or the topic is not retained by time (`deleted-though-kept`). Or, in one leader epoch, a
@@ -37,8 +37,8 @@ class Retention(Checker):
     Topics which are not retained by time delete nothing (cleanup.policy without delete, or
     retention.ms -1). Where retention.bytes is set any record may go. Of settings that were changed
     the shortest holds. Records at or above the log start that are absent are `lost_writes`, and
-    holes `offset_gaps`. Brokers are held to our clock; where faults moved theirs, what was deleted
-    too early is no proof (`clocks.py`). That something stays too long is not judged: when a broker
+    holes `offset_gaps`. Brokers are judged by our clock; where faults moved theirs, an early
+    deletion is no proof (`clocks.py`). That something stays too long is not judged: when a broker
     looks depends on when it was started. Source: UnifiedLog.deleteOldSegments; KIP-107
     (DeleteRecords). Counted: records acknowledged in partitions whose settings and log start are
     known.
@@ -87,8 +87,8 @@ class Retention(Checker):
 
 
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:
-    """What the settings of each partition allow: retention_ms; by_size; clock_ms, the wall clock
-    when our own was 0."""
+    """Return what the settings of each partition allow: retention_ms; by_size; clock_ms, the wall
+    clock when our own was 0."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
     by_time = setting("retention.ms").cast(pl.Int64).fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
@@ -105,8 +105,9 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return acknowledged records below a log start that was told, with the lowest such, where size
-    did not delete. age_ms: how old the record was then, at most; deletable: by DeleteRecords."""
+    """Return acknowledged records below a log start that an answer named, with the lowest such,
+    unless deletion by size is on. age_ms: how old the record was then, at most; deletable: by
+    DeleteRecords."""
     told = (
         events.filter(pl.col("log_start").is_not_null() & pl.col("t_complete_ns").is_not_null())
         .sort("t_complete_ns", "op_id")
@@ -147,8 +148,8 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """DeleteRecords that were done or may have been; upto: below which offset. One of everything
-    says in its answer how far that was."""
+    """Return the DeleteRecords that were or may have been done; upto: below which offset. The
+    answer to a deletion of everything says how far it went."""
     everything = pl.lit(2**62, dtype=pl.Int64)
     answered = pl.when(IS_OK).then("log_start")
     asked = events.filter(IS_DELETION & (pl.col("type") != Type.FAIL.value))

@@ -14,15 +14,15 @@ from linearizability.waiting import STALE
 
 
 class StaleReads(Checker):
-    """A reader of a partition still asked, the bound (60 s, `--stale-after`) after a record was
-    known to be there for it, and had not been given it, nor anything else of the partition.
+    """A reader of a partition still polled when a record had been readable for longer than the
+    bound (60 s, `--stale-after`), and had received neither it nor anything else of the partition.
 
-    When a record is known to be there says `pauses`; what "still asked" means, and what excuses a
-    broker or a reader (faults, new positions, rebalances), says `waiting`. A reader who is given
-    records, though old ones, is slow, not stale. Where a history does not say from where a reader
-    began, it began at the beginning. Jepsen: worst-realtime-lag, reported only. Source:
-    FetchRequest.json, MaxWaitMs; docs, design#replication (what is committed is given to
-    consumers). Counted: readers' partitions that were watched for longer than the bound.
+    `pauses` defines when a record is known to be readable; `waiting` defines "still polled", and
+    what excuses a broker or a reader (faults, new positions, rebalances). A reader that receives
+    old records is slow, not stale. A reader whose start is not recorded began at the beginning.
+    Jepsen: worst-realtime-lag, reported only. Source: FetchRequest.json, MaxWaitMs; docs,
+    design#replication (what is committed is given to consumers). Counted: readers' partitions that
+    were watched for longer than the bound.
     """
 
     name: ClassVar[str] = "stale_reads"

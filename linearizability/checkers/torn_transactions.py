@@ -17,11 +17,11 @@ class TornTransactions(Checker):
     """One record of a transaction has a COMMIT marker behind it or was given to a read_committed
     reader; another one has an ABORT marker behind it, or a read_committed reader went over it.
 
-    So also for transactions of unknown outcome (Jepsen misses these), whichever it was: one outcome
-    holds for all their records. Of a transaction that was aborted for certain a delivered record is
-    `aborted_reads`' affair. Records that were not acknowledged, or lie below a log start, count on
-    neither side. Source: KIP-98, "Transactional Guarantees" (atomic writes to several partitions).
-    Counted: transactions of which a record was delivered, passed over, or read with its marker.
+    This also holds for transactions of unknown outcome (Jepsen misses these): all their records
+    have the same one. A delivered record of a transaction that certainly aborted is left to
+    `aborted_reads`. Records that were not acknowledged, or lie below a log start, count on neither
+    side. Source: KIP-98, "Transactional Guarantees" (atomic writes to several partitions). Counted:
+    transactions of which a record was delivered, passed over, or read with its marker.
     """
 
     name: ClassVar[str] = "torn_transactions"

@@ -20,8 +20,9 @@ DURABLE = ACKS_ALL & (
 
 
 class UnseenWrites(Checker):
-    """A record acknowledged under acks=all (plain with an offset, or of a committed transaction)
-    before a complete read began, within what that read covered, which no successful poll delivered.
+    """No successful poll delivered a record that was acknowledged under acks=all (plain with an
+    offset, or of a committed transaction) before a complete read began, within what that read
+    covered.
 
     A complete read covers [log start, high watermark), under read_committed up to the last stable
     offset (`lost_writes.whole_reads`); one without a high watermark covers everything (so a history

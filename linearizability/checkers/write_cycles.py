@@ -27,17 +27,15 @@ FOUND: dict[str, Any] = {
 
 
 class WriteCycles(Checker):
-    """Transactions wait for each other in a circle: by reads, or by reads and real time.
-
-    A transaction that was given a record of another one, under read_committed and before it asked
-    for its own commit, was committed later than that one; so was a transaction whose commit was
-    asked for after the other's commit was acknowledged. In a circle each would be later than
-    itself. `read-cycle` is one by reads alone, `read-cycle-realtime` needs real time; of each set
-    of transactions that reach each other the shortest circle is told. What is written in one
+    """The order in which transactions committed has a cycle, by reads, or by reads and real time. A
+    transaction that received a record of another one, under read_committed and before it asked for
+    its own commit, was committed later than that one; so was a transaction whose commit was asked
+    for after the other's commit was acknowledged. In a cycle each would be later than itself.
+    `read-cycle` is one by reads alone, `read-cycle-realtime` needs real time; of each set of
+    transactions that reach each other the shortest cycle is reported. What is written in one
     transaction between two records of another makes no edge: a correct Kafka does not isolate
     writes. Source: KIP-98, "Transactional Guarantees"; Adya's G1c. Jepsen: G1c, G1c-realtime.
-    Counted: records of another transaction that a transaction was given.
-    """
+    Counted: records of another transaction that a transaction was given."""
 
     name: ClassVar[str] = "write_cycles"
     title: ClassVar[str] = "transactions that read each other can be put into one order of commits"
@@ -81,7 +79,7 @@ def _pairs(events: pl.LazyFrame) -> pl.LazyFrame:
 def _rows(
     cycles: Sequence[list[int]], reads: pl.DataFrame, ends: pl.DataFrame
 ) -> list[dict[str, Any]]:
-    """What is told of each cycle."""
+    """Return a row for each cycle."""
     members = pl.Series([txn for cycle in cycles for txn in cycle], dtype=pl.Int64).unique()
     few = reads.filter(pl.col("txn").is_in(members.implode()))
     read_of = {(row["txn"], row["reader"]): row for row in few.iter_rows(named=True)}

@@ -1,4 +1,4 @@
-"""Which transaction was given whose records, and when each was committed.
+"""Find which transaction received whose records, and when each committed.
 
 Reads are found partition by partition (`reads_between`), ends from the operations that asked for
 them (`ends`); what `Scope.RUN` judges is:
@@ -10,7 +10,7 @@ them (`ends`); what `Scope.RUN` judges is:
 Only reads that can be part of a cycle are kept, in a correct history hardly any. Each transaction
 has an instant: when its commit was acknowledged, else when it was asked for, else never. Real time
 leads from an earlier instant to a later one, and so does nearly every read. On a cycle something
-must lead back, and that is a read: whoever goes from the latest instant of a cycle to the earliest
+must lead back, and that is a read: the way from the latest instant of a cycle to the earliest
 passes each instant between them by reads that lead back over it. So the whole cycle lies in one of
 the spans which such reads cover together (`spans_of`), and all other reads can be left out.
 """
@@ -57,7 +57,7 @@ Spans = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
-    """COLUMNS, from a whole resolved history."""
+    """Return COLUMNS, from a whole resolved history."""
     reads = reads_between(events)
     instants = collect(reads.select(INSTANTS))
     spans = spans_of(instants.filter(LEADS_BACK))
@@ -67,14 +67,14 @@ def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def told(reads: pl.DataFrame, ended: pl.LazyFrame, given: int) -> pl.LazyFrame:
-    """COLUMNS: the reads that matter, the ends of their transactions, and how many reads there
-    were in all."""
+    """Return COLUMNS: the reads that matter, the ends of their transactions, and how many reads
+    there were in all."""
     counted = pl.LazyFrame({"value": [given]})
     return pl.concat([_as_rows(reads.lazy(), READ), ended, _as_rows(counted, GIVEN)])
 
 
 def transactions_of(reads: pl.DataFrame) -> pl.DataFrame:
-    """txn: the writers and the readers."""
+    """Return the column txn: the writers and the readers."""
     return pl.concat([reads["txn"], reads["reader"].rename("txn")]).unique().to_frame()
 
 

@@ -33,7 +33,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 class Graph:
     """Transactions 0, 1, …; reads lead from `writers[i]` to `readers[i]`.
 
-    asked_ns, done_ns: when the commit of each was asked for, and acknowledged; NEVER where not.
+    asked_ns, done_ns: when the commit of each was asked for, and acknowledged; NEVER if it was not.
     """
 
     writers: Numbers
@@ -48,7 +48,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Component:
-    """Transactions each of which leads to each other one."""
+    """A set of transactions, each of which leads to every other one."""
 
     members: list[int]
     readers_of: dict[int, list[int]]

@@ -1,13 +1,10 @@
 """Cycles of writes alone (Adya's G0): told where Jepsen's rules are asked for, and never an error.
-
 In a partition a transaction stands before the one that wrote the next record. Where two
 transactions stand before each other, in two partitions or by records between each other's, no order
 of commits agrees with all logs. A correct Kafka has such circles, as it does not isolate writes
 (KIP-98, "Transactional Guarantees"), so Jepsen allows them too, and our own rules do not look. Of
-each set of transactions that reach each other the shortest circle is told.
-
-Transactions whose commit was acknowledged, with the records whose offsets are known.
-"""
+each set of transactions that reach each other the shortest cycle is reported. Only transactions
+whose commit was acknowledged count, with the records whose offsets are known."""
 
 from __future__ import annotations
 
@@ -31,7 +28,8 @@ MAX_TOLD = 100
 
 
 def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
-    """What is told of a whole history. Counted: records that follow one of another transaction."""
+    """Return the opinion on a whole history. Counted: records that follow one of another
+    transaction."""
     following = _following(history).collect()
     if following.is_empty():
         why = "no partition with records of two transactions"

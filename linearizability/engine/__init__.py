@@ -1,1 +1,1 @@
-"""Who runs the kernels: polars in this process, or Spark on pieces of the history."""
+"""The engines that run the kernels: polars in this process, or Spark on pieces of the history."""

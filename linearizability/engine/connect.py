@@ -54,7 +54,7 @@ def _is_there(module: str) -> bool:
 
 
 def hindrance(url: str) -> str | None:
-    """Why no session can be had from this server; None if nothing is known against it."""
+    """Return why no session can be had from this server, or None if no reason is known."""
     if missing := missing_packages():
         return f"Spark Connect needs {' and '.join(missing)} here; {MEND}"
     try:
@@ -86,5 +86,5 @@ def connected(url: str, settings: dict[str, str]) -> SparkSession:
 
 
 def forget_mode() -> None:
-    """From now on this process may have a session of another kind."""
+    """Let this process have a session of another kind from now on."""
     os.environ.pop(MODE, None)

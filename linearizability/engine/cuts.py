@@ -1,10 +1,8 @@
-"""A partition too large for one executor is judged in pieces, by the rules that can be cut.
-
-Each rule says by what (`Checker.cut`): rows that differ in it never meet in that rule, so a piece
-holds all that it needs of its rows. The same row goes to a piece for each kind of cut. What a rule
-counts adds up; what occurs in the history (`Needs`) is counted with the whole partition, which goes
-on to the rules that cannot be cut.
-"""
+"""Cut a partition too large for one executor into pieces, for the rules that allow it. Each rule
+names a column (`Checker.cut`): rows that differ in it never meet in that rule, so a piece holds all
+that it needs of its rows. The same row goes to a piece for each kind of cut. What a rule counts
+adds up; what occurs in the history (`Needs`) is counted with the whole partition, which goes on to
+the rules that cannot be cut."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
 
 
 def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.DataFrame]]:
-    """What each kind of cut looks at of large partitions, `bucket` being that of the piece.
+    """Yield for each kind of cut its rows of large partitions, with the piece's `bucket`.
 
     rows: as `Whereabouts.with_buckets` gives them."""
     whales = rows.filter("is_whale").drop("is_whale")
@@ -63,7 +61,7 @@ def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.Dat
 
 
 def _piece(rows: pl.DataFrame, cut: Cut, count: int) -> pl.Expr:
-    """Which piece each row belongs to; the same on every machine."""
+    """Return the piece that each row belongs to, the same on every machine."""
     if cut is not Cut.GROUP:
         return remainder(cut.value, count)
     groups = rows["group"].unique().to_list()

@@ -1,9 +1,9 @@
-"""How rows travel through Spark: as chunks, each a piece of a table in Arrow's own format.
+"""Move rows through Spark as chunks, each a piece of a table in Arrow's own format.
 
 Spark's JVM would take every row apart and put it together again, twice per shuffle, which costs ten
 times what the kernels do with it. So the executors read the Parquet file themselves, and what Spark
-shuffles are few large values: (bucket, kind, position, data), where `data` is many rows. What
-belongs together has one bucket; `kind` says what table the rows are of.
+shuffles are few large values: (bucket, kind, position, data), where `data` is many rows. Rows that
+belong together share a bucket; `kind` names their table.
 
 Executors import this file: nothing of pyspark is needed here.
 """
@@ -73,8 +73,8 @@ class Chunks:
 
 
 class Tables(Mapping[str, pl.DataFrame]):
-    """Of one bucket: kind -> all its rows, unpacked when they are asked for, and not kept: a bucket
-    with pieces of a large partition holds several times what any rule is given at once."""
+    """The tables of one bucket: kind -> all its rows, unpacked on access and not kept, since a
+    bucket with pieces of a large partition holds several times what any rule is given at once."""
 
     def __init__(self, chunks: Mapping[str, Chunks]) -> None:
         self._chunks = chunks
@@ -124,7 +124,7 @@ def unpacked(table: pa.Table, schemas: Mapping[str, pl.Schema]) -> Tables:
 
 
 def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
-    """What Spark is given."""
+    """Return the chunks as the table that Spark takes."""
     columns = list(zip(*chunks, strict=True)) or [(), (), (), ()]
     arrays = [pa.array(c, t) for c, t in zip(columns, CHUNK_ARROW.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=CHUNK_ARROW)
@@ -175,7 +175,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What must be known of a whole history before it is cut: the same for every piece."""
+    """The facts about a whole history that cutting it needs, the same for every piece."""
 
     topic_ids: pl.DataFrame
     lost_polls: LostPolls
@@ -213,7 +213,7 @@ SURVEYED = tuple(dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *TIME_O
 
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
-    """What a piece of the history adds to `Whereabouts`."""
+    """Yield what a piece of the history adds to `Whereabouts`."""
     partitions = (
         rows.filter(pl.col("topic").is_not_null())
         .group_by(PARTITION)
@@ -259,7 +259,7 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
 def on_runs(
     source: Source, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For `mapInArrow` over the numbers of the runs."""
+    """Return a function for `mapInArrow` over the numbers of the runs."""
 
     def on_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -273,7 +273,7 @@ def on_runs(
 def on_batches(
     schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For `mapInArrow` over chunks, however they are batched."""
+    """Return a function for `mapInArrow` over chunks, however they are batched."""
 
     def on_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -286,7 +286,7 @@ def on_batches(
 def on_chunks(
     schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> Callable[[pa.Table], pa.Table]:
-    """For `applyInArrow` over the chunks of one bucket."""
+    """Return a function for `applyInArrow` over the chunks of one bucket."""
 
     def on_bucket(table: pa.Table) -> pa.Table:
         return as_arrow(work(unpacked(table, schemas)))

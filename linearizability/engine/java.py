@@ -31,7 +31,7 @@ def find_java() -> Path | None:
 
 
 def java_environment() -> dict[str, str]:
-    """What Spark's launcher must find in its environment; empty if there is no Java."""
+    """Return the environment that Spark's launcher needs, empty if there is no Java."""
     java = find_java()
     if java is None:
         return {}
@@ -43,7 +43,8 @@ def java_environment() -> dict[str, str]:
 
 @lru_cache(None)
 def _release(java: Path) -> int | None:
-    """17 for "17.0.15", 8 for "1.8.0_402"; None if it is not there or does not run."""
+    """Return 17 for "17.0.15", 8 for "1.8.0_402", and None if the Java is not there or does not
+    run."""
     if not java.is_file():
         return None
     try:

@@ -22,7 +22,7 @@ def run(
     checkers: Sequence[str] = tuple(CHECKERS),
     bounds: Bounds = NOTHING_STATED,
 ) -> list[CheckerVerdict]:
-    """What each checker says of a history that fits into memory."""
+    """Return each checker's opinion on a history that fits into memory."""
     with for_rows(history.select(pl.len()).collect().item()):
         return _run(history, checkers, bounds)
 

@@ -1,4 +1,4 @@
-"""What one call of the judges says of one piece of a history, and how pieces are put together.
+"""Judge one piece of a history, and put the opinions on all pieces together.
 
 Both engines call `judge` on pieces that hold whole scopes (polars: one piece; Spark: one per
 bucket of scopes) and give its rows to `opinions`. So a verdict cannot depend on the engine.
@@ -51,9 +51,8 @@ _EVIDENCE = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}
 
 
 def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:
-    """What the kernels of this scope are given of a whole resolved history.
-
-    Lazy: a copy of the rows for each scope would double the memory that a judgement takes."""
+    """Return the rows that the kernels of this scope get of a whole resolved history. It is lazy,
+    since a copy of the rows for each scope would double the memory that a judgement takes."""
     rows = events.lazy().filter(scope.rows)
     if scope is Scope.READER:
         return waiting(rows, bounds.stale_after_ns).lazy()
@@ -72,8 +71,8 @@ def judge(
 ) -> pl.DataFrame:
     """Run all named checkers of this scope over a piece of resolved events. Never raise: a checker
     that cannot finish says so in a row of its own. absent: needs that do not occur in the whole
-    history (`absent_from`). Who has such a need finds nothing, and only counts. is_cut: these are
-    rows of partitions that are judged whole elsewhere, by other checkers."""
+    history (`absent_from`). A checker with such a need finds nothing, and only counts. is_cut:
+    these are rows of partitions that are judged whole elsewhere, by other checkers."""
     counts = [] if is_cut else _needs(events, scope)
     found = []
     names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
@@ -96,7 +95,8 @@ def _rows(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
-    """How many rows of the piece fulfil each need. Counted in partitions only: each row once."""
+    """Return how many rows of the piece fulfil each need. Only partitions count, so that each row
+    counts once."""
     if scope is not Scope.PARTITION:
         return []
     sums = (need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs)
@@ -149,7 +149,7 @@ def _total(checker: Checker, checked: int, anomalies: int, excused: int) -> dict
 
 
 def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
-    """What one checker finds in a whole resolved history, all of it, with the partitions' names."""
+    """Return all that one checker finds in a whole resolved history, with the partitions' names."""
     found = collect(checker.anomalies(frame_of(events, checker.scope)))
     return named(found, places(events.lazy()))
 

@@ -1,4 +1,4 @@
-"""What a Spark executor must have: asked on the executor, before anything is sent to it.
+"""Check what a Spark executor must have, on the executor, before anything is sent to it.
 
 This file imports nothing but the standard library, or it could not say what is missing.
 """
@@ -16,7 +16,7 @@ NEEDED = ("polars", "pyarrow", "pandas")
 
 
 def lacking(_row: int) -> str:
-    """For a function of Spark SQL's: this host, its Python, and the packages that it cannot
+    """Return, for a function of Spark SQL, this host, its Python, and the packages that it cannot
     import, as JSON."""
     missing = []
     for name in NEEDED:

@@ -1,4 +1,4 @@
-"""How far Spark is, on one line of a terminal; nothing where standard error is none."""
+"""Show Spark's progress on one line of a terminal, and nothing if standard error is no terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def progress_shown(session: SparkSession, is_connect: bool) -> Iterator[None]:
 
 @contextmanager
 def _told(session: SparkSession) -> Iterator[None]:
-    """A Connect server tells by itself, every two seconds."""
+    """Show the progress that a Connect server reports by itself, every two seconds."""
     handler: Any = on_progress  # PySpark types it as a class of its own, and only calls it
     session.registerProgressHandler(handler)
     try:
@@ -44,7 +44,7 @@ def _told(session: SparkSession) -> Iterator[None]:
 
 
 def on_progress(*, stages: Iterable[Any] | None = None, **_: object) -> None:
-    """What PySpark calls when a Connect server tells how far it is."""
+    """Show the progress; PySpark calls this when a Connect server reports it."""
     running = [stage for stage in stages or () if not stage.done]
     _show(line((s.stage_id, s.num_completed_tasks, s.num_tasks) for s in running))
 
@@ -67,14 +67,14 @@ def _asked_for(context: SparkContext) -> Iterator[None]:
 
 
 def running_stages(context: SparkContext) -> list[Stage]:
-    """What the driver knows; a stage may end between two questions."""
+    """Return the stages that the driver knows to run; one may end between two questions."""
     tracker = context.statusTracker()
     infos = [tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds())]
     return [(i.stageId, i.numCompletedTasks, i.numTasks) for i in infos if i is not None]
 
 
 def line(stages: Iterable[Stage]) -> str:
-    """Stage by stage: tasks done of all."""
+    """Return one line with the tasks done of all, stage by stage."""
     running = [f"stage {number}: {done}/{tasks} tasks" for number, done, tasks in stages]
     return "spark: " + ("; ".join(running) or "planning")
 

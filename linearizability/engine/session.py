@@ -73,7 +73,7 @@ def spark_session(master: str | None = None) -> SparkSession:
 
 
 def stop_spark() -> None:
-    """End the session of this process, if there is one; the JVM goes with the process."""
+    """End the session of this process, if there is one; the JVM ends with the process."""
     if _Current.session is not None:
         session, _Current.session = _Current.session, None
         _end(session)
@@ -145,7 +145,8 @@ def _is_on_loopback(master: str) -> bool:
 
 
 def _send_kernels(session: SparkSession, scratch: Path) -> None:
-    """To the executors of a cluster; raises SparkError for one that could not run them."""
+    """Send the kernels to the executors of a cluster. Raise SparkError if one could not run
+    them."""
     try:
         session.addArtifacts(str(_shipped_kernels(scratch)), pyfile=True)
         problem = complaint(_asked(session))
@@ -157,7 +158,8 @@ def _send_kernels(session: SparkSession, scratch: Path) -> None:
 
 
 def _asked(session: SparkSession) -> list[str]:
-    """What executors lack, by a function that needs neither Arrow nor pandas on their side."""
+    """Return what executors lack, by a function that needs neither Arrow nor pandas on their
+    side."""
     from pyspark.sql import functions as sql
 
     ask = sql.udf(lacking, "string", useArrow=False)
@@ -202,10 +204,8 @@ def _settings(scratch: Path, on_loopback: bool) -> dict[str, str]:
 
 
 class _WithoutChatter:
-    """What the launcher's shell script prints before logging is set up goes to a file.
-
-    It writes to the descriptor, not to sys.stderr.
-    """
+    """A redirection to a file of what the launcher's shell script prints before logging is set up.
+    It works on the descriptor, not on sys.stderr."""
 
     def __init__(self, scratch: Path) -> None:
         self._log = scratch / "launcher.log"
@@ -223,7 +223,7 @@ class _WithoutChatter:
 
 
 def _shipped_kernels(scratch: Path) -> Path:
-    """This package as a zip, so that executors on other machines have the same kernels."""
+    """Return this package as a zip, so that executors on other machines have the same kernels."""
     package = Path(__file__).resolve().parents[1]
     import_root = Path(__file__).resolve().parents[__name__.count(".")]
     file = scratch / "touchstone_kernels.zip"

@@ -66,7 +66,7 @@ def run(
     checkers: Sequence[str] = tuple(CHECKERS),
     bounds: Bounds = NOTHING_STATED,
 ) -> list[CheckerVerdict]:
-    """What each checker says; a job that dies is UNKNOWN. Raises SparkError without Spark."""
+    """Return each checker's opinion; a job that dies is UNKNOWN. Raise SparkError without Spark."""
     session = spark_session(master)
     file = history_file(path)
     buckets = tuned(session, file)
@@ -150,7 +150,8 @@ def _pieces(
 
 
 def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: bool) -> DataFrame:
-    """How each transaction ended, for each bucket with rows of it (`ingest`, steps 1 and 2)."""
+    """Return how each transaction ended, for each bucket with rows of it (`ingest`, steps 1 and
+    2)."""
     columns = stages.transaction_columns(where)
     known = history.mapped(columns, partial(stages.scatter_transactions, where))
     if has_markers:

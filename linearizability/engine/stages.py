@@ -1,7 +1,5 @@
-"""What the executors do with pieces of a history: tables in, chunks out (`exchange`).
-
-The same functions of `ingest`, `opinion` and the evidence that the local engine uses.
-"""
+"""The work of the executors on pieces of a history: tables in, chunks out (`exchange`). It uses the
+same functions of `ingest`, `opinion` and the evidence as the local engine."""
 
 from __future__ import annotations
 
@@ -118,7 +116,8 @@ def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 
 def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """What is known of the ends of transactions, and which buckets will ask for their outcomes."""
+    """Send out what is known of the ends of transactions, and which buckets will ask for their
+    outcomes."""
     rows = rows.filter(pl.col("txn").is_not_null())
     number = remainder("txn", where.count)
     ended = ingest.ends_of_transactions(rows.lazy()).with_columns(bucket=number).collect()
@@ -130,13 +129,13 @@ def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) 
 
 
 def transaction_columns(where: Whereabouts) -> tuple[str, ...]:
-    """What `scatter_transactions` reads of this history."""
+    """Return the columns of this history that `scatter_transactions` reads."""
     cut = CUT_COLUMNS if where.has_whales else ()
     return tuple(dict.fromkeys([*ingest.END_COLUMNS, *PARTITION, *cut]))
 
 
 def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """What tells of markers, partition by partition."""
+    """Send out the rows that show markers, partition by partition."""
     in_transactions = ingest.IS_SEND & pl.col("txn").is_not_null()
     rows = rows.filter(in_transactions | pl.col("producer_id").is_not_null())
     yield from scattered(where.with_buckets(rows).drop("is_whale"), MARKED, position)
@@ -161,8 +160,8 @@ def find_outcomes(tables: Tables) -> Iterator[Chunk]:
 def judge_bucket(
     checkers: Sequence[str], where: Whereabouts, stale_after_ns: int, tables: Tables
 ) -> Iterator[Chunk]:
-    """What is judged by partition, by value, or by pieces of large partitions; and the evidence
-    that other scopes need."""
+    """Judge what is judged by partition, by value, or by pieces of large partitions, and yield the
+    evidence that other scopes need."""
     if tables.chunks(VALUE):
         values = tables[VALUE].lazy().with_columns(outcome=pl.lit(None, dtype=pl.String))
         yield from packed(judge(values, Scope.VALUE, checkers), OPINION)
@@ -204,7 +203,7 @@ def told_by_partitions(
 
 
 def judge_transactions(checkers: Sequence[str], tables: Tables) -> Iterator[Chunk]:
-    """Transactions whose evidence is all here."""
+    """Judge transactions whose evidence is all here."""
     yield from packed(judge(tables[EVIDENCE].lazy(), Scope.TRANSACTION, checkers), OPINION)
 
 
@@ -221,12 +220,12 @@ def keep_within(spans: cycles.Spans, tables: Tables) -> Iterator[Chunk]:
 
 
 def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """How these transactions ended."""
+    """Yield how these transactions ended."""
     yield from packed(rows.filter(pl.col("txn").is_in(txns)), END, position=position)
 
 
 def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """What no partition knows, and what readers were held up or moved by."""
+    """Yield what no partition knows, and what held readers up or moved them."""
     others = rows.filter(waiting.IS_TURN | IS_FAULT)
     yield from packed(others, OTHER, position=position)
 

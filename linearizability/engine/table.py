@@ -24,7 +24,7 @@ _SPARK_TYPES = {
 
 
 def tuned(session: SparkSession, file: Path) -> int:
-    """Set the session up for a history of this size; the number of buckets."""
+    """Set the session up for a history of this size, and return the number of buckets."""
     rows: int = pq.read_metadata(file).num_rows
     buckets = max(BUCKETS_MIN, -(-rows // ROWS_PER_BUCKET))
     session.conf.set("spark.sql.shuffle.partitions", str(buckets))

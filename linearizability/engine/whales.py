@@ -1,4 +1,4 @@
-"""A partition that stays whole lies on the disk of its executor while it is judged.
+"""Keep a large partition that must stay whole on the disk of its executor while it is judged.
 
 In memory a row of it takes as much as its forty columns do, and as much again for each copy that is
 made. A rule reads a dozen of them, of some kinds of rows. So the rows are written to Parquet files
@@ -31,7 +31,7 @@ _ARRIVAL, _FILE = "arrival", "file"
 
 @contextmanager
 def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
-    """The resolved events of whole partitions, in their order, to be read while this lasts.
+    """Provide the resolved events of whole partitions, in their order, while this context lasts.
 
     outcomes: of the transactions, as `ingest.with_transaction_outcomes` wants them."""
     with TemporaryDirectory(prefix="touchstone-whale-") as name:
@@ -56,8 +56,8 @@ def _placed(chunks: Chunks) -> pl.DataFrame:
 
 
 def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder: Path) -> None:
-    """A file for each CHUNK_ROWS rows of the partitions in their order; one whose rows have all
-    come is written. (Recorded rows stand out of their order by little.)"""
+    """Write a file for each CHUNK_ROWS rows of the partitions in their order, as soon as all its
+    rows have come. (Recorded rows stand out of their order by little.)"""
     missing = dict(placed[_FILE].value_counts().iter_rows())
     waiting: dict[int, list[pl.DataFrame]] = defaultdict(list)
     start = 0
@@ -75,8 +75,8 @@ def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder:
 
 
 def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
-    """`outcome` beside each row, each file moved as it has it: `ingest`, step 3, of some values at
-    a time, as rows of different values never meet in it (markers do, and are found before)."""
+    """Add `outcome` to each file and move it: `ingest`, step 3, for some values at a time, as rows
+    of different values never meet in it (markers do, and are found before)."""
     events = pl.scan_parquet(ordered / "*.parquet", row_index_name="row")
     markers = collect(ingest.markers_of_records(events)).lazy()
     slices = 1 + rows // SLICE_ROWS

@@ -80,8 +80,8 @@ def _span(operation: list[Row]) -> tuple[int, int | None]:
 
 
 def logs(operations: list[list[Row]], attributes: Collection[str] = ()) -> str:
-    """Per partition a table of offsets: a line per operation, and the values it shows there, with
-    a line below for each attribute (column) of them. Offsets that hold different values are
+    """Draw per partition a table of offsets: a line per operation, and the values it shows there,
+    with a line below for each attribute (column) of them. Offsets that hold different values are
     red, values at different offsets yellow."""
     return "".join(
         f"<h4>{escape(log.title)}</h4>\n{log.svg()}" for log in _logs(operations, attributes)
@@ -118,7 +118,8 @@ def _log(title: str, rows: list[Row], attributes: Collection[str]) -> Drawing:
 
 
 def _fill(words: str, at: int, shown: Collection[tuple[str, int]]) -> str:
-    """Red: the offset has different values. Yellow: the value (no marker) has several."""
+    """Return red if the offset has different values, and yellow if the value (no marker) has
+    several offsets."""
     if len({held for held, offset in shown if offset == at}) > 1:
         return "#f3c6c0"
     is_twice = words[:1].isdigit() and len({o for held, o in shown if held == words}) > 1

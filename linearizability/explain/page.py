@@ -32,10 +32,10 @@ def explain(
     seconds_max: float = SECONDS_MAX,
     bounds: Bounds = NOTHING_STATED,
 ) -> Path:
-    """Write what the anomalies of a verdict on the history `path` rest on; the file written.
+    """Write what proves the anomalies of a verdict on the history `path`; return the file written.
 
     seconds_max: the longest search for a smaller history, for each anomaly. bounds: those of the
-    verdict; by others a reader who was kept waiting may be none.
+    verdict; by other bounds a reader may not count as kept waiting.
     """
     sections = list(_sections(path, verdict, seconds_max, bounds))
     nothing = "<p>There is no anomaly to explain.</p>\n"

@@ -1,10 +1,10 @@
-"""The fewest operations and records of a history that still show one anomaly.
+"""Find the fewest operations and records of a history that still show one anomaly.
 
 Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002:
 ddmin): pieces are left out as long as the checker that found the anomaly still tells the same of
-what is left: kind, place and sentence. So a smaller history cannot show another anomaly in its
-stead. It begins with the operations that the anomaly names; where they do not show it alone, with
-more of the history around them.
+what is left: kind, place and sentence. So a smaller history cannot show another anomaly instead. It
+begins with the operations that the anomaly names; where they do not show it alone, with more of the
+history around them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Piece = TypeVar("Piece")
 
 @dataclass(frozen=True)
 class Shrunk:
-    """What is left. is_minimal: nothing more can be left out; otherwise time was up."""
+    """The history that is left. is_minimal: nothing more can be left out; otherwise time was up."""
 
     anomaly: Anomaly
     rows: pl.DataFrame
@@ -80,8 +80,8 @@ def is_same(found: Anomaly, anomaly: Anomaly) -> bool:
 
 
 def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
-    """Ever more of the history: the operations named, with their transactions, with all that names
-    their values or partition, the whole."""
+    """Yield ever more of the history: the operations named, with their transactions, with all that
+    names their values or partition, the whole."""
     named = pl.col("op_id").is_in(anomaly.operations)
     first = history.filter(named).collect()
     yield first
@@ -104,8 +104,8 @@ def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
 def ddmin(
     pieces: Sequence[Piece], shows: Callable[[Sequence[Piece]], bool], until: float
 ) -> tuple[Sequence[Piece], bool]:
-    """Return a minimal part of the pieces, from which none can be left out, and True; what is left
-    when the time `until` has come, and False."""
+    """Return a minimal part of the pieces, from which none can be left out, and True; or what is
+    left at the time `until`, and False."""
     parts = 2
     while len(pieces) > 1:
         size = -(-len(pieces) // parts)

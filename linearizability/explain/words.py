@@ -77,7 +77,8 @@ def _what(row: Row) -> str:
 
 
 def held(row: Row) -> str:
-    """What stands at the row's offset: a value, a control record, a position, ? if unreadable."""
+    """Return what the row's offset holds: a value, a control record, a position, ? if
+    unreadable."""
     if row["control"] is not None:
         return str(row["control"]).upper()
     if row["f"] in POSITIONS:

@@ -1,10 +1,10 @@
-"""Fuzz what reads histories: JSON lines, EDN and Parquet, spoiled and damaged.
+"""Fuzz the readers of histories: JSON lines, EDN and Parquet, spoiled and damaged.
 
     print(run_fuzz(range(200)).table())
 
 Of each file one of two is true: it is refused in one sentence, or the judges are given everything
-that is in it and come to a verdict. What is in it is known from who spoiled it (`told.py`,
-`tables.py`), never from who reads it. A file may take CPU_S.
+that is in it and come to a verdict. What is in it is known from the code that spoiled it
+(`told.py`, `tables.py`), never from a reader. A file may take CPU_S.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CRASHED = re.compile(r"\w*(Error|Exception): |the outcomes could not be resolved
 
 @dataclass
 class Fuzz:
-    """What became of the files, by kind, and what should not have."""
+    """The outcomes of the files, by kind, and the problems found."""
 
     refused: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
@@ -65,7 +65,7 @@ class Fuzz:
 
     @property
     def validity(self) -> Validity:
-        """UNKNOWN: of some kind none was refused, or none judged."""
+        """Return UNKNOWN if no file of some kind was refused, or none judged."""
         if self.problems:
             return Validity.INVALID
         kinds = {*self.refused, *self.judged}
@@ -87,7 +87,7 @@ class Problem(Exception):
 def run_fuzz(
     seeds: Iterable[int], progress: Callable[[int], None] = lambda _files: None, processes: int = 1
 ) -> Fuzz:
-    """Return what became of the files of these seeds. progress: told how many are done."""
+    """Return the outcomes of the files of these seeds. progress: called with how many are done."""
     result = Fuzz()
     batches = list(_batches(seeds))
     if processes <= 1:
@@ -144,7 +144,7 @@ def _of_seed(seed: int, folder: Path, result: Fuzz) -> None:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Raise Problem in what takes longer than CPU_S; end the process if it takes no notice."""
+    """Raise Problem in code that takes longer than CPU_S; end the process if it ignores that."""
 
     def late(_signal: int, _frame: FrameType | None) -> None:
         raise Problem(f"took more than {CPU_S} CPU s")

@@ -112,7 +112,7 @@ def put_a_byte(content: bytearray, rng: Random) -> None:
 
 
 def another_digit(content: bytearray, rng: Random) -> None:
-    """Change what is told without a trace."""
+    """Change a digit, so that the file says something else without a trace."""
     digits = [at for at, byte in enumerate(content) if byte in b"0123456789"]
     if digits:
         content[rng.choice(digits)] = rng.choice(b"0123456789")

@@ -1,5 +1,5 @@
-"""What the events of a Jepsen file say, found by looking at all of them without understanding them:
-every send and every polled record, wherever it stands in a value."""
+"""Collect what the events of a Jepsen file say by looking at all of them without understanding
+them: every send and every polled record, wherever it stands in a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import has found so far, kept as columns of numbers: an operation in Python takes a
+"""The findings of an import so far, kept as columns of numbers: an operation in Python takes a
 hundred times the memory.
 
 Operations and places are referred to by their numbers, in the order in which they came.
@@ -32,7 +32,7 @@ class Columns:
         return len(self._cells) // len(self.names)
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows; none may be added afterwards."""
+        """Return the rows. None may be added afterwards."""
         cells, step = series(self._cells), len(self.names)
         return pl.DataFrame(
             {name: cells.gather_every(step, offset=n) for n, name in enumerate(self.names)}

@@ -1,11 +1,8 @@
-"""What ok polls decide of operations whose end nobody knows.
-
-An ok poll is given committed records only. So an unknown transaction of which one polled a record
-has committed (Jepsen's `must-have-committed?`), all of it. Its client was not told, so nobody needs
-to have been given the rest by the end: the markers of a transaction come to each partition at a
-time of its own. But the rest stood in the log before the commit was asked for; whoever was given
-something behind it passed it.
-"""
+"""Decide operations of unknown end by ok polls. An ok poll receives committed records only. So an
+unknown transaction of which one polled a record has committed (Jepsen's `must-have-committed?`),
+all of it. Its client did not learn that, so the rest need not have been delivered by the end: the
+markers of a transaction come to each partition at a time of its own. But the rest stood in the log
+before the commit was asked for; so a reader that received something behind it has passed it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One line of EDN as Jepsen writes it -> the event, by way of JSON: its reader is ten times as fast
-as one in Python.
+"""Convert one line of EDN as Jepsen writes it to an event by way of JSON: its reader is ten times
+as fast as one in Python.
 
 Only a map on a line of its own is taken, without texts, characters, comments, lists and tags:
 there the two differ in keywords, nil, commas and maps alone. What the reader of JSON then refuses,
@@ -73,8 +73,8 @@ def _mapped(found: Any, maps: int) -> dict[str, Any] | None:
 
 
 def _map(found: list[Any]) -> dict[Any, Any]:
-    """Return the map for which this list stands; raise ValueError where it is none, or a key might
-    be there twice."""
+    """Return the map that this list represents. Raise ValueError if it is none, or a key may occur
+    twice."""
     if found[0] != _MAP or not len(found) % 2:
         raise ValueError
     made = dict(zip(found[1::2], found[2::2], strict=True))

@@ -1,9 +1,9 @@
 """The events of a Jepsen history, read and paired: what was invoked, and how it ended.
 
 One event: index, time (ns), process, type (invoke, ok, fail, info), f, value; other keys are
-ignored. Each client's invocation is followed by its completion, or by none: then nobody knows.
-Whatever would make a verdict meaningless is refused, with its line: above all an operation that we
-would leave out because we do not understand it.
+ignored. Each client's invocation is followed by its completion, or by none: then its outcome is
+unknown. Anything that would make a verdict meaningless is refused, with its line: above all an
+operation that would be left out because it is not understood.
 
 Events of one time are ordered by their index: each is moved behind the one before it by a
 nanosecond. Without indexes nothing tells their order, and they overlap.
@@ -71,7 +71,7 @@ class Operation(NamedTuple):
 
     @property
     def last(self) -> Event:
-        """The completion; or the invocation that nobody answered."""
+        """The completion, or the invocation that was never answered."""
         return self.completed or self.invoked
 
     @property

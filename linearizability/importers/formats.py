@@ -1,4 +1,4 @@
-"""Which format a history has, and any of them as a file that the engines read."""
+"""Detect the format of a history, and provide any of them as a file that the engines read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMATS = ("auto", "touchstone", "jepsen")
 
 
 def chosen_format(path: Path, history_format: str) -> str:
-    """What "auto" means here: "jepsen" by the suffix of a file, else "touchstone"."""
+    """Return what "auto" means here: "jepsen" by the suffix of a file, else "touchstone"."""
     if history_format not in FORMATS:
         raise HistoryError(f"format {history_format!r} is not one of {', '.join(FORMATS)}")
     if history_format != "auto":
@@ -25,7 +25,7 @@ def chosen_format(path: Path, history_format: str) -> str:
 
 @contextmanager
 def imported(path: Path, history_format: str = "auto") -> Iterator[Path]:
-    """The path of a history of ours: `path` itself, or a temporary file made from it."""
+    """Provide the path of a history of ours: `path` itself, or a temporary file made from it."""
     if chosen_format(path, history_format) == "touchstone":
         yield path
         return

@@ -118,8 +118,8 @@ def _is_json(path: Path) -> bool:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """The collector of cycles would search what is read over and over, and find nothing: the forms
-    of a text have no cycles."""
+    """Switch the cycle collector off: it would search the forms of a text, which have no cycles,
+    over and over."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -195,7 +195,7 @@ class Import:
         operation.last.require_unique_keys(0)
 
     def _begin(self, operation: Operation, process: int, txn: int = NONE) -> int:
-        """Return add an operation; return its number."""
+        """Add an operation and return its number."""
         invoked, completed = operation
         last = completed or invoked
         self.columns.operations.add((
@@ -264,7 +264,7 @@ class Import:
             self.columns.transactions.add((number, NUMBER_MAX + self._split, records + taken))
 
     def _add_unknown_delivery(self, operation: Operation, process: int) -> None:
-        """Nobody knows what it polled. A member may have been given records of any key: Jepsen
+        """Add polls of unknown result. A member may have received records of any key: Jepsen
         subscribes to the topics that its keys are in, and which others are in them is not told."""
         number = self._begin(operation, process)
         for taken, place in enumerate([*self.sessions.subscribed(process), NONE]):
@@ -300,7 +300,7 @@ class Import:
         self.columns.details[number] = detail
 
     def _add_end(self, last: Event) -> None:
-        """The final read: from its first event on, or after all events where none is marked."""
+        """Add the final read: from its first event on, or after all events if none is marked."""
         end_ns = last.time_ns + 1
         began_ns = end_ns if self.final_ns is None else self.final_ns
         number = len(self.columns.operations)
@@ -330,8 +330,8 @@ class Import:
             self._refuse_pairs(pairs[2 * first : 2 * first + 2].to_list(), line)
 
     def _require_unique_values(self) -> None:
-        """Raise HistoryError for a value that is sent to a key twice: which of the two records
-        somebody read could not be told."""
+        """Raise HistoryError for a value that is sent to a key twice: a read could not tell the two
+        records apart."""
         sends = self.columns.sends.frame().select("place", "value", "operation")
         again = sends.filter(~pl.struct("place", "value").is_first_distinct())
         if again.is_empty():

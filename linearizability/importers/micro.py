@@ -104,7 +104,7 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
 def _add_done(
     found: list[Send | Poll], done: list[list[Any]], completed: Event, places: Places
 ) -> int:
-    """Return add what a completion says; return how many keys the answers of its polls have."""
+    """Add what a completion reports; return how many keys the answers of its polls have."""
     answers = 0
     for micro in done:
         if micro[0] == "send":
@@ -234,7 +234,7 @@ def _no_answer(answer: Any, event: Event) -> Exception:
 
 
 def _explain_records(records: Any, event: Event) -> None:
-    """Raise HistoryError with the first that is no record; no record at all is lawful."""
+    """Raise HistoryError naming the first that is no record; having no record at all is allowed."""
     for record in records if isinstance(records, list) else [records]:
         if type(record) is not list or len(record) != 2:
             raise event.refuse(f"a polled record must be [offset, value], not {shown(record)}")

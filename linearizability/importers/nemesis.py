@@ -1,4 +1,5 @@
-"""What Jepsen's nemesis did, as faults and heals: readers are not held to time while one lasts.
+"""Translate the actions of Jepsen's nemesis to faults and heals: readers are not held to time while
+a fault lasts.
 
 An action is two events of one `f`: asked for, and done; one after the other, for the nemesis is one
 process. Names are those of jepsen.nemesis.combined and of the older nemeses (start, stop). A fault

@@ -1,4 +1,5 @@
-"""What an import has found -> rows of our history, piece by piece, in the order of operations."""
+"""Convert the findings of an import to rows of our history, piece by piece, in the order of
+operations."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def _null(name: str) -> pl.Expr:
 
 
 class Rows:
-    """The rows of one history, by what they speak of, each kind in the order of operations.
+    """The rows of one history by kind, each in the order of operations.
 
     named: the places by number. members: the processes that ever subscribed; they form the group.
     last_ns: when the last event was.
@@ -73,7 +74,7 @@ class Rows:
                               client)  # fmt: skip
 
     def _put_in_order(self) -> None:
-        """Number the operations anew, by their op_id."""
+        """Renumber the operations by their op_id."""
         rank = np.empty(len(self.order), dtype=np.int64)
         rank[self.order] = np.arange(len(self.order))
         self.details = {int(rank[number]): told for number, told in self.details.items()}
@@ -170,7 +171,7 @@ class Rows:
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
         """Add when transactions ended: a commit was asked for after all polls, so after what they
-        found was sent; one that was not answered was done when somebody saw it."""
+        found was sent; an unanswered one was done by the time when its effect was seen."""
         asked_ns = pl.max_horizontal("t_invoke_ns", "asked_ns")
         asked_ns = pl.min_horizontal(asked_ns, "t_complete_ns")
         is_decided = pl.col("done_ns").is_not_null()

@@ -1,4 +1,4 @@
-"""Where processes read: which of their records follow each other without a gap."""
+"""Find which records of a process follow each other without a gap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 
 
 class Sessions:
-    """Which run of positions each (process, key) is in; numbers are never used twice."""
+    """The session that each (process, key) is in; numbers are never used twice."""
 
     def __init__(self) -> None:
         self._numbers = 0
@@ -28,7 +28,7 @@ class Sessions:
         return self._subscribed.get(process, [])
 
     def assign(self, process: int, places: list[int], *, subscribed: bool) -> None:
-        """Positions of keys that stay are kept; those of others are forgotten."""
+        """Keep the positions of keys that stay, and forget the others."""
         held = self._current[process]
         self._current[process] = {p: held[p] for p in places if p in held}
         if subscribed:
@@ -38,7 +38,8 @@ class Sessions:
             self._subscribed.pop(process, None)
 
     def of_operation(self, process: int, *, kept: bool) -> Positions:
-        """Positions for the records of one operation; kept: the next one goes on from there."""
+        """Return the positions for the records of one operation; kept: the next one goes on from
+        there."""
         if process in self._subscribed:
             return Positions(self, {})
         current = self._current[process]
@@ -46,13 +47,13 @@ class Sessions:
 
 
 class Positions:
-    """Where one operation reads on."""
+    """The positions at which one operation reads on."""
 
     def __init__(self, sessions: Sessions, current: dict[int, int]) -> None:
         self._sessions, self._current = sessions, current
 
     def session(self, place: int, is_anew: bool) -> int:
-        """Return the session of what is read there; is_anew: a new one begins."""
+        """Return the session of what is read there; is_anew: start a new one."""
         if is_anew or place not in self._current:
             self._current[place] = self._sessions.next_number()
         return self._current[place]

@@ -1,4 +1,5 @@
-"""append_order: offsets grow in real time. A kernel over the events of any number of partitions.
+"""append_order: a record sent after another was acknowledged gets a higher offset. A kernel over
+the events of any number of partitions.
 
 The rule (guarantees.md): if the send of A was acknowledged (acks=all) before the send of B was
 invoked, then A's offset is lower than B's; no two acknowledgements name one offset. It follows for
@@ -36,7 +37,7 @@ _NEEDED = (
 
 
 def of_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Sends and polls, with the number of their partition (`place`).
+    """Return sends and polls, with the number of their partition (`place`).
 
     A topic's id, which a producer does not learn and a raw read does, is filled in where the topic
     had only one (in a resolved history it is already: `ingest`).
@@ -56,7 +57,7 @@ def of_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """topic, topic_id, partition of each, in order."""
+    """Return topic, topic_id, partition of each, in order."""
     return events.select(PARTITION).unique().sort(PARTITION, nulls_last=False)
 
 
@@ -73,7 +74,8 @@ def reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def first_given(read: pl.LazyFrame) -> pl.LazyFrame:
-    """key, offset, value, hi: when the first of the polls that were given the record had ended."""
+    """Return key, offset, value, hi: when the first of the polls that delivered the record had
+    ended."""
     return read.group_by(*KEY, "offset", "value").agg(pl.min("hi"))
 
 
@@ -101,15 +103,16 @@ def appends(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def checked(events: pl.LazyFrame) -> pl.LazyFrame:
-    """How many appends with a known place were judged (one row, one column)."""
+    """Return how many appends with a known place were judged (one row, one column)."""
     return appends(of_partitions(events)).select(pl.len())
 
 
 def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one row per record that stands too low, and per offset given twice: ANOMALY_COLUMNS.
-    kinds: `append-order` (op_ids: the late record's send, the earliest acknowledged one above it);
-    `read-before-append` (a poll had already been given something at or above its offset; op_ids:
-    the send, the poll); `same-offset` (op_ids: all sends acknowledged there)."""
+    """Return one row per record whose offset is too low, and per offset acknowledged twice:
+    ANOMALY_COLUMNS. kinds: `append-order` (op_ids: the late record's send, the earliest
+    acknowledged one above it); `read-before-append` (a poll had already been given something at or
+    above its offset; op_ids: the send, the poll); `same-offset` (op_ids: all sends acknowledged
+    there)."""
     return anomalies_with_offsets(events).select(ANOMALY_COLUMNS)
 
 
@@ -166,8 +169,8 @@ def _shown(column: str) -> pl.Expr:
 
 
 def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
-    """Per offset, when the log was first proven longer: by an acknowledgement of a higher offset
-    (`ack_above`), by a poll of this or a higher one (`read_from`)."""
+    """Return for each offset when the log was first proven longer: by an acknowledgement of a
+    higher offset (`ack_above`), by a poll of this or a higher one (`read_from`)."""
     never = pl.lit(None, dtype=pl.Int64)
     acked = placed.select(*KEY, "offset", ack=pl.when("acked").then("hi"), read=never.alias("read"))
     polled = first_given(read).select(*KEY, "offset", ack=never, read="hi")
@@ -184,7 +187,7 @@ def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
 def _with_witness(
     late: pl.LazyFrame, proofs: pl.LazyFrame, bound: str, *, strictly: bool
 ) -> pl.LazyFrame:
-    """Return add the operation whose completion is the bound that the late record broke."""
+    """Add the operation whose completion is the bound that the late record broke."""
     witnesses = proofs.select(
         *KEY, pl.col("hi").alias(bound), offset_witness="offset", value_witness="value",
         op_id_witness="op_id",

@@ -1,4 +1,4 @@
-"""What coordinators and controllers promise, as models: the executable has them too.
+"""The promises of coordinators and controllers as models, which the executable has too.
 
 Each state is a number that only grows (an epoch, a generation) and what goes with it. An operation
 that gives an older number is refused; one of unknown outcome did what it could, or nothing.

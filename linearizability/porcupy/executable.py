@@ -32,7 +32,7 @@ GRACE_S: Final = 10.0
 
 
 def find_executable() -> Path | None:
-    """$TOUCHSTONE_PORCUPINE if set, else where `make setup` puts it; None if it is not there."""
+    """Return $TOUCHSTONE_PORCUPINE if set, else where `make setup` puts the executable, or None."""
     named = os.environ.get("TOUCHSTONE_PORCUPINE")
     path = Path(named) if named else cache_directory() / "bin" / "porcupine-check"
     return path if path.is_file() and os.access(path, os.X_OK) else None
@@ -101,7 +101,7 @@ def _opened_at_error(page: str) -> str:
 
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:
-    """Standard output, and what went wrong if anything did."""
+    """Run the executable; return its standard output, and what went wrong if anything did."""
     try:
         process = subprocess.Popen(
             [executable],

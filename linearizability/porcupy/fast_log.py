@@ -136,7 +136,7 @@ def _compare(appends: list[_Row], lower: list[_Bound], upper: list[_Bound]) -> N
 
 
 def _appends(rows: list[_Row]) -> tuple[list[_Row], bool]:
-    """Return the appends whose place is known, in the order of their offsets, gapless from 0; and
+    """Return the appends with a known place, in the order of their offsets, without gap from 0; and
     whether there are others."""
     writers = _writers(rows)
     log = _Log(writers)
@@ -179,7 +179,7 @@ def _writers(rows: list[_Row]) -> dict[int, _Row]:
 
 
 class _Log:
-    """What acknowledgements and reads say together: offset -> value and back."""
+    """The log that acknowledgements and reads show together: offset -> value and back."""
 
     def __init__(self, writers: dict[int, _Row]) -> None:
         self.writers = writers

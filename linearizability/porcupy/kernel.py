@@ -32,7 +32,7 @@ _BYTES_PER_CONFIGURATION: Final = 200
 
 
 class _Limit(Exception):
-    """The search may not go on; the text says why."""
+    """The search must stop; the text says why."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ class _Search:
                 event = self._put_back()
 
     def _take_reads(self) -> None:
-        """Take every read-only operation that fits now; the state stays, so one pass is enough."""
+        """Take every read-only operation that fits now. The state stays, so one pass is enough."""
         event = self.next[0]
         while not self.returns[event]:
             number = self.operation[event]
@@ -128,7 +128,7 @@ class _Search:
             event = self.next[event]
 
     def _take_one_from(self, event: int) -> bool:
-        """Take the first operation from this call on that fits; event 0: there is none."""
+        """Take the first operation from this call on that fits; return False if there is none."""
         while not self.returns[event]:
             number = self.operation[event]
             if not self.read_only[number]:
@@ -152,7 +152,7 @@ class _Search:
             self.base += 1
 
     def _put_back(self) -> int:
-        """Undo the last operation taken; returns the event after its call."""
+        """Undo the last operation taken; return the event after its call."""
         last = self.taken.pop()
         for back in (self.return_event[self.operation[last.event]], last.event):
             before, after = self.previous[back], self.next[back]
@@ -161,7 +161,7 @@ class _Search:
         return self.next[last.event]
 
     def _put_back_reads(self) -> bool:
-        """Undo the reads taken last; False if nothing is left to try differently."""
+        """Undo the reads taken last; return False if nothing is left to try differently."""
         while self.taken and self.taken[-1].read_only:
             self._put_back()
         return bool(self.taken)
@@ -206,7 +206,8 @@ def _check_key(
 
 
 def _blocked(operations: Operations, placed: list[int]) -> Column:
-    """What was waiting when the longest order stopped, the first to return first."""
+    """Return the operations that were waiting when the longest order stopped, the first to return
+    first."""
     waiting = np.setdiff1d(np.arange(len(operations)), np.array(placed, dtype=np.int64))
     waiting = waiting[np.argsort(operations.ends[waiting], kind="stable")]
     still_open: Column = waiting[operations.call[waiting] <= operations.ends[waiting[0]]]

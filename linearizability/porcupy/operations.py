@@ -24,7 +24,7 @@ Column = npt.NDArray[np.int64]
 
 
 class Op(NamedTuple):
-    """What a model's `step` sees of one operation; a model gives each number its meaning."""
+    """One operation as a model's `step` sees it; a model gives each number its meaning."""
 
     kind: int
     a: int
@@ -38,10 +38,10 @@ class Op(NamedTuple):
 class Operations:
     """A history as a struct of arrays.
 
-    call, ret: closed interval of integer times.  client: row in a drawing.  key: operations of
-    different keys are judged apart.  kind, a, b, c, vals: as the model says.  status: OK, UNKNOWN
-    or a number of the model's own.  labels: text for the drawing, one per operation or none; the
-    first line stands in its box, the rest is shown to whoever points at it.
+    call, ret: closed interval of integer times. client: row in a drawing. key: operations of
+    different keys are judged apart. kind, a, b, c, vals: as the model says. status: OK, UNKNOWN or
+    a number of the model's own. labels: text for the drawing, one per operation or none; the first
+    line stands in its box, the rest appears when a viewer points at it.
     """
 
     call: Column
@@ -90,7 +90,7 @@ class Operations:
 
     @cached_property
     def _starts(self) -> Column:
-        """Where the values of each operation start."""
+        """Return where the values of each operation start."""
         starts: Column = np.cumsum(self.vlen) - self.vlen
         return starts
 
@@ -136,7 +136,7 @@ class OperationsBuilder:
         vals: Iterable[int] = (),
         label: str = "",
     ) -> None:
-        """One operation. `ret` None: it never returned."""
+        """Add one operation. `ret` None: it never returned."""
         before = len(self._vals)
         self._vals.extend(vals)
         end = NEVER if ret is None else ret

@@ -1,8 +1,8 @@
 """Judge the partition logs of a history: the fast kernel first, then porcupine as second opinion.
 
 The kernel (`append_order.py`) judges every append and names what is wrong. Porcupine searches whole
-partitions window by window, and of each broken one the window around the first contradiction,
-which it draws. The two can only disagree by a bug of ours; that is UNKNOWN, and said.
+partitions window by window, and of each broken one the window around the first contradiction, which
+it draws. The two can only disagree by a bug of ours; then the verdict is UNKNOWN, with that reason.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _confirm_broken(
 
 
 def _file_name(result: PartitionLogResult) -> str:
-    """Topic names have letters, digits, dots, underscores and dashes; foreign histories may not."""
+    """Return a file name without characters that topic names of foreign histories may hold."""
     topic = re.sub(r"[^A-Za-z0-9._-]", "_", result.topic)
     namesake = f"-{result.topic_id[:8]}" if result.topic_id else ""
     return f"append_order-{topic}{namesake}-{result.partition}.html"

@@ -33,7 +33,8 @@ class PythonModel:
 
 
 class LogKind:
-    """Kinds of the partition log: a sequence of values, empty at first; appends go to its end."""
+    """The kinds of operations on a partition log: a sequence of values, empty at first, appended to
+    at its end."""
 
     APPEND: Final = 0
     """vals: the values, together; c: the offset of the first (ignored if unknown)."""

@@ -1,4 +1,4 @@
-"""What a search says: one verdict per partition, and of all of them together."""
+"""The result of a search: one verdict per partition, and one of all of them together."""
 
 from __future__ import annotations
 

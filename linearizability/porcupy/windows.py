@@ -45,7 +45,7 @@ class Logs:
 
 
 def logs_of(events: pl.LazyFrame) -> Logs:
-    """What a history knows of every partition with an append whose place is known."""
+    """Return what a history knows of every partition with an append whose place is known."""
     relevant = of_partitions(events).collect().lazy()
     placed = appends(relevant).collect()
     named = relevant.select(*KEY, *PARTITION).unique().collect()
@@ -60,10 +60,8 @@ def logs_of(events: pl.LazyFrame) -> Logs:
 
 
 def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
-    """Whole partitions in windows of consecutive appends; and the partition number of each key.
-
-    No more than about `most_operations`: then windows are left out evenly.
-    """
+    """Cut whole partitions into windows of consecutive appends; return them and the partition
+    number of each key. Beyond about `most_operations`, leave windows out evenly."""
     placed = (
         logs.appends.sort("pid", "offset", "op_id")
         .unique(["pid", "offset"], keep="first", maintain_order=True)
@@ -232,7 +230,7 @@ def faults(events: pl.LazyFrame) -> list[Annotation]:
 
 
 def _fault_name(detail: str | None) -> str:
-    """{"fault": "Kill", "node": 1} as people say it; the text itself if it is not that."""
+    """Return {"fault": "Kill", "node": 1} in words, or the text itself if it is something else."""
     try:
         fault = json.loads(detail or "")
         rest = " ".join(f"{name}={value}" for name, value in fault.items() if name != "fault")
@@ -242,7 +240,7 @@ def _fault_name(detail: str | None) -> str:
 
 
 def within(annotations: Sequence[Annotation], operations: Operations) -> list[Annotation]:
-    """What of the annotations lies in the time of the operations, cut to it."""
+    """Return the annotations in the time of the operations, cut to it."""
     start = int(operations.call.min())
     end = int(max(operations.call.max(), *operations.ret[operations.ret < NEVER], start))
     return [

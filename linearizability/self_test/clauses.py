@@ -1,8 +1,8 @@
-"""What each checker promises, clause by clause, and the mutators that break each clause.
+"""The promises of each checker, clause by clause, and the mutators that break each clause.
 
 A clause says when a history is invalid, as docs/guarantees.md tells it to the reader (its table of
 clauses is made from here). Every checker has one at least, and no clause is without a mutator: a
-rule that nobody has seen broken may be blind. A mutator breaks the clause that it stands under.
+rule that was never seen broken may be blind. A mutator breaks the clause that lists it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What may go in the model: the settings of its topic, compaction, and the deletion of a beginning.
+"""The removal of records in the model: the settings of its topic, compaction, and the deletion of a
+log's beginning.
 
 Every partition of a world is of one topic. Half of the worlds say how it was made; some compact it.
 """
@@ -36,7 +37,7 @@ class Cleaner:
 
     @property
     def deletes(self) -> bool:
-        """Records may go without anybody's asking."""
+        """Whether records may be deleted without a request."""
         return self.settings in DELETED_BY_TIME_OR_SIZE
 
     @property
@@ -53,7 +54,7 @@ class Cleaner:
         return self._dresses[value]
 
     def clean(self, partitions: Sequence[Partition]) -> Iterator[None]:
-        """Now and then one of the partitions is compacted, if the topic is."""
+        """Compact one of the partitions now and then, if the topic is compacted."""
         while self.compacts:
             for _ in range(self.rng.randint(1, 60)):
                 yield

@@ -17,14 +17,15 @@ GROUP = "committers"
 
 @dataclass
 class Coordinator:
-    """What it knows of the group: the offset of each partition, and the generation."""
+    """The coordinator's knowledge of the group: the offset of each partition, and the
+    generation."""
 
     offsets: dict[int, int] = field(default_factory=dict)
     generation: int = 1
 
 
 def committer(world: World, coordinator: Coordinator) -> Actor:
-    """Commits or asks, one at a time."""
+    """Commit or ask, one at a time."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 30)):
@@ -37,7 +38,7 @@ def committer(world: World, coordinator: Coordinator) -> Actor:
 
 
 def ask_finally(world: World, coordinator: Coordinator) -> None:
-    """Somebody asks for every position when all is over."""
+    """Ask for every position when all is over."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in _ask(world, process, partition, coordinator):

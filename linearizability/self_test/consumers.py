@@ -34,7 +34,7 @@ class Consumer:
         """It is the only member of its group, and tells what it owns."""
 
     def assign(self, rng: Random) -> None:
-        """Positions anew: from the beginning, or from what the group has committed."""
+        """Set the positions: to the beginning, or to what the group has committed."""
         self.session += 1
         number = len(self.world.partitions) if self.owns_all else rng.randint(
             1, len(self.world.partitions)
@@ -82,7 +82,7 @@ def consumer(world: World) -> Actor:
 
 
 def assign(world: World, reader: Consumer) -> None:
-    """Positions anew, as a history tells it."""
+    """Set a reader's positions, and write the rows that record it."""
     reader.assign(world.rng)
     world.write(
         reader.operation(),
@@ -99,7 +99,7 @@ def assign(world: World, reader: Consumer) -> None:
 
 
 def join(world: World, reader: Consumer) -> None:
-    """The process becomes the only member of its group."""
+    """Make the process the only member of its group."""
     reader.owns_all = True
     settings = {"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}
     subscribed = {"f": F.SUBSCRIBE.value, "type": "ok", "settings": json.dumps(settings)}
@@ -107,9 +107,9 @@ def join(world: World, reader: Consumer) -> None:
 
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
-    """Poll once; return whether the reader can go on. What a failed one delivered is delivered all
-    the same; then it goes on from where it was before. Of an unknown one nobody knows from where it
-    goes on, nor perhaps what was delivered."""
+    """Poll once; return whether the reader can go on. What a failed poll delivered counts as
+    delivered; the reader then goes on from where it was before. After a poll of unknown outcome the
+    position, and perhaps what was delivered, is unknown."""
     rng = world.rng
     operation = reader.operation()
     before = dict(reader.positions)
@@ -134,10 +134,8 @@ def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
 
 
 def read_everything(world: World, *, raw: bool, isolation: str) -> None:
-    """The final phase: each partition from log start to its end; sometimes it does not get there.
-
-    Raw: batch headers and control records too, also those of aborted transactions.
-    """
+    """Do the final phase: read each partition from log start to its end, and sometimes not that
+    far. raw: batch headers and control records too, also those of aborted transactions."""
     rng = world.rng
     reader = next(world.processes)
     for partition in world.partitions:

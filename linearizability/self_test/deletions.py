@@ -1,4 +1,4 @@
-"""What a recorder writes of the model's topic, and of what is deleted in it."""
+"""Write what a recorder records of the model's topic, and of deletions in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from linearizability.self_test.world import TOPIC, Row, World
 
 
 def tell_settings(world: World) -> None:
-    """The topic is made; sometimes the recorder does not say how."""
+    """Record the creation of the topic; sometimes leave out its settings."""
     operation = world.invoke(next(world.processes))
     made = {"settings": world.cleaner.text, "timestamp_ms": 0, "type": "ok"}
     if world.cleaner.is_told:
@@ -17,7 +17,7 @@ def tell_settings(world: World) -> None:
 
 
 def delete_beginnings(world: World) -> None:
-    """The logs lose their first records: by time or size, or because somebody asks for it."""
+    """Delete the first records of logs, by time or size or on request."""
     process = next(world.processes)
     for partition in world.partitions:
         operation = world.invoke(process)

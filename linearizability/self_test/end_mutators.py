@@ -1,4 +1,4 @@
-"""Ways to end transactions otherwise than their producers were told (see `mutators`)."""
+"""Mutators that end transactions otherwise than was acknowledged (see `mutators`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def commit_an_aborted(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Nobody asked for a commit, but a partition of the transaction has a COMMIT marker."""
+    """Plant an anomaly: no commit was asked for, but a partition of the transaction has a COMMIT
+    marker."""
     asked = _asked(rows, F.COMMIT) | _answered(rows, F.ABORT)
     return _with_other_marker(rows, rng, lambda txn: txn not in asked, "commit")
 
@@ -107,7 +108,8 @@ def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
-    """In the end a group is told another position than its last transaction committed."""
+    """Plant an anomaly: in the end a group gets another position than its last transaction
+    committed."""
     return _told_otherwise(rows, rng, _answered(rows, F.COMMIT))
 
 
@@ -119,7 +121,7 @@ def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
-    """In the end a group is told the position that an aborted transaction sent."""
+    """Plant an anomaly: in the end a group gets the position that an aborted transaction sent."""
     aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
     sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
     victims = []

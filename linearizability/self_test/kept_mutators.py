@@ -41,7 +41,7 @@ def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _on_both(rows: list[Row]) -> list[Row]:
-    """What the replicas of both hold, of followers."""
+    """Return the followers' records that their leaders hold too."""
     on_leaders = {
         (row["op_id"], row["partition"], row["offset"]) for row in rows
         if row["f"] == F.POLL.value and row.get("offset") is not None
@@ -90,7 +90,8 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _last_values(rows: list[Row]) -> list[Row]:
-    """Sends of the last records of keys, where that is a value and no tombstone's place is open."""
+    """Return the sends of the last records of keys, if that is a value and the place of every
+    tombstone is known."""
     found = []
     for send in rows:
         durable = is_acked(send) and outcome_of(send) in KNOWN
@@ -139,7 +140,7 @@ def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a group is told a position that nobody committed, or at the end none
+    """Plant an anomaly: a group gets a position that was never committed, or at the end none
     although one was acknowledged."""
     asked = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
     victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]

@@ -19,7 +19,7 @@ from linearizability.self_test.world import Row
 
 @where_nothing_is_compacted
 def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
-    """From somewhere on, everything in a partition stands one offset further."""
+    """Plant an anomaly: from somewhere on, everything in a partition stands one offset further."""
     starts = log_starts(rows)
     pairs = [
         (a, b) for a, b in _pairs(_raw(rows))
@@ -66,7 +66,7 @@ def write_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def end_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Between two records of a transaction stands a marker of its producer."""
+    """Plant an anomaly: a marker of the producer stands between two records of one transaction."""
     once = sent_once(rows)
     of_txn = {value: row["txn"] for value, row in once.items() if row["txn"] is not None}
     records = _raw(rows)
@@ -142,8 +142,8 @@ def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
-    """In the end the last stable offset stands where a transaction begins that its producer's
-    transaction.timeout.ms (a minute in the model) should have ended."""
+    """Plant an anomaly: in the end the last stable offset stands where a transaction begins that
+    its producer's transaction.timeout.ms (a minute in the model) should have ended."""
     in_transactions = [r for r in rows if is_acked(r) and r["txn"] is not None]
     return _stuck_at(rows, rng, in_transactions, 60 + 10 + 61)
 

@@ -1,4 +1,4 @@
-"""What mutators look up in a history's rows, and the small changes that they share."""
+"""Look-ups in a history's rows for mutators, and the small changes that they share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_OURS = 999_999
 
 
 def data_rows(rows: list[Row]) -> list[Row]:
-    """What consumers were given, and what leaders hold."""
+    """Return the records that consumers received and that leaders hold."""
     return [row for row in rows if _is_data(row) and row.get("replica") is None]
 
 
@@ -34,7 +34,8 @@ def is_compacted(rows: list[Row]) -> bool:
 def where_nothing_is_compacted(
     mutate: Callable[[list[Row], Random], list[Row] | None],
 ) -> Callable[[list[Row], Random], list[Row] | None]:
-    """Elsewhere a record may be absent, and its absence is no anomaly."""
+    """Let a mutator see only partitions without compaction: elsewhere the absence of a record is no
+    anomaly."""
 
     @wraps(mutate)
     def mutate_there(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -65,7 +66,7 @@ def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
 
 
 def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
-    """Return the rows; None where only what was removed told that the send's transaction
+    """Return the rows, or None if only what was removed showed that the send's transaction
     committed."""
     is_told = send["txn"] is None or send["txn"] in ends_told(rows)
     return rows if is_told else None
@@ -91,7 +92,7 @@ def sent_once(rows: list[Row]) -> dict[int, Row]:
 
 
 def log_starts(rows: list[Row]) -> Mapping[int, int]:
-    """Return partition -> where its log began at last; 0 where nobody told."""
+    """Return partition -> its last known log start, 0 if unknown."""
     starts: dict[int, int] = defaultdict(int)
     for row in rows:
         if row.get("partition") is not None and row.get("log_start") is not None:
@@ -122,7 +123,8 @@ def stands_before(row: Row, other: Row) -> bool:
 
 
 def sessions(rows: list[Row]) -> list[list[Row]]:
-    """What readers went through; what a failed poll gave they were to be given again."""
+    """Return what readers received, session by session; what a failed poll delivered comes
+    again."""
     sessions: dict[tuple[object, ...], list[Row]] = {}
     for row in data_rows(rows):
         if row["type"] == "fail":

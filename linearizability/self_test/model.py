@@ -79,7 +79,8 @@ def _final_phase(world: World) -> None:
 
 
 def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
-    """Many small histories as one large: each with topic, groups, processes, numbers of its own."""
+    """Join many small histories to a large one, each with its own topic, groups, processes and
+    numbers."""
     rows: list[Row] = []
     for number, history in enumerate(histories):
         shift = number * NUMBERS_APART

@@ -36,7 +36,8 @@ from linearizability.self_test.world import Row
 
 @where_nothing_is_compacted
 def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Nobody was given an acknowledged record, though a reader from the beginning went past it."""
+    """Plant an anomaly: no reader received an acknowledged record, though one from the beginning
+    went past it."""
     starts = log_starts(rows)
     reach: dict[int, int] = {}
     seen = places_seen(rows)
@@ -156,7 +157,8 @@ def reorder_appends(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
-    """No poll delivered an acknowledged record, though a complete read covered it."""
+    """Plant an anomaly: no poll delivered an acknowledged record, though a complete read covered
+    it."""
     starts = log_starts(rows)
     reads = [
         row for row in rows
@@ -206,7 +208,8 @@ def read_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
-    """No member of a group was given a record that others were given, though they went past it."""
+    """Plant an anomaly: no member of a group received a record that others received, though they
+    went past it."""
     starts = log_starts(rows)
     durable = {
         (row["partition"], row["offset"]) for row in rows

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Dress(NamedTuple):
-    """What a record carries beside its value; key: where the topic is compacted."""
+    """The fields of a record besides its value; key: only if the topic is compacted."""
 
     key: str | None = None
     tombstone: bool | None = None
@@ -69,7 +69,8 @@ class Partition:
         return offset < len(self.log) and self.log[offset] is entry
 
     def find(self, producer_id: int, epoch: int, sequence: int) -> int | None:
-        """Where an idempotent record lies already (KIP-98: a retry is answered, not appended)."""
+        """Return where an idempotent record lies already, or None (KIP-98: a retry is answered, not
+        appended)."""
         wanted = (producer_id, epoch, sequence)
         for offset in range(len(self.log) - 1, -1, -1):
             entry = self.log[offset]
@@ -99,7 +100,7 @@ class Partition:
             self.advance(rng.choice(self._ends_of_batches()[1:]))
 
     def advance(self, high_watermark: int) -> None:
-        """Everything below is replicated: markers there take effect at once."""
+        """Move the high watermark up; markers below it take effect at once."""
         self.high_watermark = high_watermark
         for producer_id, first in list(self.open.items()):
             for entry in self.log[first:high_watermark]:

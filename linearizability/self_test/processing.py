@@ -27,7 +27,7 @@ class Inputs:
     """The transaction whose offset is in force."""
 
     def end(self, reader: Consumer | None, end: str) -> None:
-        """The transaction of this reader has an end: commit or abort."""
+        """Note the end of this reader's transaction: commit or abort."""
         if reader is None or reader.group != GROUP:
             return
         self.taken -= set(reader.positions)
@@ -38,7 +38,7 @@ class Inputs:
 
 
 def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer | None:
-    """What reads in a transaction; None: nothing does."""
+    """Return the consumer that reads in a transaction, or None."""
     rng = world.rng
     if rng.random() < 0.4:
         return None
@@ -62,7 +62,7 @@ def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer 
 def send_offsets(
     world: World, inputs: Inputs, reader: Consumer, producer_id: int, epoch: int
 ) -> Steps:
-    """Send the positions to the transaction; whether that was acknowledged."""
+    """Send the positions to the transaction; return whether that was acknowledged."""
     rng = world.rng
     operation = reader.operation()
     shared: Row = {"producer_id": producer_id, "producer_epoch": epoch}
@@ -104,7 +104,7 @@ def ask(world: World, inputs: Inputs, process: int, number: int) -> Steps:
 
 
 def ask_finally(world: World, inputs: Inputs) -> None:
-    """Somebody asks for every position when all is over."""
+    """Ask for every position when all is over."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in ask(world, inputs, process, partition.number):

@@ -23,7 +23,7 @@ PATIENCE = 60
 
 @dataclass
 class Producer:
-    """What a client and the broker know of one producer."""
+    """The state of one producer, at its client and at the broker."""
 
     process: int
     acks: int
@@ -45,7 +45,7 @@ class Producer:
         ]
 
     def begin_epoch(self, epoch: int) -> None:
-        """A new epoch numbers anew, in every partition (KIP-360)."""
+        """Start a new epoch, in which sequence numbers begin at 0 in every partition (KIP-360)."""
         if epoch > self.epoch:
             self.epoch = epoch
             self.sequences.clear()
@@ -217,7 +217,7 @@ def transactional_producer(world: World, inputs: Inputs) -> Actor:
 
 
 def _init(world: World, producer: Producer) -> None:
-    """InitProducerId is answered: every older epoch is fenced."""
+    """Answer InitProducerId, which fences every older epoch."""
     producer.begin_epoch(producer.epoch + 1)
     row = {
         "f": F.INIT_PRODUCER.value, "type": "ok", "producer_id": producer.producer_id,

@@ -1,4 +1,4 @@
-"""The self-test: valid histories of the model, and each of them broken in every known way.
+"""Run the self-test: valid histories of the model, and each of them broken in every known way.
 
     result = run_self_test(range(200))
     result.validity       # VALID: no false alarm, and every planted anomaly was caught
@@ -40,7 +40,7 @@ COLUMNS = ("checker", "judged", "false alarms", "planted", "caught", "mutators")
 
 @dataclass
 class SelfTest:
-    """What was seen, by checker."""
+    """The results of the self-test, by checker."""
 
     seeds: int = 0
     judged: Counter[str] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ class SelfTest:
 
     @property
     def validity(self) -> Validity:
-        """UNKNOWN: nothing is wrong, but for some mutators no history had room."""
+        """Return UNKNOWN if nothing is wrong but no history had room for some mutator."""
         if self.problems:
             return Validity.INVALID
         idle = [n for n in MUTATORS if not self.planted[n]]
@@ -95,10 +95,8 @@ def run_self_test(
     progress: Callable[[int], None] = lambda _seeds: None,
     processes: int = 1,
 ) -> SelfTest:
-    """Judge the histories of these seeds, and what the mutators make of them.
-
-    progress: told how many seeds are done. The result is the same for any number of processes.
-    """
+    """Judge the histories of these seeds, and what the mutators make of them. progress: called with
+    how many seeds are done. The result is the same for any number of processes."""
     result = SelfTest()
     batches = list(_batches(seeds))
     if processes <= 1 or len(batches) <= 1:
@@ -126,7 +124,7 @@ def run_self_test(
 
 
 def _end_with_parent() -> None:
-    """A process of the pool does not outlive a command that was killed."""
+    """End a process of the pool when the command that started it is killed."""
     parent = parent_process()
     assert parent is not None
 
@@ -164,7 +162,8 @@ def _judge_valid(histories: dict[int, list[Row]], result: SelfTest) -> None:
 
 
 def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
-    """Rule by rule: what all mutators make of a batch would take gigabytes at once."""
+    """Judge the mutated histories rule by rule: all mutants of a batch at once would take
+    gigabytes."""
     for name in MUTATORS:
         mutants = list(_planted(name, known))
         if not mutants:
@@ -179,7 +178,7 @@ def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
 
 
 def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Mutator, list[Row]]]:
-    """What the mutators of one rule make of these histories."""
+    """Yield what the mutators of one rule make of these histories."""
     for seed, rows in known.items():
         for mutate in MUTATORS[name]:
             broken = mutate(rows, Random(f"{seed}:{mutate.__name__}"))

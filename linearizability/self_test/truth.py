@@ -1,4 +1,4 @@
-"""What really happened in a history of the model, beside what its rows tell.
+"""Record what really happened in a history of the model, besides what its rows show.
 
 The model writes it on its own rows, under keys that no history has: they begin with "_", and
 `stripped` takes them away before anything is judged. Mutators take from here, and from the rows
@@ -42,11 +42,9 @@ def stripped(rows: list[Row]) -> list[Row]:
 
 
 def ends_told(rows: Iterable[Row]) -> dict[int, str]:
-    """Return how each transaction ended, of those whose end these rows tell.
-
-    A commit that was acknowledged tells it; an abort that was, if no commit was ever asked for; and
-    one raw read that shows a record of the transaction and, behind it, its marker.
-    """
+    """Return how transactions ended, for those whose end these rows show. An acknowledged commit
+    shows it; an abort that was, if no commit was ever asked for; and one raw read that shows a
+    record of the transaction and, behind it, its marker."""
     ends: dict[int, str] = {}
     answered: dict[str, set[int]] = {"commit": set(), "abort": set()}
     commits_asked: set[int] = set()
@@ -75,7 +73,7 @@ def is_raw(row: Row) -> bool:
 
 def with_outcomes(rows: list[Row]) -> list[Row]:
     """Return the rows with `_outcome`: plain, committed or aborted, as the record's transaction
-    truly ended; unknown where these rows do not tell its end; None where there is no record."""
+    truly ended; unknown if these rows do not show its end; None if there is no record."""
     told = ends_told(rows)
     return [row | {"_outcome": _outcome(row, told)} for row in rows]
 

@@ -1,8 +1,6 @@
-"""A long quiet time in a history of the model: readers stay, the clock goes on, little happens.
-
-Whoever took part before stops where he is; markers that are on their way arrive. Then a producer
-sends now and then, and each reader takes all that is there, every ten seconds.
-"""
+"""Add a long quiet time to a history of the model: readers stay, the clock goes on, little happens.
+All earlier actors stop where they are; pending markers arrive. Then a producer sends now and then,
+and each reader takes all that is there, every ten seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ TURNS_TO_SETTLE = 5_000
 
 
 def watch(world: World, players: Sequence[Actor]) -> None:
-    """Two minutes after the players have stopped."""
+    """Let two minutes pass after the players have stopped."""
     world.actors = [actor for actor in world.actors if actor not in players]
     world.actors.append(world.replication())
     for _ in range(TURNS_TO_SETTLE):
@@ -43,10 +41,8 @@ def watch(world: World, players: Sequence[Actor]) -> None:
 
 
 def take_all(world: World, reader: Consumer) -> None:
-    """Poll until nothing is given; once at most a poll fails, and the reader begins anew.
-
-    For it may begin at the beginning, and of a long log it would never see the end.
-    """
+    """Poll until nothing more comes. A poll fails at most once, since the reader may then start at
+    the beginning, and would never reach the end of a long log."""
     failures = FAILURES
     while True:
         given = len(world.rows)

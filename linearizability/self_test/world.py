@@ -53,7 +53,8 @@ class World:
         return self.cleaner.dress(value)
 
     def contents(self, value: int | None) -> Row:
-        """What tells a record from another of the same value, the same at every sight of it."""
+        """Return the fields that tell a record from another of the same value, the same at every
+        sight of it."""
         if value is None or not self.tells_contents:
             return {}
         return {"checksum": value * 2_654_435_761 % 2**32}
@@ -61,7 +62,7 @@ class World:
     # --- time and turns -------------------------------------------------------------------------
 
     def tick(self) -> int:
-        """Now; a coarse clock may say the same twice."""
+        """Advance the clock and return it; a coarse clock may say the same twice."""
         if self.rng.random() < 0.9:
             self.now_ns += self.rng.randint(1, 1000)
         return self.now_ns
@@ -77,7 +78,7 @@ class World:
                 self.actors.remove(actor)
 
     def replication(self) -> Actor:
-        """High watermarks rise; now and then a leader changes and its tail may vanish."""
+        """Raise high watermarks; now and then change a leader, whose tail may vanish."""
         while True:
             partition = self.rng.choice(self.partitions)
             if self.rng.random() < 0.04:
@@ -92,7 +93,7 @@ class World:
             self.write(operation, rows, completed=False)
 
     def settle(self) -> None:
-        """The final phase: everything is replicated."""
+        """Begin the final phase: replicate everything."""
         self.final = True
         for partition in self.partitions:
             partition.advance(len(partition.log))
@@ -107,7 +108,7 @@ class World:
         }  # fmt: skip
 
     def write(self, operation: Row, rows: list[Row], completed: bool = True) -> None:
-        """The end of an operation; one row at least."""
+        """Write the rows of an ended operation, at least one."""
         ended = self.tick() if completed else None
         for index, row in enumerate(rows):
             self.rows.append({"record_index": index, "t_complete_ns": ended, **operation, **row})

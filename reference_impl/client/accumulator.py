@@ -39,20 +39,21 @@ def estimated_size(record: ProducerRecord) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdAndEpoch:
-    """Who writes, to tell a retry from a new batch and a zombie from its successor (KIP-98)."""
+    """The identity of a producer, by which a broker tells a retry from a new batch and a zombie
+    from its successor (KIP-98)."""
 
     producer_id: int = -1
     epoch: int = -1
 
     @property
     def is_valid(self) -> bool:
-        """A broker has given it."""
+        """Whether a broker has assigned the id."""
         return self.producer_id >= 0
 
 
 @dataclass(frozen=True, slots=True)
 class PendingSend:
-    """Who waits for one record of a batch."""
+    """A call that waits for one record of a batch."""
 
     call_id: int
     record: ProducerRecord
@@ -81,12 +82,12 @@ class Batch:
 
     @property
     def has_sequence(self) -> bool:
-        """It was sent, or was about to be, with a sequence; it must not get another lightly."""
+        """Whether the batch has a sequence number, with which it may have been sent."""
         return self.base_sequence != NO_SEQUENCE
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record."""
+        """The sequence number of the last record."""
         return (self.base_sequence + len(self.sends) - 1) & 0x7FFFFFFF
 
     def encode(self, compression: Compression) -> bytes:
@@ -149,7 +150,8 @@ class Accumulator:
     # --- what goes out ------------------------------------------------------------------------
 
     def wait_ms(self, queue: deque[Batch], *, is_urgent: bool) -> int:
-        """How long until the first batch of a queue may be sent (RecordAccumulator.batchReady)."""
+        """Return how long to wait before the first batch of a queue may be sent
+        (RecordAccumulator.batchReady)."""
         first, now_ms = queue[0], self._kernel.monotonic_ms
         if first.not_before_ms > now_ms:
             return first.not_before_ms - now_ms
@@ -166,7 +168,8 @@ class Accumulator:
         return batch
 
     def put_back(self, batch: Batch, delay_ms: int) -> None:
-        """Send it again later; batches with sequences stay in their order (KIP-98)."""
+        """Queue a batch to be sent again later; batches with sequence numbers keep their order
+        (KIP-98)."""
         batch.is_in_flight = False
         batch.not_before_ms = self._kernel.monotonic_ms + delay_ms
         self._insert(batch)
@@ -204,7 +207,7 @@ class Accumulator:
         return halves[0], halves[1]
 
     def settled(self, batch: Batch) -> None:
-        """It is over with a batch; its memory is free again."""
+        """Remove a batch that succeeded or failed, and free its memory."""
         batch.is_done = True
         self.incomplete.pop(batch, None)
         self.used -= sum(estimated_size(send.record) for send in batch.sends)
@@ -216,10 +219,10 @@ class Accumulator:
                 del self.queues[batch.partition]
 
     def unsent(self) -> Iterator[Batch]:
-        """Batches which were never given a sequence nor handed to a connection."""
+        """Yield the batches that have no sequence number and are not in flight."""
         return iter([b for b in self.incomplete if not b.has_sequence and not b.is_in_flight])
 
     def earliest_deadline(self, delivery_timeout_ms: int) -> int | None:
-        """When the oldest batch will have had its time."""
+        """Return when the delivery timeout of the oldest batch ends, or None without batches."""
         created_ms = min((batch.created_ms for batch in self.incomplete), default=None)
         return None if created_ms is None else created_ms + delivery_timeout_ms

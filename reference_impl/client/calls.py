@@ -1,6 +1,7 @@
-"""What an application asks of a client. Each call is a value; the answer is a Complete or a Fail.
+"""The calls that an application makes of a client. Each call is a value; its answer is a Complete
+or a Fail.
 
-What the answer's value is stands in each docstring; where nothing is said, it is None.
+Each docstring says what the answer's value is; if it does not, the value is None.
 """
 
 from __future__ import annotations
@@ -119,14 +120,15 @@ class Poll(Call):
 
 @dataclass(frozen=True, slots=True)
 class Commit(Call):
-    """Commit offsets of the group; None: the positions. Answer: what was committed."""
+    """Commit offsets of the group; None: the positions. The answer is what was committed."""
 
     offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Committed(Call):
-    """What the group has committed: a dict; partitions without a committed offset are left out."""
+    """Fetch the offsets that the group has committed. The answer is a dict without uncommitted
+    partitions."""
 
     partitions: frozenset[TopicPartition]
 
@@ -169,7 +171,7 @@ class Resume(Call):
 
 @dataclass(frozen=True, slots=True)
 class Position(Call):
-    """The offset of the next record of a partition; waits until it is known."""
+    """Get the offset of the next record of a partition, once it is known."""
 
     partition: TopicPartition
 
@@ -189,6 +191,6 @@ class OffsetsForTimes(Call):
 
 @dataclass(frozen=True, slots=True)
 class Close(Call):
-    """End what is under way within this time; nothing may be called after it."""
+    """End everything in progress within this time; no call may follow."""
 
     timeout_ms: int = 30_000

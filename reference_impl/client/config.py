@@ -188,13 +188,14 @@ class Config:
         return self._values[name]
 
     def set_default(self, name: str, value: Any) -> None:
-        """A default which depends on other settings."""
+        """Set a default that depends on other settings."""
         if self._values[name] is None:
             self._values[name] = value
 
 
 def producer_config(given: Mapping[str, Any]) -> Config:
-    """Checked, with what follows from each other (ProducerConfig.postProcessAndValidate...)."""
+    """Check a producer's configuration, and set what follows from other settings
+    (ProducerConfig.postProcessAndValidate...)."""
     config = Config(PRODUCER, given)
     conflicts = _idempotence_conflicts(config)
     wanted = config["enable.idempotence"]
@@ -216,7 +217,8 @@ def producer_config(given: Mapping[str, Any]) -> Config:
 
 
 def _idempotence_conflicts(config: Config) -> list[str]:
-    """What forbids idempotence (KIP-679): the default gives way, an explicit wish is refused."""
+    """Return the settings that forbid idempotence (KIP-679): the default yields to them, an
+    explicit setting is refused."""
     conflicts = []
     if config["acks"] != -1:
         conflicts.append("acks=all")
@@ -228,7 +230,8 @@ def _idempotence_conflicts(config: Config) -> list[str]:
 
 
 def consumer_config(given: Mapping[str, Any]) -> Config:
-    """Checked, with what follows from each other (ConsumerConfig.java)."""
+    """Check a consumer's configuration, and set what follows from other settings
+    (ConsumerConfig.java)."""
     config = Config(CONSUMER, given)
     if config["enable.auto.commit"] and config["group.id"] is None:
         raise ConfigError("enable.auto.commit=true needs a group.id to commit for")

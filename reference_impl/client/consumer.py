@@ -129,7 +129,7 @@ class Consumer(Machine):
 
     @property
     def assignment(self) -> tuple[TopicPartition, ...]:
-        """What is read now."""
+        """The partitions that are read now."""
         return tuple(self._subscription.partitions)
 
     @property
@@ -139,7 +139,7 @@ class Consumer(Machine):
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Who we are in the group, for SendOffsetsToTransaction."""
+        """Our identity in the group, for SendOffsetsToTransaction."""
         return self._need_group().group_metadata()
 
     # --- calls --------------------------------------------------------------------------------
@@ -209,7 +209,8 @@ class Consumer(Machine):
         self._kernel.after(call.timeout_ms, ("poll ends",), lambda: None)
 
     def _commit_if_due(self, membership: GroupMember) -> None:
-        """`enable.auto.commit`: what earlier polls have returned is done, the next poll says so."""
+        """Commit if `enable.auto.commit` is due: a poll means that the application is done with
+        what earlier polls returned."""
         if not self._config["enable.auto.commit"] or not membership.may_read:
             return
         if self._kernel.monotonic_ms >= self._commit_due_ms:
@@ -316,7 +317,8 @@ class Consumer(Machine):
                 self._membership.poll_ends()
 
     def _take_error(self) -> ClientError | None:
-        """What went wrong since the last poll; said once, unless nothing mends it."""
+        """Return what went wrong since the last poll; a lasting error is returned every time, any
+        other once."""
         for topic in self._subscription.topics:
             known = self._metadata.topic(topic)
             if known is not None and known.error and not is_retriable(known.error):

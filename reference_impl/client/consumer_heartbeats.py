@@ -62,7 +62,7 @@ class ConsumerHeartbeats:
         on_refusal: Callable[[int, str], None],
         give_up: Callable[[ClientError], None],
     ) -> None:
-        """Whose heartbeats these are."""
+        """Connect the heartbeats to the member that sends them."""
         self._identity = identity
         self._wishes = wishes
         self._on_answer = on_answer
@@ -70,18 +70,18 @@ class ConsumerHeartbeats:
         self._give_up = give_up
 
     def start(self) -> None:
-        """The first of a series says everything."""
+        """Start a series with a heartbeat that names every field."""
         self.stop()
         self._beat()
 
     def stop(self) -> None:
-        """We are no member any more."""
+        """Stop the series, as we are not a member any more."""
         self._kernel.cancel(HEARTBEAT)
         self._series += 1
         self._told, self._under_way, self._has_news = {}, None, False
 
     def soon(self) -> None:
-        """There is news."""
+        """Send a heartbeat as soon as possible, because a field has changed."""
         if self._under_way is not None:
             self._has_news = True
         else:
@@ -92,7 +92,7 @@ class ConsumerHeartbeats:
         return self._told.get(field) == value
 
     def is_telling(self, field: str) -> bool:
-        """What is under way says something about this field."""
+        """Return whether the heartbeat in flight names this field."""
         return self._under_way is not None and field in self._under_way
 
     def leave(self, member: ConsumerGroupMetadata, then: Callable[[], None]) -> None:

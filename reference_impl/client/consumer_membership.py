@@ -88,12 +88,12 @@ class ConsumerMembership(GroupMember):
         return ConsumerGroupMetadata(group_id, self._epoch, self._member_id, self._instance_id)
 
     def _identity(self) -> ConsumerGroupMetadata:
-        """For heartbeats, which also speak for one that is about to join."""
+        """Return our identity for heartbeats, also while we are about to join."""
         return ConsumerGroupMetadata(self._key[1], self._epoch, self._member_id, self._instance_id)
 
     def _wishes(self) -> Wishes:
-        """What we hold includes what we are just taking: it must not be given to others because of
-        a heartbeat which says that we do not have it."""
+        """Return the fields of our heartbeat. The owned partitions include those that we are just
+        taking; otherwise the coordinator could give them to others."""
         wishes: dict[str, object] = {
             "rebalance_timeout_ms": self._config["max.poll.interval.ms"],
             "subscribed_topic_names": sorted(self._subscription.topics),
@@ -127,10 +127,11 @@ class ConsumerMembership(GroupMember):
         self._forget(Move.FALLS_SILENT)
 
     def metadata_changed(self) -> None:
-        """The coordinator sees by itself when a topic has more partitions."""
+        """Do nothing: the coordinator sees by itself when a topic has more partitions."""
 
     def evicted(self, code: int) -> None:
-        """Told by an answer about offsets: a heartbeat will hear what is to be done about it."""
+        """React to an answer about offsets that denies our membership: the next heartbeat will say
+        what to do."""
         if self.state in KNOWN:
             self._heartbeats.soon()
 
@@ -174,7 +175,7 @@ class ConsumerMembership(GroupMember):
         }
 
     def _reconcile(self) -> None:
-        """One change: give up, take, say so."""
+        """Do one change of partitions: give up, take, report."""
         part = self._named_part()
         gone = dict(self._held.items() - part.items())
         new = dict(part.items() - self._held.items())
@@ -262,7 +263,7 @@ class ConsumerMembership(GroupMember):
         return ConsumerGroupMetadata(self._key[1], epoch, self._member_id, self._instance_id)
 
     def _forget(self, move: Move) -> None:
-        """We are no member any more; what we hold is let go of by the next poll."""
+        """Forget our membership; the next poll gives up what we hold."""
         self._heartbeats.stop()
         self._kernel.cancel(POLL)
         self._epoch, self._part = JOIN_EPOCH, set()

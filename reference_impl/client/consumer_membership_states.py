@@ -5,11 +5,11 @@ Source: KIP-848, "Consumer Group Protocol"; MemberState.java of the clients.
 A member that is JOINING has sent a heartbeat with epoch 0. The answer holds its epoch and, if there
 is any, its part. RECONCILING, it walks there: it gives up what is not in the part, takes what is
 new, and says so (ACKNOWLEDGING); only then what it gave up is given to others. STABLE, its
-heartbeats say that it lives. Whoever is told that its epoch is not the coordinator's has lost
-everything and begins anew (FENCED); so has one that left because its application was silent
-(STALE). One that is FATAL can only leave.
+heartbeats say that it lives. A member whose epoch is not the coordinator's has lost everything and
+starts again (FENCED); so has one that left because its application was silent (STALE). One that is
+FATAL can only leave.
 
-Everything about transitions is in this file; who causes them is in `consumer_membership.py`.
+Everything about transitions is in this file; their causes are in `consumer_membership.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class State(StrEnum):
 
 
 class Move(StrEnum):
-    """What can happen to a member."""
+    """The moves that a member can make."""
 
     JOINS = auto()
     MUST_CHANGE = auto()
@@ -80,7 +80,8 @@ KNOWN = frozenset({State.JOINING, State.RECONCILING, State.ACKNOWLEDGING, State.
 
 
 def next_state(state: State, move: Move) -> State:
-    """Where a move leads; a move that the table lacks is an error of this client."""
+    """Return the state to which a move leads. Raise ValueError for a move that the table lacks, an
+    error of this client."""
     following = CONSUMER_MEMBER[state].get(move)
     if following is None:
         raise ValueError(f"a member that is {state} cannot make the move {move}")

@@ -1,4 +1,4 @@
-"""Which broker coordinates a group or a transactional id, and asking it one thing after the other.
+"""Find the coordinator of a group or a transactional id, and ask it one thing after the other.
 
 Source: FindCoordinatorRequest.json; KIP-699 (several keys in one request); FindCoordinatorHandler
 and the pending requests of TransactionManager.java; AbstractCoordinator.java.
@@ -45,7 +45,7 @@ class Coordinators:
         return self._known.get(key)
 
     def forget(self, key: Key) -> None:
-        """It was not the coordinator, or could not be reached."""
+        """Forget a broker that was not the coordinator, or could not be reached."""
         self._known.pop(key, None)
 
     def find(self, key: Key, found: Found, not_found: NotFound) -> None:
@@ -78,7 +78,7 @@ class Coordinators:
     ) -> None:
         """Ask the coordinator of this key, once it is found.
 
-        One that does not answer is looked for anew: it may have moved.
+        If it does not answer, find it again: it may have moved.
         """
 
         def failed(failure: Failure) -> None:
@@ -139,10 +139,10 @@ class Coordinators:
 
 
 class OneAfterAnother:
-    """Questions to coordinators, of which at most one is under way.
+    """Questions to coordinators, at most one of them in flight.
 
     A failure is no answer: the question is over, its coordinator forgotten, and after a while
-    `is_busy` is False again, so that whoever asks can choose the next question anew.
+    `is_busy` is False again, so that the caller can choose the next question again.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class OneAfterAnother:
         )
 
     def ask_elsewhere(self, key: Key) -> None:
-        """It is not the coordinator, or no more: look for it after a while."""
+        """Find the coordinator again after a while, since this broker is not the one."""
         self._coordinators.forget(key)
         self.pause(self.backoff.fail())
 

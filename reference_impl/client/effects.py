@@ -1,4 +1,5 @@
-"""What a client asks of its host, performed strictly in the order in which `step` returns it."""
+"""The actions that a client asks of its host, performed strictly in the order in which `step`
+returns them."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class CloseConnection(Effect):
 
 @dataclass(frozen=True, slots=True)
 class WakeAt(Effect):
-    """Deliver Woken at this time of the monotonic clock; replaces an earlier WakeAt."""
+    """Deliver Woken at this time of the monotonic clock, instead of an earlier WakeAt."""
 
     monotonic_ms: int
 
@@ -90,7 +91,8 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionsChanged(Effect):
-    """Tell the application; if it subscribed listening, the consumer waits for ChangeHandled."""
+    """Tell the application. If it subscribed with a listener, the consumer waits for
+    ChangeHandled."""
 
     change: Change
     partitions: tuple[TopicPartition, ...]

@@ -1,4 +1,4 @@
-"""What a client tells its application when something went wrong."""
+"""The errors that a client reports to its application."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TimedOut(ClientError):
 
 
 class IllegalState(ClientError):
-    """The calls came in an order which cannot be; nothing was asked of a broker."""
+    """The calls came in an impossible order; no broker was asked."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__("ILLEGAL_STATE", sentence)
@@ -59,7 +59,7 @@ class Refusal(ClientError):
 
 
 def is_retriable(code: int) -> bool:
-    """Kafka says that it makes sense to ask again (Errors.java, RetriableException)."""
+    """Return whether Kafka calls the error retriable (Errors.java, RetriableException)."""
     return code in ERRORS and ERRORS[code].retriable
 
 

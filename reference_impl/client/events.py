@@ -1,4 +1,4 @@
-"""What can happen to a client. Time arrives here, and nowhere else.
+"""The events that can reach a client. Time arrives here, and nowhere else.
 
 `monotonic_ms` measures periods, so that a jump of the wall clock moves no deadline; `now_ms` is
 the wall clock, and stamps records. Chance is an object handed over once (`kernel.Chance`).
@@ -23,7 +23,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Called(Event):
-    """The application asks for something; the answer is a Complete or a Fail with this number."""
+    """The application makes a call; the answer is a Complete or a Fail with this number."""
 
     call_id: int
     call: Call

@@ -16,7 +16,7 @@ INITIAL_EPOCH = 0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked of one partition."""
+    """The offset and epoch from which one partition is fetched."""
 
     topic_id: UUID
     offset: int
@@ -26,7 +26,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """What one Fetch request says."""
+    """The session fields and partitions of one Fetch request."""
 
     session_id: int
     epoch: int
@@ -35,7 +35,7 @@ class SessionRequest:
 
 
 class FetchSession:
-    """What one broker remembers of us."""
+    """The fetch session that one broker keeps for us."""
 
     def __init__(self) -> None:
         self._id = 0
@@ -59,7 +59,7 @@ class FetchSession:
         return SessionRequest(self._id, self._epoch, changed, gone)
 
     def answered(self, session_id: int) -> None:
-        """The request was taken; session id 0 means that the broker keeps no session."""
+        """Note an accepted request; session id 0 means that the broker keeps no session."""
         if session_id == 0:
             self.reset()
         elif self._epoch == INITIAL_EPOCH or session_id == self._id:
@@ -69,6 +69,6 @@ class FetchSession:
             self.reset()
 
     def reset(self) -> None:
-        """The broker does not remember, or nobody knows whether it does: begin anew."""
+        """Start again without a session, because the broker does not know it, or may not."""
         self._id, self._epoch = 0, INITIAL_EPOCH
         self.partitions = {}

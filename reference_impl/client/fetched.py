@@ -1,4 +1,4 @@
-"""Records of one partition as a Fetch answer brought them, handed out little by little.
+"""Hand out the records of one partition from a Fetch answer, little by little.
 
 Source: CompletedFetch.java; KIP-98, Consumer (read_committed).
 
@@ -23,7 +23,7 @@ from reference_impl.wire import (
 
 
 class FetchedPartition:
-    """What was fetched of one partition, and how much of it has been handed out."""
+    """The fetched records of one partition, and how many have been handed out."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Fetches ahead of the application: while it works on some records, the next are under way.
+"""Fetch ahead of the application: while it works on some records, the next are in flight.
 
-Source: Fetcher.java, AbstractFetch.java, FetchRequest.json. A broker is asked when none of what it
-is asked for lies here untouched; at most one Fetch is under way to each.
+Source: Fetcher.java, AbstractFetch.java, FetchRequest.json. A broker is asked for the partitions of
+which no fetched records are left here; at most one Fetch is in flight to each.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Fetcher:
     # --- handing out --------------------------------------------------------------------------
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
-        """Return records of partitions that may be read; their positions move behind them."""
+        """Return records of partitions that may be read, and move their positions behind them."""
         taken: list[ConsumerRecord] = []
         kept: deque[FetchedPartition] = deque()
         while self._buffered and len(taken) < max_records:

@@ -1,4 +1,4 @@
-"""What a consumer asks of its membership, whichever of the two protocols it speaks.
+"""The interface of a consumer's membership, whichever of the two group protocols it speaks.
 
 `membership.py` speaks the classic one: the members share the partitions out among themselves, and
 all of them stop for it. `consumer_membership.py` speaks that of KIP-848: the coordinator does it,
@@ -48,57 +48,58 @@ class GroupMember(ABC):
 
     @abstractmethod
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Who we are, to the coordinator; the generation of the classic protocol and the member
-        epoch of KIP-848 stand in the same place, and are negative while we are nobody."""
+        """Return our identity for the coordinator; the generation of the classic protocol and the
+        member epoch of KIP-848 stand in the same place, and are negative while we are nobody."""
 
     @property
     def is_member(self) -> bool:
-        """The coordinator has taken us in, and nothing is known to the contrary."""
+        """Whether the coordinator has accepted us, as far as we know."""
         return self.group_metadata().generation_id >= 0
 
     @property
     @abstractmethod
     def is_known(self) -> bool:
-        """The coordinator has heard of us, so that it would wait for us."""
+        """Whether the coordinator knows us, so that it would wait for us."""
 
     @property
     @abstractmethod
     def may_read(self) -> bool:
-        """What we hold is ours, and nothing of it is just changing hands."""
+        """Whether what we hold is ours, and none of it is just changing hands."""
 
     # --- what the consumer tells us -----------------------------------------------------------
 
     @abstractmethod
     def subscribed(self) -> None:
-        """The topics have changed."""
+        """React to changed topics."""
 
     def poll_begins(self) -> None:
-        """The application is alive."""
+        """Note that the application is alive."""
         self._kernel.cancel(POLL)
 
     def poll_ends(self) -> None:
-        """Its next poll must come within `max.poll.interval.ms`."""
+        """Require the next poll within `max.poll.interval.ms`."""
         if self.is_known:
             self._kernel.after(self._config["max.poll.interval.ms"], POLL, self._is_silent)
 
     @abstractmethod
     def _is_silent(self) -> None:
-        """No poll for `max.poll.interval.ms`: others shall go on with our partitions (KIP-62)."""
+        """Leave after no poll for `max.poll.interval.ms`, so that others can take our partitions
+        (KIP-62)."""
 
     def change_handled(self) -> None:
-        """The application is done with the last change of its partitions."""
+        """Go on after the application has handled the last change of its partitions."""
         self._handover.change_handled()
 
     @abstractmethod
     def metadata_changed(self) -> None:
-        """More is known about topics."""
+        """React to new metadata of topics."""
 
     @abstractmethod
     def evicted(self, code: int) -> None:
-        """An answer says that we are no member any more, or not the one that we were."""
+        """React to an answer that denies our membership, or our generation."""
 
     def take_error(self) -> ClientError | None:
-        """What went wrong since the last poll; what nothing mends is said again and again."""
+        """Return what went wrong since the last poll; a fatal error is returned every time."""
         error = self.error
         if error is not None and not error.fatal:
             self.error = None
@@ -108,8 +109,8 @@ class GroupMember(ABC):
 
     @abstractmethod
     def run(self, is_polling: bool) -> None:
-        """Go on with whatever can go on. What the application may notice needs a poll."""
+        """Go on with whatever can go on. Changes that the application may notice need a poll."""
 
     @abstractmethod
     def leave(self, then: Then) -> None:
-        """Give everything up and leave; a static member's place is kept (KIP-345)."""
+        """Give everything up and leave; a static member keeps its place (KIP-345)."""

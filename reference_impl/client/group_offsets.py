@@ -112,7 +112,7 @@ class GroupOffsets:
     def fetch(
         self, partitions: Collection[TopicPartition], on_fetched: OnFetched, on_failed: OnFailed
     ) -> None:
-        """What is committed for these partitions, those without a commit left out."""
+        """Fetch the committed offsets of these partitions, leaving out those without a commit."""
         of = request_definition(ApiKey.OFFSET_FETCH)
         topics = by_topic(partitions)
         group_id = self._key[1]
@@ -160,7 +160,8 @@ class GroupOffsets:
         self._ask(ApiKey.OFFSET_FETCH, body, answered, on_failed)
 
     def _asker(self) -> dict[str, object]:
-        """[New in v9: KIP-848] Who asks: who has missed an epoch must not begin at old offsets."""
+        """[New in v9: KIP-848] Return our identity: a member that missed an epoch must not begin at
+        old offsets."""
         member = self._member()
         if not self._has_epochs or not member.member_id:
             return {}
@@ -175,7 +176,7 @@ class GroupOffsets:
     ) -> None:
         """Ask until there is an answer, or `default.api.timeout.ms` has passed.
 
-        on_answer: the code because of which it is to be asked again, or 0.
+        on_answer: returns the code because of which to ask again, or 0.
         """
         deadline_ms = self._kernel.monotonic_ms + self._timeout_ms
         failures = 0
@@ -218,5 +219,5 @@ class GroupOffsets:
 
 
 def is_passing(code: int) -> bool:
-    """It makes sense to ask again, at this coordinator or at another."""
+    """Return whether it makes sense to ask again, at this coordinator or at another."""
     return code in COORDINATOR_MOVED or is_retriable(code)

@@ -1,4 +1,4 @@
-"""What a member of a classic group says to its coordinator, as messages.
+"""Build the requests of a classic group's member to its coordinator.
 
 Source: JoinGroupRequest.json, SyncGroupRequest.json, LeaveGroupRequest.json; OffsetCommitRequest
 and TxnOffsetCommitRequest.json, whose positions have the same fields.
@@ -23,7 +23,7 @@ PROTOCOL_TYPE = "consumer"
 def join_group(
     member: ConsumerGroupMetadata, config: Config, protocols: Mapping[str, bytes]
 ) -> Struct:
-    """protocols: the subscription as each assignor, by its name, wants it."""
+    """Build a JoinGroup. protocols: the subscription as each assignor, by its name, wants it."""
     of = request_definition(ApiKey.JOIN_GROUP)
     return of.new(
         group_id=member.group_id,
@@ -42,7 +42,7 @@ def join_group(
 def sync_group(
     member: ConsumerGroupMetadata, protocol_name: str, assignments: Mapping[str, bytes]
 ) -> Struct:
-    """assignments: what each member is to read; only the leader has any."""
+    """Build a SyncGroup. assignments: what each member is to read; only the leader has any."""
     of = request_definition(ApiKey.SYNC_GROUP)
     return of.new(
         group_id=member.group_id,
@@ -69,7 +69,8 @@ def leave_group(member: ConsumerGroupMetadata, reason: str) -> Struct:
 
 
 def positions(api_key: ApiKey, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> list[Struct]:
-    """What is to be committed, by topic; with a transaction or without one."""
+    """Return the rows of an offset commit by topic, for a request inside a transaction or
+    outside."""
     of = request_definition(api_key)
 
     def row(topic: str, index: int) -> Struct:

@@ -36,20 +36,20 @@ class Handover:
 
     @property
     def is_with_application(self) -> bool:
-        """The application has been told of a change and is not done with it."""
+        """Whether the application has heard of a change and not yet handled it."""
         return self._after_change is not None
 
     @property
     def is_under_way(self) -> bool:
-        """A change has begun and is not over."""
+        """Whether a change has begun and is not over."""
         return self._is_giving_up or self.is_with_application
 
     def drop(self) -> None:
-        """Whoever waited for a change waits no more."""
+        """Drop the change in progress with the callbacks that wait for it."""
         self._after_change, self._is_giving_up = None, False
 
     def change_handled(self) -> None:
-        """The application is done with the last change of its partitions."""
+        """Go on after the application has handled the last change of its partitions."""
         if self._after_change is None:
             raise IllegalState("there is no change of partitions to be handled")
         then, self._after_change = self._after_change, None
@@ -77,13 +77,13 @@ class Handover:
             tell()
 
     def lose(self, then: Then) -> None:
-        """The group has taken everything away: others may have it by now."""
+        """Report all partitions as lost: other members may have them by now."""
         lost = tuple(sorted(self._subscription.partitions))
         self._subscription.hold(())
         self._tell(Change.LOST, lost, then)
 
     def take(self, assigned: Collection[TopicPartition], new: Iterable[TopicPartition]) -> None:
-        """Read these from now on, of which some are new to us."""
+        """Read the assigned partitions from now on, and report the new ones among them."""
         self._subscription.hold(assigned)
         self._tell(Change.ASSIGNED, tuple(sorted(new)), lambda: None)
 

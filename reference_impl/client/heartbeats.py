@@ -39,12 +39,12 @@ class Heartbeats:
         self._session_timeout_ms: int = config["session.timeout.ms"]
 
     def start(self) -> None:
-        """We are a member."""
+        """Start heartbeats, as we are a member."""
         self._kernel.after(self._interval_ms, HEARTBEAT, self._beat)
         self._renew_session()
 
     def stop(self) -> None:
-        """We are none, or about to join again."""
+        """Stop heartbeats, as we are not a member or about to join again."""
         self._kernel.cancel(HEARTBEAT)
         self._kernel.cancel(SESSION)
 
@@ -52,7 +52,8 @@ class Heartbeats:
         self._kernel.after(self._session_timeout_ms, SESSION, self._session_over)
 
     def _session_over(self) -> None:
-        """No answer for so long that the coordinator has dropped us, or is not one any more."""
+        """Find the coordinator again after no answer for a whole session: it has dropped us, or is
+        not one any more."""
         self._coordinators.forget(self._key)
         self._renew_session()
 
@@ -77,6 +78,6 @@ class Heartbeats:
                 self._on_error(answer.error_code)
 
         def failed(_: object) -> None:
-            """The next one is due soon."""
+            """Ignore the failure, since the next heartbeat is due soon."""
 
         self._coordinators.ask(self._key, ApiKey.HEARTBEAT, body, answered, failed, failed)

@@ -1,5 +1,5 @@
-"""What an idempotent producer does about its identity: get one, keep it, and change it when a
-sequence is lost.
+"""Manage the identity of an idempotent producer: get one, keep it, and change it when a sequence
+number is lost.
 
 Source: KIP-98, Idempotent Producer Guarantees; KIP-360; TransactionManager.canRetry,
 bumpIdempotentEpochAndResetIdIfNeeded.
@@ -19,8 +19,8 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 def may_send_again(
     sequences: Sequences, batch: Batch, code: int, log_start_offset: int, is_transactional: bool
 ) -> bool:
-    """Would another attempt make sense? A lost sequence of an idempotent producer asks for a new
-    epoch on the way; a transactional one aborts instead."""
+    """Return whether another attempt makes sense. A lost sequence number makes an idempotent
+    producer ask for a new epoch; a transactional one aborts instead."""
     numbers = sequences.of(batch.partition)
     is_resolved = numbers.unresolved_after is None
     if code == ErrorCode.UNKNOWN_PRODUCER_ID:
@@ -46,7 +46,7 @@ def may_send_again(
 
 
 class Idempotence:
-    """Asks for a producer id without a transactional id; any broker gives one."""
+    """The identity of a producer without a transactional id; any broker assigns one."""
 
     def __init__(
         self, kernel: Kernel, network: Network, config: Config, sequences: Sequences
@@ -60,7 +60,7 @@ class Idempotence:
         """The cluster gives us no producer id; nothing can be sent."""
 
     def run(self, is_needed: bool) -> None:
-        """Change the epoch where it was asked for; get an id if there is none."""
+        """Change the epoch if that was asked for, and get an id if there is none."""
         for partition in self._sequences.gaps():
             self._sequences.want_new_epoch(partition)
         self._sequences.bump_own_epoch()

@@ -1,4 +1,5 @@
-"""What all parts of one client share: the time of the event, chance, timers, and the effects.
+"""The common base of all parts of one client: the time of the event, chance, timers, and the
+effects.
 
 A part never calls its host: it emits effects, and sets timers whose actions are run by `enter` when
 a Woken comes. The host needs one timer only, for the earliest of them.
@@ -20,10 +21,10 @@ class Chance(Protocol):
     """As much of random.Random as a client uses: the host seeds it."""
 
     def random(self) -> float:
-        """From 0 up to, and without, 1."""
+        """Return a number from 0 up to, but not including, 1."""
 
     def randrange(self, stop: int, /) -> int:
-        """From 0 up to, and without, stop."""
+        """Return an integer from 0 up to, but not including, stop."""
 
 
 class Kernel:
@@ -39,7 +40,7 @@ class Kernel:
         self._open_calls: set[int] = set()
 
     def enter(self, event: Event) -> None:
-        """A step begins."""
+        """Begin a step at the time of its event."""
         self.now_ms, self.monotonic_ms = event.now_ms, event.monotonic_ms
 
     def leave(self) -> tuple[Effect, ...]:
@@ -58,15 +59,15 @@ class Kernel:
     # --- calls --------------------------------------------------------------------------------
 
     def open(self, call_id: int) -> None:
-        """A call was made."""
+        """Note that a call was made."""
         self._open_calls.add(call_id)
 
     def is_open(self, call_id: int) -> bool:
-        """Somebody waits for this call."""
+        """Return whether a caller waits for this call."""
         return call_id in self._open_calls
 
     def abandon(self, call_id: int) -> None:
-        """Nobody waits for it any more; completing or failing it becomes harmless."""
+        """Forget a call whose caller waits no more; completing or failing it becomes harmless."""
         self._shut(call_id)
 
     def fail_after(self, delay_ms: int, call_id: int, error: ClientError) -> None:
@@ -99,11 +100,11 @@ class Kernel:
     # --- timers -------------------------------------------------------------------------------
 
     def after(self, delay_ms: int, key: TimerKey, action: Callable[[], None]) -> None:
-        """Run the action after a delay; a timer with the same key is replaced."""
+        """Run the action after a delay, replacing a timer with the same key."""
         self._timers[key] = (self.monotonic_ms + delay_ms, action)
 
     def cancel(self, key: TimerKey) -> None:
-        """Forget a timer; harmless when there is none."""
+        """Forget a timer, if there is one."""
         self._timers.pop(key, None)
 
     def has_timer_before(self, key: TimerKey, delay_ms: int) -> bool:
@@ -130,7 +131,8 @@ class Kernel:
                 found[1]()
 
     def jittered(self, delay_ms: int) -> int:
-        """Up to a fifth more or less, so that clients do not come back all at once (KIP-580)."""
+        """Return the delay with up to a fifth more or less, so that clients do not come back all at
+        once (KIP-580)."""
         return int(delay_ms * (0.8 + 0.4 * self.chance.random()))
 
 
@@ -151,12 +153,12 @@ class Backoff:
         self.failures = 0
 
     def fail(self) -> int:
-        """How long to wait now, in milliseconds."""
+        """Note a failure, and return how many milliseconds to wait now."""
         delay_ms = self.delay_ms(self.failures)
         self.failures += 1
         return delay_ms
 
     def delay_ms(self, failures: int) -> int:
-        """How long to wait after this many failures before."""
+        """Return how long to wait after this many earlier failures."""
         delay_ms = min(self._first_ms << min(failures, 30), self._max_ms)
         return self._kernel.jittered(delay_ms)

@@ -1,7 +1,7 @@
-"""What the leader of a classic group does for all members: it shares the partitions out.
+"""The leader's work in a classic group: assign the partitions to all members.
 
 Source: ConsumerCoordinator.java (onLeaderElected, performAssignment); KIP-814 (a static member that
-comes back as the leader shares nothing out).
+comes back as the leader assigns nothing).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Leadership:
         """How many partitions each topic had in the last assignment."""
 
     def end(self) -> None:
-        """We lead nobody, for now."""
+        """Stop leading."""
         self._members, self._counts = None, {}
 
     def begin(self, answer: Struct) -> None:
-        """The answer to JoinGroup names the members, and what each of them wants to read."""
+        """Note the members and their subscriptions from the answer to JoinGroup."""
         self._protocol_name = answer.protocol_name
         self._members = {
             row.member_id: decode_subscription(row.metadata, row.group_instance_id)
@@ -45,7 +45,7 @@ class Leadership:
 
     @property
     def can_assign(self) -> bool:
-        """Somebody waits for a share, and all topics are known."""
+        """Whether members wait for an assignment and all topics are known."""
         topics = topics_of(self._members or {})
         return self._members is not None and all(map(self._metadata.topic, topics))
 
@@ -61,7 +61,7 @@ class Leadership:
 
     @property
     def is_outdated(self) -> bool:
-        """The number of partitions has changed, so that they must be shared out anew."""
+        """Whether the number of partitions has changed, so that they must be assigned again."""
         return self._counts != self._partition_counts(self._counts)
 
     def _partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
@@ -69,5 +69,5 @@ class Leadership:
 
 
 def topics_of(members: Mapping[str, MemberSubscription]) -> set[str]:
-    """What any of them wants to read."""
+    """Return the topics to which any of them subscribes."""
     return {topic for member in members.values() for topic in member.topics}

@@ -1,4 +1,4 @@
-"""What a producer and a consumer are alike in: one event goes in, effects come out, in order.
+"""The common base of producer and consumer: one event goes in, effects come out, in order.
 
 Source: KafkaProducer.java, KafkaConsumer.java: a call on a closed client is an IllegalState, and
 each call has a configuration which says how long it may take.

@@ -99,7 +99,7 @@ class ClassicMembership(GroupMember):
         self._must_join = True
 
     def metadata_changed(self) -> None:
-        """A leader shares out the partitions anew when their number has changed."""
+        """Rejoin as leader if the number of partitions has changed, to assign them again."""
         if self._leadership.is_outdated:
             self._must_join = True
 
@@ -126,7 +126,7 @@ class ClassicMembership(GroupMember):
 
     @property
     def may_read(self) -> bool:
-        """What we hold is ours. Eager members hold nothing while they join."""
+        """Whether what we hold is ours. Eager members hold nothing while they join."""
         is_lost = self._has_lost and self._must_join
         return not self._handover.is_with_application and not is_lost
 
@@ -142,7 +142,8 @@ class ClassicMembership(GroupMember):
             self._begin_rebalance()
 
     def _begin_rebalance(self) -> None:
-        """ConsumerCoordinator.onJoinPrepare."""
+        """Prepare to join: commit and give up what the protocol demands
+        (ConsumerCoordinator.onJoinPrepare)."""
         self._is_busy = True
         self._must_join = False
         held = set(self._subscription.partitions)
@@ -239,7 +240,8 @@ class ClassicMembership(GroupMember):
         self._stop()
 
     def leave(self, then: Then) -> None:
-        """Give everything up and leave; a static member stays, it may come back (KIP-345)."""
+        """Give everything up and leave; a static member stays in the group, since it may come back
+        (KIP-345)."""
 
         def gone() -> None:
             self._send_leave("the consumer is being closed or unsubscribed", then)
@@ -254,7 +256,7 @@ class ClassicMembership(GroupMember):
             self._give_up(self._subscription.partitions, gone)
 
     def _send_leave(self, reason: str, then: Then) -> None:
-        """Whatever the answer is, we are gone: if it gets lost, the session times out."""
+        """Send LeaveGroup without caring for the answer: if it gets lost, the session times out."""
         node = self._coordinators.known(self._key)
         if self._instance_id is not None or not self._member_id or node is None:
             then()
@@ -288,7 +290,7 @@ class ClassicMembership(GroupMember):
         self._move(Move.MUST_JOIN_AGAIN)
 
     def _again(self, delay_ms: int) -> None:
-        """Join again after a while; whoever has joined has already given up what it must."""
+        """Join again after a while; what must be given up for that was given up before."""
         self._move(Move.MUST_JOIN_AGAIN)
         self._is_busy = True
 

@@ -8,7 +8,7 @@ SyncGroup and is COMPLETING_REBALANCE until its assignment comes. STABLE, it sen
 answers, and changes of topics, make it join again; what it keeps meanwhile is the protocol's
 business: nothing (eager), or what nobody else is to get (cooperative).
 
-Everything about transitions is in this file; who causes them is in `membership.py`.
+Everything about transitions is in this file; their causes are in `membership.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class State(StrEnum):
 
 
 class Move(StrEnum):
-    """What can happen to a member."""
+    """The moves that a member can make."""
 
     JOINS = auto()
     JOINED = auto()
@@ -46,7 +46,8 @@ MEMBER: dict[State, dict[Move, State]] = {
 
 
 def next_state(state: State, move: Move) -> State:
-    """Where a move leads; a move that the table lacks is an error of this client."""
+    """Return the state to which a move leads. Raise ValueError for a move that the table lacks, an
+    error of this client."""
     following = MEMBER[state].get(move)
     if following is None:
         raise ValueError(f"a member that is {state} cannot make the move {move}")

@@ -1,4 +1,4 @@
-"""Which topics there are, and who leads their partitions.
+"""The existing topics, and the leaders of their partitions.
 
 Source: MetadataRequest.json, MetadataResponse.json; KIP-320 (a leader epoch never goes back);
 KIP-516 (topic ids); Java classes Metadata, MetadataCache.
@@ -21,7 +21,7 @@ TIMER = ("metadata",)
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads a partition; node is -1 while nobody does."""
+    """The leader of a partition; node is -1 while there is none."""
 
     node_id: int
     epoch: int
@@ -29,7 +29,7 @@ class Leader:
 
 @dataclass(slots=True)
 class Topic:
-    """One topic as last told; error is not 0 when it cannot be used."""
+    """One topic as of the newest metadata; error is not 0 when it cannot be used."""
 
     name: str
     error: int
@@ -38,7 +38,7 @@ class Topic:
 
 
 class Metadata:
-    """What is known of the topics somebody wants, refreshed when it is old or was found wrong."""
+    """The metadata of the wanted topics, refreshed when it is old or was found wrong."""
 
     def __init__(
         self, kernel: Kernel, network: Network, config: Config, *, allow_auto_topic_creation: bool
@@ -102,7 +102,7 @@ class Metadata:
         self.want(*names)
 
     def refresh(self) -> None:
-        """What is known was found to be wrong or lacking."""
+        """Refresh the metadata soon, because it was found wrong or incomplete."""
         self._is_stale = True
         # Not faster than `retry.backoff.ms`: many partitions may find out about one lost leader.
         earliest_ms = self._asked_ms + self._retry_backoff_ms

@@ -2,7 +2,7 @@
 
 Source: KIP-35 and KIP-511 (ApiVersions opens every connection), KIP-144 (reconnect back-off),
 NetworkClient.java, ClusterConnectionStates.java. A request which cannot be sent yet waits in its
-link; whoever asks learns by `on_answer` or `on_failure`, always one of them, always once.
+link; the caller gets `on_answer` or `on_failure`, always one of them, always once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Query:
 
 @dataclass(slots=True)
 class Versions:
-    """What one broker serves."""
+    """The API versions and features that one broker supports."""
 
     ranges: dict[int, range]
     features: dict[str, int]
@@ -101,12 +101,12 @@ class Link:
 
     @property
     def load(self) -> int:
-        """How many requests wait for an answer here."""
+        """The number of requests that wait for an answer here."""
         return len(self.in_flight) + len(self._waiting)
 
     @property
     def is_backing_off(self) -> bool:
-        """It has failed lately."""
+        """Whether the connection has failed lately."""
         return self._network.kernel.monotonic_ms < self._not_before_ms
 
     def ask(self, query: Query) -> None:
@@ -169,7 +169,7 @@ class Link:
             self.ask(query)
 
     def _throttle(self, answer: Struct) -> None:
-        """A quota was exceeded: for so long, nothing is to be asked (KIP-219)."""
+        """Send nothing for the throttle time of an answer, since a quota was exceeded (KIP-219)."""
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
         if throttle_ms > 0:
             self._is_throttled = True
@@ -205,7 +205,7 @@ class Link:
         )
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """An answer has come, or (None) a request without one is written."""
+        """Deliver an answer, or (None) note that a request without one was written."""
         query = self.in_flight.pop(request_id)
         self._network.kernel.cancel(("request", request_id))
         if body is not None:
@@ -219,7 +219,7 @@ class Link:
         self._network.close_link(self, f"{name} was not answered within {query.timeout_ms} ms")
 
     def broke(self, reason: str) -> None:
-        """The connection is gone: so is everything that was asked on it."""
+        """Fail everything that was asked on a connection that is gone."""
         kernel = self._network.kernel
         self.versions, self._is_opening, self._is_throttled = None, False, False
         kernel.cancel(("reconnect", *self._key))
@@ -254,11 +254,11 @@ class Network:
 
     @property
     def has_transactions_v2(self) -> bool:
-        """The cluster takes partitions into a transaction by the first batch (KIP-890)."""
+        """Whether the cluster adds partitions to a transaction by their first batch (KIP-890)."""
         return self.features.get(TRANSACTION_VERSION, 0) >= 2
 
     def learn(self, nodes: Sequence[Node]) -> None:
-        """The brokers which metadata names now."""
+        """Note the brokers that metadata names now."""
         if nodes:
             self._nodes = {node.id: node for node in nodes}
 
@@ -274,11 +274,9 @@ class Network:
         return self._links[destination]
 
     def least_loaded(self) -> Node:
-        """Whom to ask what anybody can answer (NetworkClient.leastLoadedNode).
-
-        One with which we are connected and which is little asked; else any that has not failed
-        lately. When all known brokers fail, the bootstrap servers are asked again (KIP-899).
-        """
+        """Return the broker to ask what any of them can answer (NetworkClient.leastLoadedNode): a
+        connected one with few requests in flight, else any that has not failed lately. When all
+        known brokers fail, the bootstrap servers are asked again (KIP-899)."""
         candidates = list(self._nodes.values()) or self._bootstrap
         links = [(self.link(node), node) for node in candidates]
         if all(link.is_backing_off for link, _ in links):
@@ -318,13 +316,13 @@ class Network:
         )
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """An answer has come. One which nobody expects any more is dropped."""
+        """Deliver an answer, or drop one that nobody expects any more."""
         link = self.links_by_request.pop(request_id, None)
         if link is not None:
             link.answered(request_id, body)
 
     def connection_lost(self, destination: Destination, reason: str) -> None:
-        """The host has lost a connection."""
+        """Handle a connection that the host has lost."""
         link = self._links.get(destination)
         if link is not None:
             link.broke(f"{destination.host}:{destination.port}: {reason}")

@@ -1,4 +1,4 @@
-"""Which partition a record goes to when the application does not say.
+"""Choose a record's partition when the application does not.
 
 Source: Java classes BuiltInPartitioner, RoundRobinPartitioner and Utils.murmur2; KIP-480 and
 KIP-794 (records without a key stick to one partition for a batch's worth of bytes, then move).
@@ -17,7 +17,7 @@ _M = 0x5BD1E995
 
 
 def murmur2(data: bytes) -> int:
-    """MurmurHash2 as Java computes it, as an unsigned number (Utils.murmur2)."""
+    """Return MurmurHash2 as Java computes it, as an unsigned number (Utils.murmur2)."""
     length = len(data)
     hashed = (_SEED ^ length) & _MASK
     whole = length & ~3
@@ -32,7 +32,8 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partitions: int) -> int:
-    """Where every client must send this key (BuiltInPartitioner.partitionForKey)."""
+    """Return the partition to which every client must send this key
+    (BuiltInPartitioner.partitionForKey)."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions  # toPositive: the sign bit is cut off
 
 
@@ -43,11 +44,12 @@ class Partitioner(Protocol):
         """Return a partition from 0 to partitions - 1; `available` are those with a leader."""
 
     def appended(self, partition: int, size: int) -> None:
-        """That many bytes went to a partition."""
+        """Note that so many bytes went to a partition."""
 
 
 class StickyPartitioner:
-    """A key has its partition; records without a key stay together for `batch.size` bytes."""
+    """The partitioner that sends a key to its partition, and keeps records without a key together
+    for `batch.size` bytes."""
 
     def __init__(self, chance: Chance, batch_size: int, ignore_keys: bool) -> None:
         self._chance = chance

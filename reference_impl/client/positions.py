@@ -1,4 +1,5 @@
-"""Where to begin: the committed offset, or what `auto.offset.reset` says; and offsets by time.
+"""Find where to begin: the committed offset, or what `auto.offset.reset` says; and look up offsets
+by time.
 
 Source: OffsetFetcher.java, OffsetsRequestManager.java; ListOffsetsRequest.json; KIP-79 (offsets by
 time), KIP-207 (OFFSET_NOT_AVAILABLE).
@@ -102,14 +103,14 @@ class Positions:
         return missing
 
     def must_wait(self, partition: TopicPartition, state: PartitionState) -> bool:
-        """It was asked for a moment ago, and will be looked at again later."""
+        """Return whether the partition was asked about a moment ago, so that it must wait."""
         wait_ms = state.not_before_ms - self._kernel.monotonic_ms
         if wait_ms > 0:
             self._kernel.after(wait_ms, ("position", *partition), lambda: None)
         return wait_ms > 0
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
-        """The leader has no such offset: retention has deleted it, or the log was truncated."""
+        """Handle an offset that the leader does not have, because of retention or a truncation."""
         if self._reset_to is None:
             self.error = ClientError(
                 "OFFSET_OUT_OF_RANGE",
@@ -122,7 +123,7 @@ class Positions:
     def truncated(
         self, partition: TopicPartition, position: int, end_offset: int, leader_epoch: int
     ) -> None:
-        """What we have read is not what the leader has, from `end_offset` on (-1: who knows)."""
+        """Handle a log that differs from what we have read, from `end_offset` on (-1: unknown)."""
         if self._reset_to is None:
             self.error = ClientError(
                 "LOG_TRUNCATION",
@@ -156,7 +157,7 @@ class Positions:
         offsets.fetch(unknown, found, failed)
 
     def _begin(self, committed: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
-        """Begin at the committed offset; without one, as `auto.offset.reset` says."""
+        """Begin at the committed offset, or without one as `auto.offset.reset` says."""
         for partition, offset in committed.items():
             state = self._subscription.partitions.get(partition)
             if state is None or state.position is not None or state.reset_to is not None:
@@ -202,7 +203,7 @@ class Positions:
     # --- offsets by time ----------------------------------------------------------------------
 
     def ask_times(self, call_id: int, times: Mapping[TopicPartition, int]) -> None:
-        """OffsetsForTimes."""
+        """Handle the call OffsetsForTimes."""
         self._metadata.want(*{partition.topic for partition in times})
         self._calls[call_id] = TimesCall(dict(times))
 

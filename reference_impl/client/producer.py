@@ -1,7 +1,7 @@
 """The producer: `step(event)` returns what its host must do, in order.
 
 Source: KafkaProducer.java and the main loop of Sender.java. Each step ends with a look at
-everything that may go on now, `_run`; so no part needs to know who waits for it.
+everything that may go on now, `_run`; so no part needs to know which others wait for it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Producer(Machine):
 
     @property
     def transaction_state(self) -> State | None:
-        """Where the transaction is; None without a transactional.id."""
+        """The state of the transaction, or None without a transactional.id."""
         return self._transactions.state if self._transactions is not None else None
 
     @property
@@ -201,7 +201,7 @@ class Producer(Machine):
             self._closed()
 
     def _is_urgent(self) -> bool:
-        """Nobody should wait for `linger.ms` now."""
+        """Whether `linger.ms` must not be waited for now."""
         is_ending = self._transactions is not None and self._transactions.is_ending
         lacks_memory = any(
             not self._accumulator.has_room(estimated_size(waiting.record))
@@ -210,7 +210,7 @@ class Producer(Machine):
         return bool(self._flushes) or self._closing is not None or is_ending or lacks_memory
 
     def _look_for_gaps(self, transactions: Transactions) -> None:
-        """A lost sequence inside a transaction is mended by its abort."""
+        """Make a lost sequence number fail the transaction, whose abort repairs it."""
         if self._sequences is not None and self._sequences.gaps():
             transactions.problem(
                 ClientError("OUT_OF_ORDER_SEQUENCE_NUMBER", "the fate of a batch is not known")
@@ -315,7 +315,7 @@ class Producer(Machine):
         return self._transactions is None or not self._transactions.is_ending
 
     def _closed(self) -> None:
-        """Nothing is under way, or there is no time left for it."""
+        """End the close: nothing is in flight, or no time is left for it."""
         error = ClientError("PRODUCER_CLOSED", "the producer was closed before this was done")
         self._drop_unsent(error)
         self._sender.fail_all(error)

@@ -232,7 +232,7 @@ class Sender:
     def _refused(
         self, batch: Batch, code: int, log_start_offset: int = -1, detail: str = ""
     ) -> None:
-        """Send it again, if that makes sense and there is time; or fail it."""
+        """Send the batch again if that makes sense and there is time, else fail it."""
         batch.is_in_flight = False
         if batch.is_done:
             return

@@ -62,7 +62,7 @@ class Sequences:
         self._to_start_over: dict[TopicPartition, None] = {}
 
     def become(self, writer: ProducerIdAndEpoch) -> None:
-        """The coordinator has given an identity: everything starts at 0."""
+        """Take an identity that the coordinator has assigned: all sequence numbers start at 0."""
         self.writer = writer
         for partition in list(self._partitions):
             if not self._partitions[partition].in_flight:
@@ -77,7 +77,8 @@ class Sequences:
     # --- before a batch is sent ---------------------------------------------------------------
 
     def may_send(self, batch: Batch) -> bool:
-        """Sender.shouldStopDrainBatchesForPartition: nothing may overtake, nothing may gap."""
+        """Return whether sending the batch now would neither overtake another nor leave a gap
+        (Sender.shouldStopDrainBatchesForPartition)."""
         if not self.writer.is_valid:
             return False
         numbers = self.of(batch.partition)
@@ -89,7 +90,7 @@ class Sequences:
         return numbers.unresolved_after is None
 
     def assign(self, batch: Batch) -> None:
-        """Number a batch on its first way out; a retry keeps what it has."""
+        """Number a batch before it is first sent; a retry keeps its number."""
         if batch.has_sequence:
             return
         numbers = self.of(batch.partition)
@@ -102,7 +103,7 @@ class Sequences:
     # --- after an answer ----------------------------------------------------------------------
 
     def acknowledged(self, batch: Batch, base_offset: int) -> None:
-        """A batch is in the log."""
+        """Note that a batch is in the log."""
         numbers = self.of(batch.partition)
         if batch.writer == numbers.writer:
             numbers.last_acked_sequence = max(numbers.last_acked_sequence, batch.last_sequence)
@@ -112,19 +113,19 @@ class Sequences:
         self.forget(batch)
 
     def forget(self, batch: Batch) -> None:
-        """A batch is settled."""
+        """Forget a batch that succeeded or failed."""
         numbers = self.of(batch.partition)
         if batch in numbers.in_flight:
             numbers.in_flight.remove(batch)
 
     def replace(self, batch: Batch, parts: tuple[Batch, Batch]) -> None:
-        """A batch was split; its halves share its sequences."""
+        """Replace a batch that was split by its halves, which share its sequence numbers."""
         numbers = self.of(batch.partition)
         position = numbers.in_flight.index(batch)
         numbers.in_flight[position : position + 1] = parts
 
     def leave_unresolved(self, batch: Batch) -> None:
-        """The time of a batch was up with nobody knowing whether it was written."""
+        """Note a batch that timed out without anybody knowing whether it was written."""
         numbers = self.of(batch.partition)
         after = (batch.last_sequence + 1) % SEQUENCES
         numbers.unresolved_after = max(numbers.unresolved_after or 0, after)
@@ -145,7 +146,7 @@ class Sequences:
     # --- a new epoch --------------------------------------------------------------------------
 
     def want_new_epoch(self, partition: TopicPartition) -> None:
-        """This partition must start over (requestIdempotentEpochBumpForPartition)."""
+        """Note that this partition must start over (requestIdempotentEpochBumpForPartition)."""
         self._to_start_over[partition] = None
 
     def bump_own_epoch(self) -> None:
@@ -165,7 +166,7 @@ class Sequences:
         self.start_over_where_wanted()
 
     def start_over_where_wanted(self) -> None:
-        """The writer has a new identity; it holds at once where something had gone wrong."""
+        """Use the writer's new identity at once in partitions where something went wrong."""
         for partition in self._to_start_over:
             self.of(partition).start_over(self.writer)
         self._to_start_over.clear()

@@ -1,7 +1,5 @@
-"""What a consumer reads, and where it is in each partition.
-
-Source: SubscriptionState.java.
-"""
+"""The partitions that a consumer reads, and its position in each. Source:
+SubscriptionState.java."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ EARLIEST_TIMESTAMP = -2
 
 
 class Mode(Enum):
-    """Who decides what is read."""
+    """Who decides which partitions are read."""
 
     NOBODY = auto()
     GROUP = auto()
@@ -60,7 +58,7 @@ class PartitionState:
         return self.leader_epoch < 0 or self.valid_epoch >= leader_epoch
 
     def reset(self, timestamp_ms: int) -> None:
-        """Go on from where this timestamp is; the leader knows where."""
+        """Go on from this timestamp; the leader knows at which offset that is."""
         self.position, self.reset_to = None, timestamp_ms
 
 
@@ -78,14 +76,14 @@ class Subscription:
     def subscribe(
         self, topics: frozenset[str], *, is_listening: bool, pattern: str | None = None
     ) -> None:
-        """The group will say which partitions."""
+        """Let the group choose the partitions."""
         if self.mode is Mode.GROUP and (pattern is None) != (self.pattern is None):
             raise IllegalState("topics are subscribed by name or by pattern: unsubscribe first")
         self._enter(Mode.GROUP)
         self.topics, self.pattern, self.is_listening = topics, pattern, is_listening
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """The application says which partitions."""
+        """Let the application choose the partitions."""
         self._enter(Mode.APPLICATION)
         self.topics = frozenset(partition.topic for partition in partitions)
         self.hold(partitions)
@@ -102,7 +100,7 @@ class Subscription:
         self.partitions = {}
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read exactly these; where a partition stays, its position stays."""
+        """Read exactly these partitions; those that were read before keep their positions."""
         self.partitions = {
             partition: self.partitions.get(partition, PartitionState())
             for partition in sorted(partitions)
@@ -122,7 +120,7 @@ class Subscription:
         return self.partitions[partition]
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What a commit without arguments commits."""
+        """Return the positions that a commit without arguments commits."""
         return {
             partition: OffsetAndMetadata(state.position, leader_epoch=state.leader_epoch)
             for partition, state in self.partitions.items()

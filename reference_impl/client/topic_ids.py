@@ -1,4 +1,4 @@
-"""What topics are called of which only the id is known: assignments of KIP-848 name no names.
+"""Find the names of topics of which only the id is known: assignments of KIP-848 hold no names.
 
 Source: MetadataRequest.json (TopicId; a request asks by id or by name, never both); KIP-516.
 """
@@ -19,7 +19,8 @@ TIMER = ("topic ids",)
 
 
 class TopicIds:
-    """Names by id. They are kept: a topic made anew under the same name has another id."""
+    """Topic names by id. They are kept, since a topic created again under the same name has another
+    id."""
 
     def __init__(
         self, kernel: Kernel, network: Network, config: Config, metadata: Metadata

@@ -21,53 +21,55 @@ class TransactionPartitions:
         self._added: set[TopicPartition] = set()
 
     def __contains__(self, partition: TopicPartition) -> bool:
-        """It takes part."""
+        """Return whether the partition is part of the transaction."""
         return partition in self._added
 
     @property
     def are_coming(self) -> bool:
-        """Some are wanted and do not take part yet."""
+        """Whether some wanted partitions are not part of the transaction yet."""
         return bool(self._wanted or self._asked)
 
     @property
     def are_asked_for(self) -> bool:
-        """The coordinator may have heard of some that do not take part yet."""
+        """Whether the coordinator may know of partitions that are not part of the transaction
+        yet."""
         return bool(self._asked)
 
     @property
     def is_first_question(self) -> bool:
-        """None takes part yet."""
+        """Whether no partition is part of the transaction yet."""
         return not self._added
 
     def want(self, partition: TopicPartition) -> None:
-        """A record of the transaction goes there."""
+        """Note that a record of the transaction goes to this partition."""
         if partition not in self._added and partition not in self._asked:
             self._wanted[partition] = None
 
     def add(self, partition: TopicPartition) -> None:
-        """It takes part by being written to (KIP-890)."""
+        """Add a partition that joins by being written to (KIP-890)."""
         self._added.add(partition)
 
     def ask(self) -> tuple[TopicPartition, ...]:
-        """What to ask for now: once more what was asked for without an answer, else all wanted."""
+        """Return the partitions to ask for now: those that were asked for without an answer, else
+        all wanted ones."""
         if not self._asked:
             self._asked, self._wanted = self._wanted, {}
         return tuple(self._asked)
 
     def agreed(self) -> None:
-        """What was asked for takes part."""
+        """Add the partitions that were asked for."""
         self._added.update(self._asked)
         self._asked.clear()
 
     def refused(self) -> None:
-        """What was asked for does not take part."""
+        """Forget the partitions that were asked for, as they were refused."""
         self._asked.clear()
 
     def drop_wanted(self) -> None:
-        """What was not asked for never will be: the transaction is aborted."""
+        """Drop partitions that were not asked for yet, as the transaction is aborted."""
         self._wanted.clear()
 
     def clear(self) -> None:
-        """The transaction has ended, and with it everything that was asked for."""
+        """Forget everything, as the transaction has ended."""
         self._added.clear()
         self._wanted.clear()

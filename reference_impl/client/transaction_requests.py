@@ -1,4 +1,4 @@
-"""What a transactional producer says to coordinators, as fields of the messages.
+"""Build the requests of a transactional producer to coordinators, as fields of the messages.
 
 Source: AddPartitionsToTxnRequest.json, TxnOffsetCommitRequest.json.
 """
@@ -31,7 +31,7 @@ class PendingOffsets:
 
 
 def add_partitions(writer: Fields, partitions: Iterable[TopicPartition]) -> Fields:
-    """writer: transactional id, producer id and epoch."""
+    """Return the fields of AddPartitionsToTxn. writer: transactional id, producer id and epoch."""
     fields = {f"v3_and_below_{name}": value for name, value in writer.items()}
     fields["v3_and_below_topics"] = [
         request_definition(ApiKey.ADD_PARTITIONS_TO_TXN).struct(

@@ -2,13 +2,13 @@
 
 Source: TransactionManager.java (State, isTransitionValid); KIP-98, KIP-360, KIP-588.
 
-A producer is UNINITIALIZED until the coordinator has given it an identity, which fences whoever
-had the same transactional id (INITIALIZING, READY). IN_TRANSACTION records are gathered and sent.
-COMMITTING and ABORTING first settle what is under way, then tell the coordinator. What goes wrong
-is either ABORTABLE_ERROR, and the application aborts and goes on, or FATAL_ERROR, mostly because a
-successor has taken over: the producer can only be closed.
+A producer is UNINITIALIZED until the coordinator has given it an identity, which fences the
+producer that had the same transactional id (INITIALIZING, READY). IN_TRANSACTION records are
+gathered and sent. COMMITTING and ABORTING first settle what is under way, then tell the
+coordinator. What goes wrong is either ABORTABLE_ERROR, and the application aborts and goes on, or
+FATAL_ERROR, mostly because a successor has taken over: the producer can only be closed.
 
-Everything about transitions is in this file; who causes them is in `transactions.py`.
+Everything about transitions is in this file; their causes are in `transactions.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class State(StrEnum):
 
 
 class Move(StrEnum):
-    """What can happen to a transactional producer."""
+    """The moves that a transactional producer can make."""
 
     INIT = "init_transactions"
     IDENTITY_COMES = auto()
@@ -77,7 +77,8 @@ PRODUCER: dict[State, dict[Move, State]] = {
 
 
 def next_state(state: State, move: Move) -> State:
-    """Where a move leads; the application's mistake, if it leads nowhere."""
+    """Return the state to which a move leads. Raise IllegalState for a call that the application
+    must not make now."""
     following = PRODUCER[state].get(move)
     if following is None:
         raise IllegalState(f"{move} cannot be called while the producer is in state {state}")

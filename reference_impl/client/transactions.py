@@ -94,18 +94,18 @@ class Transactions:
     # --- what the application asks ------------------------------------------------------------
 
     def init(self, call_id: int) -> None:
-        """InitTransactions; a second call while the first is under way waits with it."""
+        """Handle InitTransactions; a second call during the first waits with it."""
         if self.state != State.INITIALIZING:
             self._move(Move.INIT)
         self._waiting_calls.append(call_id)
 
     def begin(self) -> None:
-        """BeginTransaction: nothing is told to anybody yet."""
+        """Handle BeginTransaction, which sends nothing yet."""
         self._move(Move.BEGIN)
         self.is_v2 = self._network.has_transactions_v2
 
     def commit(self, call_id: int) -> None:
-        """CommitTransaction; a second call while the first is under way waits with it."""
+        """Handle CommitTransaction; a second call during the first waits with it."""
         if self.state == State.ABORTABLE_ERROR and self.error is not None:
             raise self.error
         if self.state != State.COMMITTING_TRANSACTION:
@@ -113,7 +113,7 @@ class Transactions:
         self._waiting_calls.append(call_id)
 
     def abort(self, call_id: int | None) -> None:
-        """AbortTransaction. What was not asked of the coordinator yet never will be."""
+        """Handle AbortTransaction, and drop what the coordinator was not asked for yet."""
         if self.state != State.ABORTING_TRANSACTION:
             self._move(Move.ABORT)
             self._partitions.drop_wanted()
@@ -127,7 +127,7 @@ class Transactions:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group: ConsumerGroupMetadata,
     ) -> None:
-        """SendOffsetsToTransaction."""
+        """Handle SendOffsetsToTransaction."""
         self.check_in_transaction("send_offsets_to_transaction")
         if not offsets:
             self._kernel.complete(call_id)
@@ -153,12 +153,12 @@ class Transactions:
 
     @property
     def is_ending(self) -> bool:
-        """Whatever was gathered is to be sent without lingering."""
+        """Whether gathered records must be sent without lingering."""
         return self.state in (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
 
     @property
     def drops_unsent(self) -> bool:
-        """What was not sent yet need not be: it would be aborted."""
+        """Whether unsent records are dropped, as they would be aborted."""
         return self.state in (
             State.ABORTING_TRANSACTION,
             State.ABORTABLE_ERROR,
@@ -166,7 +166,7 @@ class Transactions:
         )
 
     def joins(self, partition: TopicPartition) -> None:
-        """A record of the transaction goes to this partition."""
+        """Note that a record of the transaction goes to this partition."""
         if self.is_v2:
             # The leader adds it when the first batch comes (KIP-890).
             self._partitions.add(partition)
@@ -182,7 +182,8 @@ class Transactions:
     # --- what goes wrong ----------------------------------------------------------------------
 
     def problem(self, error: ClientError, *, spends_epoch: bool = True) -> None:
-        """Something that an abort mends. Sequences are in doubt: they start over after it."""
+        """Note an error that an abort repairs. Sequence numbers are in doubt, so they start over
+        after it."""
         if error.fatal:
             self.catastrophe(error)
             return
@@ -194,7 +195,7 @@ class Transactions:
             self._fail_calls(error)
 
     def catastrophe(self, error: ClientError) -> None:
-        """Something that nothing mends."""
+        """Note an error that nothing repairs."""
         if self.state == State.FATAL_ERROR:
             return
         self.state = next_state(self.state, Move.CATASTROPHE)

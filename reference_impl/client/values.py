@@ -1,4 +1,4 @@
-"""What an application hands to a client, and gets from it."""
+"""The values that an application hands to a client, and gets from it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ProducerRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """Where a record is. The offset is -1 when it is not known (acks=0, or a duplicate)."""
+    """The place of a record. The offset is -1 if unknown (acks=0, or a duplicate)."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class RecordMetadata:
 
 
 class TimestampType(StrEnum):
-    """Who set a record's timestamp (KIP-32)."""
+    """Who set a record's timestamp: the producer or the broker (KIP-32)."""
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"
@@ -85,7 +85,7 @@ class OffsetAndTimestamp:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMetadata:
-    """Who commits offsets inside a transaction (KIP-447)."""
+    """The identity of a consumer that commits offsets inside a transaction (KIP-447)."""
 
     group_id: str
     generation_id: int = -1

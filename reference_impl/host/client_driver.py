@@ -47,7 +47,7 @@ class Machine(Protocol):
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection to a broker. What is written before it stands is sent when it does."""
+    """One connection to a broker. Bytes written before it is established are sent once it is."""
 
     def __init__(self, driver: ClientDriver, destination: Destination) -> None:
         self._driver = driver
@@ -126,7 +126,8 @@ class ClientConnection(asyncio.Protocol):
 
 
 class ClientDriver:
-    """Steps one machine; owns its connections, its timer and the futures of its calls."""
+    """The driver of one client machine: it owns its connections, its timer and the futures of its
+    calls."""
 
     def __init__(
         self,
@@ -169,11 +170,11 @@ class ClientDriver:
     # --- events -------------------------------------------------------------------------------
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """A broker has answered."""
+        """Step the machine with a broker's answer."""
         self._step(Answered(*clocks(), request_id, body))
 
     def connection_lost(self, destination: Destination, reason: str) -> None:
-        """A connection is gone, or never stood."""
+        """Step the machine after a connection is gone, or was never established."""
         self._connections.pop(destination, None)
         self._step(ConnectionLost(*clocks(), destination, reason))
 

@@ -32,7 +32,7 @@ from reference_impl.host.client_driver import ClientDriver
 
 
 class Producer:
-    """A producer for one event loop; make it inside the loop, and close it."""
+    """A producer for one event loop. Make it inside the loop, and close it."""
 
     def __init__(
         self, bootstrap: str, config: Mapping[str, Any] | None = None, seed: int | None = None
@@ -57,7 +57,7 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Sequence[Header] = (),
     ) -> asyncio.Future[RecordMetadata]:
-        """Hand a record over; the future is done when it is acknowledged or has failed."""
+        """Hand a record over. The future is done when the record is acknowledged or has failed."""
         record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
         future = self._driver.call(calls.Send(record))
         # Whoever lets go of the future does not want to hear (asyncio would complain loudly).
@@ -104,7 +104,7 @@ class Producer:
         return writer.producer_id, writer.epoch
 
     async def begin_transaction(self) -> None:
-        """Every record sent from here on is part of the transaction."""
+        """Begin a transaction, which includes every record sent from here on."""
         await self._driver.call(calls.BeginTransaction())
 
     async def send_offsets_to_transaction(
@@ -122,7 +122,7 @@ class Producer:
         await self._driver.call(calls.AbortTransaction())
 
     async def close(self, timeout_ms: int = 30_000) -> None:
-        """Send what waits, within this time; an open transaction is aborted."""
+        """Send waiting records within this time; abort an open transaction."""
         await self._driver.call(calls.Close(timeout_ms))
         self._driver.close()
 
@@ -132,23 +132,24 @@ class Producer:
 
 
 class RebalanceListener(Protocol):
-    """What an application does when its partitions change (ConsumerRebalanceListener.java).
+    """The callbacks of an application for changes of its partitions
+    (ConsumerRebalanceListener.java).
 
     The consumer waits until the coroutine is done: in `on_revoked`, offsets can still be committed.
     """
 
     async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """These are read from now on."""
+        """Handle partitions that are read from now on."""
 
     async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """These are about to be given up."""
+        """Handle partitions that are about to be given up."""
 
     async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """These are gone already."""
+        """Handle partitions that are gone already."""
 
 
 class Consumer:
-    """A consumer for one event loop; make it inside the loop, and close it."""
+    """A consumer for one event loop. Make it inside the loop, and close it."""
 
     def __init__(
         self, bootstrap: str, config: Mapping[str, Any] | None = None, seed: int | None = None
@@ -168,12 +169,12 @@ class Consumer:
 
     @property
     def assignment(self) -> tuple[TopicPartition, ...]:
-        """What is read now."""
+        """The partitions that are read now."""
         return self.machine.assignment
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Who we are in the group, for `send_offsets_to_transaction`."""
+        """Our identity in the group, for `send_offsets_to_transaction`."""
         return self.machine.group_metadata
 
     # --- what is read -------------------------------------------------------------------------
@@ -188,7 +189,8 @@ class Consumer:
     async def subscribe_pattern(
         self, pattern: str, listener: RebalanceListener | None = None
     ) -> None:
-        """The same of all topics with such a name; needs `group.protocol=consumer`."""
+        """Subscribe to all topics whose names match the pattern; needs
+        `group.protocol=consumer`."""
         self._listener = listener
         await self._driver.call(calls.SubscribePattern(pattern, listener is not None))
 
@@ -232,7 +234,7 @@ class Consumer:
         await self._driver.call(calls.Pause(frozenset(partitions)))
 
     async def resume(self, partitions: Collection[TopicPartition]) -> None:
-        """The opposite of `pause`."""
+        """Undo `pause`."""
         await self._driver.call(calls.Resume(frozenset(partitions)))
 
     async def seek(self, partition: TopicPartition, offset: int) -> None:
@@ -258,13 +260,14 @@ class Consumer:
     def commit_soon(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
     ) -> asyncio.Future[dict[TopicPartition, OffsetAndMetadata]]:
-        """Commit without waiting; the future is done when it is committed or has failed."""
+        """Commit without waiting. The future is done when the offsets are committed or have
+        failed."""
         return self._driver.call(calls.Commit(offsets))
 
     async def committed(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What the group has committed for these."""
+        """Return the group's committed offsets of these partitions."""
         offsets: dict[TopicPartition, OffsetAndMetadata] = await self._driver.call(
             calls.Committed(frozenset(partitions))
         )

@@ -72,7 +72,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Nothing of this client is being worked on."""
+        """Whether no request of this client is in progress."""
         return not self._in_flight and not self._frames
 
     # --- asyncio.Protocol ---------------------------------------------------------------------
@@ -139,7 +139,8 @@ class Connection(asyncio.Protocol):
             self._pump()
 
     def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
-        """The request stays in flight until the last part is sent: nothing may come between."""
+        """Send an answer whose parts lie in files. The request stays in flight until the last part
+        is sent, so that nothing comes between."""
         self._send_answers()
         if self._transport is not None:
             self._sending = self._loop.create_task(self._send_from_files(self._transport, parts))
@@ -200,7 +201,8 @@ class Connection(asyncio.Protocol):
         return -1 if socket is None else cast(int, socket.fileno())
 
     def note_progress(self) -> None:
-        """A client that takes a long answer slowly is not idle (Selector.java: writes count)."""
+        """Count a client that slowly takes a long answer as active (Selector.java: writes
+        count)."""
         unsent = 0 if self._transport is None else self._transport.get_write_buffer_size()
         if unsent < self._unsent_bytes:
             self._note_use()
@@ -256,14 +258,15 @@ class Connection(asyncio.Protocol):
         self._pause_or_resume()
 
     def _send_answers(self) -> None:
-        """Requests that came together are answered together: to send costs as much as to append."""
+        """Send the answers of requests that came together in one write, which costs as much as an
+        append."""
         if self._answers and self._transport is not None:
             self._transport.write(b"".join(self._answers))
         self._answers.clear()
         self._gathered_bytes = 0
 
     def _look_for_bad_size(self) -> None:
-        """A size that cannot be may lie behind the frames that were just answered."""
+        """Find an impossible frame size that lies behind the frames just answered."""
         try:
             self._reader.feed(b"")
         except Malformed as error:

@@ -15,7 +15,7 @@ _WHOLE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 class Departure(Enum):
-    """How far a client has gone."""
+    """How a client has left: half closed, or gone."""
 
     SENDS_NO_MORE = auto()
     GONE = auto()

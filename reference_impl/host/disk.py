@@ -42,7 +42,8 @@ def _speaking(path: str) -> Iterator[None]:
 
 
 def _descriptor_limit() -> int:
-    """Half of what the process may open: the other half is for connections."""
+    """Return half of the descriptors that the process may open: the other half is for
+    connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 4096
@@ -61,7 +62,7 @@ class DiskFile:
         self._size = size
 
     def append(self, data: Buffer) -> None:
-        """Add all of `data`; what a full disk took of it is cut off again."""
+        """Append all of `data`; if the disk is full, cut off the part that was written."""
         try:
             descriptor = self._disk.descriptor(self)
             written = os.pwrite(descriptor, data, self._size)
@@ -159,7 +160,7 @@ class Disk:
 
     @property
     def descriptors_open(self) -> int:
-        """How many descriptors are held now."""
+        """The number of descriptors that are open now."""
         return len(self._open)
 
     # -- Storage -------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ class Disk:
         self.sync_directory(os.path.dirname(new) or ".")
 
     def delete(self, path: str) -> None:
-        """Remove a file; one that is not there is no error."""
+        """Remove a file, if it exists."""
         with _speaking(path):
             try:
                 os.unlink(path)
@@ -230,7 +231,7 @@ class Disk:
                 return
 
     def delete_tree(self, path: str) -> None:
-        """Remove a directory with all it holds; one that is not there is no error."""
+        """Remove a directory with all it holds, if it exists."""
         with _speaking(path):
             try:
                 shutil.rmtree(path)

@@ -1,10 +1,10 @@
-"""Bound what requests hold together that have not arrived to their end.
+"""Bound the memory of all requests that have not arrived completely.
 
 Source: SocketServer.java and SimpleMemoryPool.java (`queued.max.request.bytes`): beyond the bound
-no more is read. Kafka's default is no bound but its heap; here `DEFAULT_BYTES` stands for it.
-Kafka takes the size that a client claims, this broker the bytes that have come. Two things keep the
-bound from stopping everybody: what is small is always read, and the oldest of those under way is
-read on, unless it stands still, which ends its connection as soon as others wait for it.
+no more is read. Kafka's default is no bound but its heap; here `DEFAULT_BYTES` stands for it. Kafka
+takes the size that a client claims, this broker the bytes that have come. Two things keep the bound
+from stopping every client: small requests are always read, and the oldest one in progress is read
+on, unless it makes no progress, which ends its connection as soon as others wait for it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Sender(Protocol):
     last_used_s: float
 
     def read_on(self) -> None:
-        """It may send again."""
+        """Resume reading from this client."""
 
     def end(self, reason: str) -> None:
         """Close it at once."""
 
 
 class Intake:
-    """Who holds how much, in the order in which they began."""
+    """How many bytes each sender holds, in the order in which they began."""
 
     def __init__(self, configured_bytes: int, request_bytes_max: int) -> None:
         self.bytes_max = configured_bytes
@@ -54,7 +54,7 @@ class Intake:
         return False
 
     def forget(self, sender: Sender) -> None:
-        """Its request is complete, or it is gone: others may go on."""
+        """Free the memory of a request that is complete or gone, so that others may go on."""
         self.held_bytes -= self._held.pop(sender, 0)
         self._waiting.pop(sender, None)
         oldest = next(iter(self._held), None)

@@ -10,7 +10,7 @@ LOCK_FILE = ".lock"
 
 
 class DirectoryLocked(Exception):
-    """Another process has the data directory; the message is one sentence for a person."""
+    """Another process uses the data directory; the message is one sentence for a person."""
 
 
 class DirectoryLock:

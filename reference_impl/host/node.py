@@ -55,7 +55,7 @@ class Answerable(Protocol):
         """Send the answer to the request in flight (None: there is none), and go on."""
 
     def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
-        """The same, where parts of the answer lie in files."""
+        """Send an answer, parts of which lie in files."""
 
     def give_way(self) -> None:
         """Call `go_on` once others had their turn."""
@@ -67,14 +67,14 @@ class Answerable(Protocol):
         """Take nothing more from it for so long, once the request in flight is answered."""
 
     def read_tokens(self) -> None:
-        """What follows are bare tokens."""
+        """Read bare SASL tokens from now on."""
 
     def admit(self) -> None:
-        """What follows are requests, of any size."""
+        """Read requests of any size from now on."""
 
 
 class NodeHost:
-    """Steps one node; owns its timers and knows its connections."""
+    """The host of one node: it owns its timers and knows its connections."""
 
     def __init__(self, node: Node, on_fatal: Callable[[str], None]) -> None:
         self.node = node
@@ -96,7 +96,7 @@ class NodeHost:
         }
 
     def start(self) -> None:
-        """Open the data directory; raises what the core raises."""
+        """Open the data directory. Raise what the core raises."""
         self._apply(self.node.step(Started(now_ms(), entropy())))
 
     def stop(self) -> None:
@@ -217,5 +217,5 @@ def now_ms() -> int:
 
 
 def entropy() -> bytes:
-    """What the core may draw ids from during one event."""
+    """Return random bytes from which the core may draw ids during one event."""
     return os.urandom(16)

@@ -19,7 +19,7 @@ _MEANT = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read(file: Path) -> dict[str, str]:
-    """Return the settings of a file; of one that is there twice, the last. Raises BadConfig."""
+    """Return the settings of a file; if one occurs twice, the last counts. Raise BadConfig."""
     try:
         text = file.read_bytes().decode("iso-8859-1")
     except OSError as error:

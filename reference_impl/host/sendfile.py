@@ -60,9 +60,8 @@ async def _send_slice(
 async def _from_file_to_socket(
     transport: asyncio.Transport, file: int, part: Slice, progressed: Progressed
 ) -> int:
-    """How many bytes were sent: fewer only where the file ends early.
-
-    The event loop keeps the socket's own descriptor to itself, so a copy of it waits.
+    """Send from the file, and return how many bytes were sent: fewer only if the file ends early.
+    It waits on a copy of the socket's descriptor, since the event loop does not share the original.
     """
     socket = os.dup(transport.get_extra_info("socket").fileno())
     try:

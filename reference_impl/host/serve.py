@@ -69,7 +69,7 @@ class Plan:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `serve`."""
+    """Add the options of `serve`."""
     parser.add_argument(
         "--nodes", type=int, default=1, metavar="N", help="how many brokers (default: 1)"
     )
@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """What `main` does once the options of `add_arguments` are parsed."""
+    """Do the work of `main` after the options of `add_arguments` are parsed."""
     try:
         config = properties.read(arguments.config_file) if arguments.config_file else {}
         config |= parse_pairs(arguments.config)
@@ -120,7 +120,7 @@ def serve(
     config: Mapping[str, str] | None = None,
     bug: str | None = None,
 ) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status."""
+    """Serve until SIGTERM or SIGINT, and return the exit status."""
     keep_freed_memory()
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
@@ -136,9 +136,8 @@ def serve(
 
 
 def event_loop() -> Callable[[], asyncio.AbstractEventLoop]:
-    """What makes the event loop: uvloop where it is installed, since a request then waits less
-    (`make bench BENCH=broker`); else asyncio's own, with which everything works as well.
-    """
+    """Return the factory of the event loop: uvloop if it is installed, since a request then waits
+    less (`make bench BENCH=broker`); else asyncio's own, with which everything works as well."""
     try:
         import uvloop
     except ImportError:
@@ -157,7 +156,7 @@ def keep_freed_memory() -> None:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """key=value, as --config takes it; a later one wins."""
+    """Parse key=value, as --config takes it; a later pair wins."""
     found = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
@@ -170,7 +169,7 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 def make_plan(
     nodes: int, port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
 ) -> Plan:
-    """Check the options against each other; raises BadConfig."""
+    """Check the options against each other. Raise BadConfig."""
     if nodes != 1:
         raise BadConfig(
             f"--nodes {nodes}: a cluster of several nodes is not served yet; use --nodes 1"
@@ -205,7 +204,7 @@ def _directory(data: str | None, config: Mapping[str, str]) -> Path:
 
 
 async def _serve(plan: Plan) -> int:
-    """From an empty process to a stopped one; raises what CANNOT_START lists."""
+    """Start, serve and stop. Raise what CANNOT_START lists."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[str | None] = loop.create_future()
 
@@ -267,7 +266,7 @@ def make_node(plan: Plan, ports: Sequence[int]) -> Node:
 
 
 def _advertised(listener: Listener, port: int) -> Endpoint:
-    """What clients are told: as configured, else where the listener is."""
+    """Return the address that clients are given: as configured, else where the listener is."""
     given = listener.advertised or listener.endpoint
     return Endpoint(given.host or "localhost", given.port or port)
 

@@ -40,7 +40,7 @@ class Server:
         self.turns = Turns(asyncio.get_running_loop())
 
     async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:
-        """Bind, without accepting yet; the port, if 0 was asked for. Raises OSError."""
+        """Bind, without accepting yet, and return the port. Raise OSError."""
         loop = asyncio.get_running_loop()
         bound = await loop.create_server(
             lambda: Connection(self, next(self._ids), listener),
@@ -71,13 +71,13 @@ class Server:
             connection.abandon()
 
     def joined(self, connection: Connection) -> None:
-        """A client has connected."""
+        """Note a new client."""
         self._connections.add(connection)
         self.host.connections[connection.id] = connection
         self.host.connection_opened(connection.id, connection.listener)
 
     def left(self, connection: Connection) -> None:
-        """A client is gone."""
+        """Forget a client that is gone."""
         self._connections.discard(connection)
         self.host.connection_closed(connection.id)
 

@@ -12,7 +12,7 @@ from reference_impl.core.security.listeners import Tls
 
 
 def server_context(listener: str, tls: Tls) -> ssl.SSLContext:
-    """What a server needs to speak TLS; raises BadConfig with one sentence."""
+    """Return what a server needs to speak TLS. Raise BadConfig with one sentence."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if tls.key is not None and tls.chain is not None:
         _load_text(context, listener, tls.key, tls.chain, tls.password)
@@ -24,7 +24,8 @@ def server_context(listener: str, tls: Tls) -> ssl.SSLContext:
 def _load_text(
     context: ssl.SSLContext, listener: str, key: str, chain: str, password: str | None
 ) -> None:
-    """Python reads keys only from files: for a moment there is one that only we can read."""
+    """Load a key from text. Python reads keys only from files, so for a moment there is one that
+    only we can read."""
     descriptor, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "w") as file:
@@ -55,7 +56,8 @@ def _load_file(context: ssl.SSLContext, listener: str, location: str, password: 
 
 
 def _load(context: ssl.SSLContext, location: str, password: str | None) -> None:
-    """Without a password openssl would ask for one at the terminal: an empty one is no password."""
+    """Load a key file. Without a password openssl would ask at the terminal, so an empty one is
+    given."""
     context.load_cert_chain(location, password=password or "")
 
 

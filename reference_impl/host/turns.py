@@ -24,7 +24,8 @@ class Piled(Protocol):
 
 
 class Turns:
-    """One turn at a time; `wait` is for whoever did not get to the end of its requests."""
+    """Connections take turns, one at a time; `wait` is for those that did not get to the end of
+    their requests."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -16,7 +16,7 @@ WILDCARD_PRINCIPAL = "User:*"
 
 
 class ResourceType(IntEnum):
-    """What access is controlled to; ANY only in filters."""
+    """The type of a resource; ANY only in filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -29,8 +29,8 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a name is compared. ANY and MATCH only in filters: MATCH finds every pattern, of either
-    type, that covers the name given."""
+    """How a name is compared. ANY and MATCH occur only in filters: MATCH finds every pattern, of
+    either type, that covers the name given."""
 
     UNKNOWN = 0
     ANY = 1
@@ -40,7 +40,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What is done to a resource; ANY only in filters."""
+    """An operation on a resource; ANY only in filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -61,7 +61,7 @@ class AclOperation(IntEnum):
 
 
 class AclPermissionType(IntEnum):
-    """Whether an ACL says yes or no; ANY only in filters."""
+    """Whether an ACL allows or denies; ANY only in filters."""
 
     UNKNOWN = 0
     ANY = 1

@@ -1,7 +1,7 @@
 """APIs: key <-> name, and the versions in which they exist.
 
 Source: Java class org.apache.kafka.common.protocol.ApiKeys; the message definitions (`apiKey`,
-`validVersions`). Which of them the reference broker serves is said by its own handler table.
+`validVersions`). The reference broker's own handler table says which of them it serves.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch."""
+        """The size of the whole batch in bytes."""
         return self.batch_length + LOG_OVERHEAD
 
     @property
@@ -66,29 +66,30 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; sequences wrap at 2^31 (DefaultRecordBatch.java)."""
+        """The sequence number of the last record; sequence numbers wrap at 2^31
+        (DefaultRecordBatch.java)."""
         if self.base_sequence < 0:
             return -1
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
 
     @property
     def compression(self) -> Compression:
-        """How the records are compressed; raises CorruptRecord for 5, 6 and 7."""
+        """How the records are compressed. Raise CorruptRecord for 5, 6 and 7."""
         return compression_of(self.attributes)
 
     @property
     def is_transactional(self) -> bool:
-        """Written inside a transaction."""
+        """Whether the batch was written inside a transaction."""
         return bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_control(self) -> bool:
-        """Holds a control record, such as a transaction marker."""
+        """Whether the batch holds a control record, such as a transaction marker."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def is_log_append_time(self) -> bool:
-        """Timestamps were set by the broker."""
+        """Whether the broker set the timestamps."""
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def placed(self, base_offset: int, leader_epoch: int) -> BatchHeader:
@@ -98,7 +99,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_producer_id(self) -> bool:
-        """Written by an idempotent producer."""
+        """Whether an idempotent producer wrote the batch."""
         return self.producer_id >= 0
 
 
@@ -189,7 +190,8 @@ def batches(
 
 
 def crc_of(buffer: Buffer, start: int, end: int) -> int:
-    """CRC-32C of the batch between start and end; it covers everything from its attributes on."""
+    """Return the CRC-32C of the batch between start and end; it covers everything from its
+    attributes on."""
     return int(crc32c(memoryview(buffer)[start + _CRC_FROM : end]))
 
 
@@ -204,7 +206,7 @@ def check_crc(buffer: Buffer, start: int, end: int) -> None:
 def assign_offset_and_epoch(
     buffer: bytearray | memoryview, start: int, base_offset: int, epoch: int
 ) -> None:
-    """Give a batch its place in the log, where it lies; both fields are outside the CRC."""
+    """Write a batch's offset and epoch into it in place; both fields are outside the CRC."""
     struct.pack_into(">q", buffer, start, base_offset)
     struct.pack_into(">i", buffer, start + LOG_OVERHEAD, epoch)
 
@@ -217,7 +219,7 @@ def set_timestamps(
     *,
     log_append_time: bool = False,
 ) -> None:
-    """Set a batch's max timestamp and timestamp type, where it lies, with a new CRC.
+    """Set a batch's max timestamp and timestamp type in place, with a new CRC.
 
     With LogAppendTime the max timestamp is every record's (KIP-32; DefaultRecordBatch.java,
     setMaxTimestamp); the base timestamp stays as it was sent.
@@ -233,7 +235,7 @@ def set_timestamps(
 
 def patched(batch: Buffer, **fields: int) -> bytes:
     """Return a copy of one batch with some header fields changed; the CRC is right unless it is
-    given. For whoever wants to send a batch which is wrong in exactly one place."""
+    given. Use it to send a batch that is wrong in exactly one place."""
     out = bytearray(batch)
     header = BatchHeader._make(HEADER.unpack_from(out))._replace(**fields)
     HEADER.pack_into(out, 0, *header)

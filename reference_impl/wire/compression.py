@@ -137,7 +137,7 @@ def _as_it_is(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 
 def _expand_gzip(data: memoryview, max_size: int) -> Iterator[bytes]:
-    """Take all members; junk behind one is not looked at, as by Java's GZIPInputStream."""
+    """Take all members; ignore junk behind one, as Java's GZIPInputStream does."""
     position = 0
     while position == 0 or data[position : position + len(GZIP_START)] == GZIP_START:
         inflate = zlib.decompressobj(wbits=31)

@@ -19,7 +19,7 @@ VERSION_MAX = 0x7FFF
 
 
 def parse_versions(text: str | None) -> range:
-    """ "3-13", "9+", "0" or "none", as in the message definitions."""
+    """Parse versions as the message definitions have them: "3-13", "9+", "0" or "none"."""
     if text is None or text == "none":
         return range(0)
     if text.endswith("+"):

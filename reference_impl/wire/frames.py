@@ -31,7 +31,8 @@ _CORRELATION_ID = struct.Struct(">i")
 
 
 class FrameReader:
-    """Cuts the bytes of a connection into frames; each frame owns its bytes, so it may be patched.
+    """A cutter of a connection's bytes into frames; each frame owns its bytes, so it may be
+    patched.
 
     A frame grows with the bytes that arrive: a size which is only claimed allocates nothing.
     """
@@ -43,12 +44,12 @@ class FrameReader:
 
     @property
     def has_more(self) -> bool:
-        """Bytes are kept behind the last frame."""
+        """Whether bytes of an incomplete frame are kept."""
         return bool(self._partial)
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes are kept behind the last frame."""
+        """How many bytes of an incomplete frame are kept."""
         return len(self._partial)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
@@ -76,7 +77,7 @@ class FrameReader:
         return frames
 
     def _finish_partial(self, view: memoryview, frames: list[bytearray]) -> int:
-        """Complete the frame under way, if these bytes do; returns how many of them it took."""
+        """Complete the partial frame if these bytes do; return how many of them it took."""
         taken = 0
         if len(self._partial) < 4:
             taken = min(4 - len(self._partial), len(view))
@@ -114,7 +115,8 @@ class RequestHeader(NamedTuple):
 
 @lru_cache(None)
 def _flexible_versions(kind: str, api_key: int) -> range:
-    """From the newest table that knows the API: flexibility never changes, APIs are removed."""
+    """Return the flexible versions from the newest table that knows the API: they never change, but
+    APIs are removed."""
     for kafka_version in KAFKA_VERSIONS:
         for row in table(kafka_version).values():
             if row.get("api_key") == api_key and row["type"] == kind:
@@ -124,7 +126,8 @@ def _flexible_versions(kind: str, api_key: int) -> range:
 
 @lru_cache(4096)
 def request_header_version(api_key: int, version: int) -> int:
-    """Version of RequestHeader in front of this request (ApiMessageType.requestHeaderVersion)."""
+    """Return the version of RequestHeader for this request
+    (ApiMessageType.requestHeaderVersion)."""
     if api_key == CONTROLLED_SHUTDOWN and version == 0:
         return 0  # from before client ids: no client_id at all
     return 2 if version in _flexible_versions("request", api_key) else 1
@@ -132,7 +135,7 @@ def request_header_version(api_key: int, version: int) -> int:
 
 @lru_cache(4096)
 def response_header_version(api_key: int, version: int) -> int:
-    """Version of ResponseHeader in front of this response (ApiMessageType)."""
+    """Return the version of ResponseHeader for this response (ApiMessageType)."""
     if api_key == API_VERSIONS:
         return 0
     return 1 if version in _flexible_versions("response", api_key) else 0

@@ -1,4 +1,4 @@
-"""How messages are framed when they are records of a log: coordinator records, metadata records.
+"""Frame messages that are records of a log: coordinator records, metadata records.
 
 Source: Java classes MessageUtil (toVersionPrefixedBytes), CoordinatorRecordSerde (the key starts
 with its record type, the value with its version) and AbstractApiMessageSerde (metadata records:
@@ -24,7 +24,8 @@ _INT16 = struct.Struct(">h")
 
 
 def encode_versioned(of: Definition, message: Struct, version: int) -> bytes:
-    """int16 version, then the message: coordinator values, ConsumerProtocolSubscription, ..."""
+    """Encode an int16 version, then the message: coordinator values, ConsumerProtocolSubscription,
+    ..."""
     return _INT16.pack(version) + of.encode(message, version)
 
 
@@ -35,10 +36,8 @@ def decode_versioned(of: Definition, data: Bytes) -> tuple[int, Struct]:
 
 
 def encode_key(of: Definition, key: Struct, version: int = 0) -> bytes:
-    """int16 record type, then the key.
-
-    Up to 3.9 the definitions have no api key, and the version is what says the type.
-    """
+    """Encode an int16 record type, then the key. Up to 3.9 the definitions have no api key, and the
+    version is what says the type."""
     record_type = version if of.api_key is None else of.api_key
     return _INT16.pack(record_type) + of.encode(key, version)
 

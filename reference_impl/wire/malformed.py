@@ -43,7 +43,7 @@ class CorruptRecord(Malformed):
 
 
 def unreadable(error: Exception, step: str) -> Malformed:
-    """What went wrong while `step` was read, as the one error type."""
+    """Return the error of reading `step` as the one error type."""
     if isinstance(error, Malformed):
         return error.inside(step)
     if isinstance(error, UnicodeDecodeError):
@@ -54,7 +54,7 @@ def unreadable(error: Exception, step: str) -> Malformed:
 
 
 def unwritable(error: Exception, step: str, value: object) -> Malformed:
-    """What went wrong while `step` was written, as the one error type."""
+    """Return the error of writing `step` as the one error type."""
     if isinstance(error, Malformed):
         return error.inside(step)
     shown = repr(value)

@@ -1,7 +1,7 @@
 """A message as labelled pieces, so that a test can break exactly one.
 
-A second, slower writer which walks the field tables instead of compiling them; joined together,
-its pieces are what the codec writes (a test holds the two together).
+It is a second, slower writer, which walks the field tables instead of compiling them; joined
+together, its pieces are what the codec writes (a test holds the two together).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ FORMATS = {
 
 
 class Codec(NamedTuple):
-    """How one type is read and written, and the fewest bytes which it takes.
+    """The reader and the writer of one type, and the fewest bytes that it takes.
 
     `min_size` bounds an array's count by the bytes at hand, before anything is allocated.
     `format` is the struct letter of a fixed-size number, else empty.
@@ -135,14 +135,14 @@ COMPACT_LENGTH = Codec(_read_compact_length, _write_compact_length, 1)
 
 
 def length_codec(kind: str, flexible: bool) -> Codec:
-    """How the length in front of a string, bytes, records or array ("array") is written."""
+    """Return the codec of the length in front of a string, bytes, records or array ("array")."""
     if flexible:
         return COMPACT_LENGTH
     return FIXED["int16" if kind == "string" else "int32"]
 
 
 def checked_length(length: int, kind: str, nullable: bool) -> None:
-    """A negative length: -1 is null where null is allowed; everything else is an error."""
+    """Check a negative length: -1 is null if null is allowed; everything else is an error."""
     if length != -1:
         raise Malformed(f"{kind} has the negative length {length}")
     if not nullable:
@@ -150,7 +150,7 @@ def checked_length(length: int, kind: str, nullable: bool) -> None:
 
 
 def string(flexible: bool, nullable: bool) -> Codec:
-    """Text: a length in bytes, then UTF-8."""
+    """Return the codec of text: a length in bytes, then UTF-8."""
     read_length, write_length, length_size, _ = length_codec("string", flexible)
 
     def read(buffer: memoryview, position: int) -> tuple[str | None, int]:

@@ -135,7 +135,8 @@ def encode_records(records: Iterable[Record]) -> bytes:
 
 
 def decode_records(payload: bytes, count: int) -> list[Record]:
-    """Exactly `count` records, which fill the payload (DefaultRecordBatch's iterators)."""
+    """Decode exactly `count` records, which must fill the payload (DefaultRecordBatch's
+    iterators)."""
     records: list[Record] = []
     position = 0
     if count < 0:
@@ -212,7 +213,7 @@ def _header_key(raw: bytes) -> str | bytes:
 
 @dataclass(slots=True)
 class RecordBatch:
-    """A batch as a value. What is None is computed when the batch is encoded."""
+    """A batch as a value. A field that is None is computed when the batch is encoded."""
 
     records: Sequence[Record]
     base_offset: int = 0
@@ -232,17 +233,17 @@ class RecordBatch:
 
     @property
     def is_transactional(self) -> bool:
-        """Written inside a transaction."""
+        """Whether the batch was written inside a transaction."""
         return bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_control(self) -> bool:
-        """Holds a control record, such as a transaction marker."""
+        """Whether the batch holds a control record, such as a transaction marker."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def is_log_append_time(self) -> bool:
-        """Timestamps were set by the broker."""
+        """Whether the broker set the timestamps."""
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def offsets(self) -> Iterator[tuple[int, Record]]:
@@ -314,7 +315,7 @@ class RecordBatch:
 
 
 class ControlRecordType(IntEnum):
-    """What a control record says, in its key (ControlRecordType.java)."""
+    """The kind of a control record, in its key (ControlRecordType.java)."""
 
     ABORT = 0
     COMMIT = 1
@@ -335,7 +336,7 @@ def control_record(kind: ControlRecordType, value: bytes) -> Record:
 
 
 def control_type(record: Record) -> ControlRecordType:
-    """What a control record says."""
+    """Return the kind of a control record."""
     if record.key is None or len(record.key) < _CONTROL_KEY.size:
         raise CorruptRecord("the key of a control record is shorter than 4 bytes", "key")
     kind: int = _CONTROL_KEY.unpack_from(record.key)[1]

@@ -184,7 +184,8 @@ def compile_struct(struct: StructType, version: int, flexible: bool) -> Codec:
 
 
 def tags_reader(tagged: dict[int, Known]) -> Callable[[memoryview, int, Struct], int]:
-    """Reader of the tagged fields: a count, then (tag, size, bytes) in ascending order of tag."""
+    """Return a reader of the tagged fields: a count, then (tag, size, bytes) in ascending order of
+    tag."""
 
     def read(buffer: memoryview, position: int, message: Struct) -> int:
         count, position = read_uvarint(buffer, position)
@@ -236,7 +237,7 @@ def tags_to_write(tagged: dict[int, Known], message: Struct) -> list[tuple[int, 
 
 
 def tags_writer(tagged: dict[int, Known]) -> Callable[[list[Any], Struct], None]:
-    """Writer of the tagged fields."""
+    """Return a writer of the tagged fields."""
 
     def write(out: list[Any], message: Struct) -> None:
         if not tagged and not message.unknown_tags:

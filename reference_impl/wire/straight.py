@@ -98,7 +98,8 @@ def make_reader(
 
 
 def _name_read(step: Step, position: int, end: int) -> str:
-    """In a run which is too long for the bytes: the first number which does not fit."""
+    """Return the first number that does not fit into the bytes, in a run that is too long for
+    them."""
     for name, letter in zip(step.names, step.letters, strict=False):
         position += struct.calcsize(letter)
         if position > end:
@@ -139,7 +140,7 @@ def make_writer(plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | Non
 
 
 def _name_written(step: Step, message: Any) -> str:
-    """In a run which `struct` refused: the first number which it refuses alone."""
+    """Return the first number that `struct` refuses alone, in a run that it refused."""
     for name, letter in zip(step.names, step.letters, strict=False):
         try:
             struct.pack(">" + letter, getattr(message, name))

@@ -1,4 +1,4 @@
-"""Who reads what: the assignors which a group's leader runs, by the names that members exchange.
+"""The assignors that a group's leader runs, by the names that members exchange.
 
 Source: ConsumerPartitionAssignor.java; the names are part of the protocol (JoinGroupRequest.json,
 field Protocols), so members written in any language must understand the same by them.

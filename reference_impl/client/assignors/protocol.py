@@ -1,4 +1,4 @@
-"""What members of a group tell each other through JoinGroup and SyncGroup.
+"""The messages that members of a group exchange through JoinGroup and SyncGroup.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, ConsumerProtocol.java;
 KIP-429 (owned partitions), KIP-792 (generation of what is owned). The coordinator does not look
@@ -29,7 +29,7 @@ Assignment = dict[str, list[TopicPartition]]
 
 @dataclass(frozen=True, slots=True)
 class MemberSubscription:
-    """What one member wants, and what it has."""
+    """A member's subscription, and the partitions that it owns."""
 
     topics: frozenset[str]
     owned: tuple[TopicPartition, ...] = ()
@@ -48,19 +48,20 @@ class Assignor:
     """Members keep what they own through a rebalance, and give up only what another gets."""
 
     def user_data(self, owned: Iterable[TopicPartition], generation: int) -> bytes | None:
-        """What this assignor adds to its member's subscription."""
+        """Return what this assignor adds to its member's subscription, or None."""
         return None
 
     def assign(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> Assignment:
-        """partitions: how many each topic has; a topic which does not exist is not in it."""
+        """Return the assignment. partitions: how many each topic has, without topics that do not
+        exist."""
         raise NotImplementedError
 
 
 def by_seniority(members: Mapping[str, MemberSubscription]) -> list[str]:
-    """Member ids in the order that all assignors use: static members by their instance id, then
-    the others by member id (AbstractPartitionAssignor.MemberInfo)."""
+    """Return member ids in the order that all assignors use: static members by their instance id,
+    then the others by member id (AbstractPartitionAssignor.MemberInfo)."""
 
     def rank(member_id: str) -> tuple[bool, str]:
         instance = members[member_id].group_instance_id
@@ -82,7 +83,7 @@ def encode_subscription(subscription: MemberSubscription) -> bytes:
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None) -> MemberSubscription:
-    """What a member said, in whichever version."""
+    """Decode a member's subscription, of any version."""
     _, body = decode_versioned(definition("ConsumerProtocolSubscription"), data)
     return MemberSubscription(
         frozenset(body.topics),
@@ -94,14 +95,14 @@ def decode_subscription(data: bytes, group_instance_id: str | None) -> MemberSub
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """What the leader sends for one member with SyncGroup."""
+    """Encode the assignment of one member, as the leader sends it with SyncGroup."""
     of = definition("ConsumerProtocolAssignment")
     body = of.new(assigned_partitions=_rows(of, partitions))
     return encode_versioned(of, body, ASSIGNMENT_VERSION)
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """What the leader has assigned; no bytes at all mean nothing."""
+    """Decode the assignment that the leader made; no bytes at all mean no partitions."""
     if not data:
         return []
     _, body = decode_versioned(definition("ConsumerProtocolAssignment"), data)

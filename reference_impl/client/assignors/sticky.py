@@ -1,4 +1,5 @@
-"""Sticky: as balanced as can be, and among those assignments one that moves little.
+"""The sticky assignors: as balanced as possible, and among such assignments one that moves few
+partitions.
 
 Source: KIP-54 (sticky), KIP-341 (generation in the user data), KIP-429 (cooperative); Java classes
 AbstractStickyAssignor, StickyAssignor, CooperativeStickyAssignor.
@@ -6,9 +7,8 @@ AbstractStickyAssignor, StickyAssignor, CooperativeStickyAssignor.
 Balanced means (KIP-54): no member has two partitions more than another that could take one of
 them. What is reached is as balanced and as sticky as Java's (a test compares), by a shorter road:
 
-1. everybody keeps what it rightfully owns;
-2. what nobody owns goes to the members which have least;
-3. as long as somebody has two more than another which could take one, one moves.
+1. every member keeps what it rightfully owns; 2. free partitions go to the members with the fewest;
+3. while a member has two more than another that could take one, one moves.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Claim = tuple[Iterable[TopicPartition], int]
 
 
 class Balance:
-    """Who has what while an assignment is made."""
+    """The assignment in the making."""
 
     def __init__(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
@@ -49,7 +49,8 @@ class Balance:
         return [member for member in self._in_order if topic in self._members[member].topics]
 
     def keep(self, claims: Mapping[str, Claim]) -> set[TopicPartition]:
-        """Step 1. Of two claims the later generation is right; of equal ones, neither is."""
+        """Do step 1: let members keep what they own. Of two claims the later generation wins; of
+        equal ones, neither."""
         existing = set(self.all)
         best: dict[TopicPartition, tuple[int, list[str]]] = {}
         for member in self._in_order:
@@ -112,7 +113,7 @@ class StickyAssignor(Assignor):
     def target(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> Assignment:
-        """Who is to have what in the end."""
+        """Return the final assignment."""
         claims = {member_id: self.claim(member) for member_id, member in members.items()}
         balance = Balance(partitions, members)
         kept = balance.keep(claims)
@@ -121,12 +122,13 @@ class StickyAssignor(Assignor):
         return {member_id: sorted(owned) for member_id, owned in balance.assigned.items()}
 
     def claim(self, member: MemberSubscription) -> Claim:
-        """What a member says that it owns."""
+        """Return the partitions that a member claims to own."""
         return decode_owned(member.user_data)
 
 
 class CooperativeStickyAssignor(StickyAssignor):
-    """Nobody stops reading what it keeps; what moves is first given up, then assigned.
+    """The assignor under which members go on reading what they keep; a partition that moves is
+    first given up, then assigned.
 
     A partition which one member owns and another is to get is assigned to nobody. Its owner sees
     that it is gone, gives it up and joins again; that second rebalance assigns it (KIP-429).
@@ -164,7 +166,8 @@ class CooperativeStickyAssignor(StickyAssignor):
 
 
 def encode_owned(owned: Iterable[TopicPartition], generation: int) -> bytes:
-    """StickyAssignor.serializeTopicPartitionAssignment: an array of topics, then the generation."""
+    """Encode owned partitions: an array of topics, then the generation
+    (StickyAssignor.serializeTopicPartitionAssignment)."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(owned):
         topics.setdefault(topic, []).append(partition)

@@ -39,7 +39,7 @@ def answer_fetch(script: Script, offset: int, *values: str, error: int = 0, epoc
 
 
 def answer_offsets(script: Script, offset: int, error: int = 0) -> Any:
-    """Return answer ListOffsets for partition 0."""
+    """Answer ListOffsets for partition 0."""
     of = response_definition(ApiKey.LIST_OFFSETS)
     row = of.struct(
         "ListOffsetsPartitionResponse", partition_index=0, offset=offset, error_code=error

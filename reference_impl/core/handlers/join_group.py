@@ -19,7 +19,7 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Yield ask for a place in the next generation."""
+    """Ask for a place in the next generation."""
     try:
         # VALIDATE
         check(broker, request)

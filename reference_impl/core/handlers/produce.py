@@ -52,7 +52,7 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS = (
 
 
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Yield append the batches of one request to the partitions which this broker leads."""
+    """Append the batches of one request to the partitions that this broker leads."""
     pending = PendingProduce(broker, request)
     for topic in request.body.topic_data:
         answers = pending.add_topic(topic)

@@ -69,8 +69,8 @@ class Producing:
             raise Refused(ErrorCode.INVALID_TXN_STATE)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Return append the batch before its answer is made, so that what is acknowledged is in the
-        log, and synced where `flush.messages` asks for it."""
+        """Append the batch before its answer is made, so that what is acknowledged is in the log,
+        and synced where `flush.messages` asks for it."""
         return partition.append(batch, now_ms)
 
     def may_acknowledge(self, partition: Partition, acks: int, last_offset: int) -> bool:

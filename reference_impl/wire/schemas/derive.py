@@ -40,7 +40,7 @@ def definitions_in(jar: Path) -> Iterator[dict[str, Any]]:
 
 
 def compact_field(field: dict[str, Any]) -> list[Any]:
-    """[name, type, versions] and, if there is more to say, a dict."""
+    """Return [name, type, versions] and, if there is more to say, a dict."""
     extra: dict[str, Any] = {}
     for ours, theirs in (
         ("nullable", "nullableVersions"),
