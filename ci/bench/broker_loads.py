@@ -21,6 +21,7 @@ DEPTH = 5
 RECORDS_READ = 500
 TRANSACTION_BATCHES, TRANSACTION_RECORDS = 5, 10
 CLIENT_ID = "touchstone-bench"
+WARM_UP_REQUESTS, WARM_UP_S_MAX = 50_000, 15.0
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,33 @@ Load = Callable[[Wire, float], Measured]
 """Runs for so many seconds against a target."""
 
 
+def warm_up(wire: Wire) -> None:
+    """Ask for so much that a JVM has compiled what is hot: tens of thousands of each request."""
+    topic = wire.create_topic()
+    fetch = encode_request(
+        api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, wire.fetch_request(topic, 0)
+    )
+    # A topic of one batch: each fetch reads it.
+    wire.produce(topic, batch(b"x" * 1_000).encode(), PRODUCE_VERSION, acks=1)
+    for frame in (produce_frame(wire, wire.create_topic(), 1_000, acks=-1), fetch):
+        connection = wire.connect()
+        asked, ends = 0.0, time.monotonic() + WARM_UP_S_MAX
+        while asked < WARM_UP_REQUESTS and time.monotonic() < ends:
+            asked += pipelined(connection, frame, 1.0)
+        connection.close()
+
+
+def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
+    """A Produce of one batch of one record."""
+    body = wire.produce_request(topic, batch(b"x" * size).encode(), acks=acks)
+    return encode_request(api_key("Produce"), PRODUCE_VERSION, 1, CLIENT_ID, body)
+
+
 def produce(size: int, acks: int) -> Load:
     """Batches of one record of so many bytes: rate with DEPTH in flight, latency with one."""
 
     def run(wire: Wire, seconds: float) -> Measured:
-        topic = wire.create_topic()
-        body = wire.produce_request(topic, batch(b"x" * size).encode(), acks=acks)
-        frame = encode_request(api_key("Produce"), PRODUCE_VERSION, 1, CLIENT_ID, body)
+        frame = produce_frame(wire, wire.create_topic(), size, acks)
         connection = wire.connect()
         rate = pipelined(connection, frame, seconds / 2)
         p50_ms = one_by_one(connection, frame, seconds / 2)

@@ -45,7 +45,7 @@ def add_rows(table: Table, scratch: Path) -> None:
 
 
 def _add(table: Table, name: str, value: float, at_most: float) -> None:
-    table.add(name, value, "", Ratio(value, at_most=at_most), "", "", "")
+    table.add(name, value, "", Ratio(value, at_most=at_most), "", "", "", "")
     print(f"  {name}: {value:.2f}, at most {at_most:g}", flush=True)
 
 

@@ -6,11 +6,15 @@ Read from /proc; the time of children that have ended counts where they were wai
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PARENT, USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM = 1, 11, 12, 13, 14
 """Fields of /proc/PID/stat, counted from the one after the command."""
+
+IDLE, IO_WAIT, GUEST = 3, 4, 8
+"""Fields of the first line of /proc/stat; those from GUEST on are counted in others."""
 
 
 def cpu_s() -> float:
@@ -21,6 +25,24 @@ def cpu_s() -> float:
         for field in (USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM)
     )
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+class Others:
+    """The processes that are not of this family, from now on."""
+
+    def __init__(self) -> None:
+        self._since_s, self._before_s = time.monotonic(), self._cpu_s()
+
+    def cpus(self) -> float:
+        """Return how many CPUs they have taken on average."""
+        return (self._cpu_s() - self._before_s) / (time.monotonic() - self._since_s)
+
+    @staticmethod
+    def _cpu_s() -> float:
+        first_line = Path("/proc/stat").read_text().partition("\n")[0]
+        ticks = [int(word) for word in first_line.split()[1:]]
+        idle = ticks[IDLE] + ticks[IO_WAIT] + sum(ticks[GUEST:])  # guests count as user time, too
+        return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK") - cpu_s()
 
 
 def peak_mib() -> float:
