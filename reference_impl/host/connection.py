@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, cast
 from reference_impl.core.events import Request
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.security.listeners import Listener
-from reference_impl.core.storage import StorageError
 from reference_impl.host.departures import Departure
-from reference_impl.host.sendfile import send_parts
+from reference_impl.host.sendfile import Direct, Encrypted, FileAnswer
 from reference_impl.wire import (
     API_NAMES,
     ApiKey,
@@ -58,8 +57,7 @@ class Connection(asyncio.Protocol):
         self._in_flight = False
         self._gave_way = False
         self._turns_left: int | None = None
-        self._caught_up = asyncio.Event()
-        self._caught_up.set()
+        self._is_caught_up = True
         self._is_pumping = False
         self.is_paused = False
         self._must_wait = False
@@ -67,7 +65,7 @@ class Connection(asyncio.Protocol):
         self._reads_tokens = False
         self._muted: asyncio.TimerHandle | None = None
         self._broken: str | None = None
-        self._sending: asyncio.Task[None] | None = None
+        self._sending: FileAnswer | None = None
         self.last_used_s = self._loop.time()
 
     @property
@@ -88,7 +86,8 @@ class Connection(asyncio.Protocol):
         if self._muted is not None:
             self._muted.cancel()
         if self._sending is not None:
-            self._sending.cancel()
+            self._sending.close()
+            self._sending = None
         self._frames.clear()
         self._server.intake.forget(self)
         if self._gave_way:
@@ -110,14 +109,14 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     def pause_writing(self) -> None:
-        self._caught_up.clear()
+        self._is_caught_up = False
 
     def resume_writing(self) -> None:
-        self._caught_up.set()
-        self._pump()
-
-    async def _until_caught_up(self) -> None:
-        await self._caught_up.wait()
+        self._is_caught_up = True
+        if self._sending is not None:
+            self._sending.go_on()
+        else:
+            self._pump()
 
     # --- Answerable ---------------------------------------------------------------------------
 
@@ -141,21 +140,26 @@ class Connection(asyncio.Protocol):
     def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
         """Send an answer whose parts lie in files. The request stays in flight until the last part
         is sent, so that nothing comes between."""
-        self._send_answers()
-        if self._transport is not None:
-            self._sending = self._loop.create_task(self._send_from_files(self._transport, parts))
+        if self._transport is None or self._transport.is_closing():
+            return
+        parts = [*self._answers, *parts]
+        self._forget_answers()
+        if self._transport.get_extra_info("sslcontext") is None:
+            self._sending = Direct(self._transport, parts, self._note_use, self._sent)
+        else:
+            self._sending = Encrypted(
+                self._transport, parts, self._note_use, self._sent, lambda: self._is_caught_up
+            )
+        self._sending.go_on()
 
-    async def _send_from_files(
-        self, transport: asyncio.Transport, parts: Sequence[bytes | Slice]
-    ) -> None:
-        try:
-            await send_parts(transport, parts, self._until_caught_up, self._note_use)
-        except (OSError, StorageError) as error:
+    def _sent(self, error: Exception | None) -> None:
+        self._sending = None
+        if error is None:
+            self.answer(None)
+        else:
             # A part of the answer may be sent: the client cannot find the next one any more.
             log.warning("connection %d from %s closed: %s", self.id, self._client_host, error)
             self.abandon()
-        else:
-            self.answer(None)
 
     def give_way(self) -> None:
         self._gave_way = True
@@ -213,8 +217,7 @@ class Connection(asyncio.Protocol):
 
     def departed(self, how: Departure) -> None:
         """Close if the client has gone, or if nothing is sent that would show whether it has."""
-        is_sending = self._sending is not None and not self._sending.done()
-        is_parked = self._in_flight and not (is_sending or self._gave_way)
+        is_parked = self._in_flight and self._sending is None and not self._gave_way
         if how is Departure.GONE or is_parked or self._muted is not None:
             self.abandon()
 
@@ -242,7 +245,7 @@ class Connection(asyncio.Protocol):
         self._is_pumping = True
         try:
             while self._frames and not (
-                self._in_flight or self._muted is not None or not self._caught_up.is_set()
+                self._in_flight or self._muted is not None or not self._is_caught_up
             ):
                 self._hand_over(self._frames.popleft())
                 if self._frames and self._server.turns.is_over():
@@ -251,7 +254,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._is_pumping = False
         self._send_answers()
-        if self._broken is None and self.is_idle and self._reader.has_more:
+        if self._broken is None and self._reader.has_more and self.is_idle:
             self._look_for_bad_size()
         if self._broken is not None and self.is_idle:
             self.drop(self._broken)
@@ -262,6 +265,9 @@ class Connection(asyncio.Protocol):
         append."""
         if self._answers and self._transport is not None:
             self._transport.write(b"".join(self._answers))
+        self._forget_answers()
+
+    def _forget_answers(self) -> None:
         self._answers.clear()
         self._gathered_bytes = 0
 

@@ -46,6 +46,10 @@ from reference_impl.core.storage import StorageError
 from reference_impl.wire import ApiKey, encode_response_parts
 
 log = logging.getLogger("reference_impl.host")
+EVENT_ENTROPY_BYTES = 16
+EVENTS_PER_DRAW = 256
+_drawn: list[bytes] = []
+"""Random bytes that no event has had yet."""
 
 
 class Answerable(Protocol):
@@ -108,25 +112,23 @@ class NodeHost:
 
     def request_arrived(self, request: Request) -> None:
         """Deliver a request; an error inside the broker costs its connection, not the broker."""
-        event = RequestArrived(now_ms(), entropy(), request)
-        what = f"API {request.api_key} version {request.api_version}"
-        self._deliver(event, request.connection, what)
+        self._deliver(RequestArrived(now_ms(), entropy(), request), request.connection)
 
     def go_on(self, connection: int) -> None:
         """Go on with the request that gave way."""
-        self._deliver(GoOn(now_ms(), entropy(), connection), connection, "a long request")
+        self._deliver(GoOn(now_ms(), entropy(), connection), connection)
 
     def token_arrived(self, connection: int, token: bytes) -> None:
         """Deliver a SASL token that came without a request around it."""
-        self._deliver(TokenArrived(now_ms(), entropy(), connection, token), connection, "a token")
+        self._deliver(TokenArrived(now_ms(), entropy(), connection, token), connection)
 
-    def _deliver(self, event: Event, connection: int, what: str) -> None:
+    def _deliver(self, event: Event, connection: int) -> None:
         try:
             self._apply(self.node.step(event))
         except StorageError as error:
             self._on_fatal(f"the broker cannot go on without its disk: {error}")
         except Exception:
-            log.exception("%s: the broker failed; the connection is closed", what)
+            log.exception("%s: the broker failed; the connection is closed", _named(event))
             self._close_connection(CloseConnection(connection, "internal error"))
 
     def connection_opened(self, connection: int, listener: str) -> None:
@@ -151,7 +153,7 @@ class NodeHost:
             connection.mute(effect.throttle_ms)
         version = request.api_version if effect.version is None else effect.version
         parts = encode_response_parts(request.api_key, version, request.correlation_id, effect.body)
-        if request.api_key == ApiKey.FETCH and any(isinstance(part, Slice) for part in parts):
+        if request.api_key == ApiKey.FETCH and Slice in map(type, parts):
             connection.answer_from_files(parts)
         else:
             connection.answer(b"".join(parts))
@@ -211,6 +213,13 @@ class NodeHost:
         log.warning("%s", effect.sentence)
 
 
+def _named(event: Event) -> str:
+    """Return what a log may say of an event: neither its token nor its records."""
+    if isinstance(event, RequestArrived):
+        return f"API {event.request.api_key} version {event.request.api_version}"
+    return type(event).__name__
+
+
 def now_ms() -> int:
     """Return the wall clock, for timestamps; periods are measured by the event loop's own clock."""
     return time.time_ns() // 1_000_000
@@ -218,4 +227,11 @@ def now_ms() -> int:
 
 def entropy() -> bytes:
     """Return random bytes from which the core may draw ids during one event."""
-    return os.urandom(16)
+    if not _drawn:
+        # Many at a time: for most events the system call would be all that they cost here.
+        pool = os.urandom(EVENT_ENTROPY_BYTES * EVENTS_PER_DRAW)
+        _drawn.extend(
+            pool[start : start + EVENT_ENTROPY_BYTES]
+            for start in range(0, len(pool), EVENT_ENTROPY_BYTES)
+        )
+    return _drawn.pop()

@@ -1,14 +1,18 @@
 """Answers whose records go from the file to the socket without passing through this process.
 
 Source: sendfile(2); FileRecords.java, writeTo. On a TLS connection the bytes must be encrypted
-here, so they are read in pieces instead.
+here, so they are read in pieces instead. An answer that the socket takes at once is sent at once,
+without a task; else the event loop calls `go_on` again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import cast
 
 from reference_impl.core.log.segment import Slice
@@ -18,92 +22,176 @@ from reference_impl.host.disk import DiskFile
 PIECE_BYTES = 1 << 20
 """So much at once; then other connections have their turn."""
 
-Progressed = Callable[[], None]
-"""Called after each piece that the client took."""
-
-CaughtUp = Callable[[], Awaitable[None]]
-"""Returns once the transport has nothing left that it could not send."""
+Ended = Callable[[Exception | None], None]
+"""Called once: with None when all is sent, or with what went wrong in the middle."""
 
 
-async def send_parts(
-    transport: asyncio.Transport,
-    parts: Sequence[bytes | Slice],
-    caught_up: CaughtUp,
-    progressed: Progressed,
-) -> None:
-    """Send all of it, in order. Raises OSError or StorageError, with a part of it sent already."""
-    for part in parts:
+class FileAnswer(ABC):
+    """One answer on its way to the client: bytes, and slices of files, in their order."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        parts: Sequence[bytes | Slice],
+        progressed: Callable[[], None],
+        ended: Ended,
+    ) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._parts = joined(parts)
+        self._sent = 0
+        """How much of the first part has gone."""
+        self._file = -1
+        """A descriptor of the first part's file, once it was begun."""
+        self._progressed = progressed
+        self._ended = ended
+
+    def go_on(self) -> None:
+        """Send what is taken now, a piece at most."""
+        if self._transport.is_closing():
+            return
+        try:
+            self._send()
+        except (OSError, StorageError) as error:
+            self._end(error)
+        else:
+            if not self._parts:
+                self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        self.close()
+        self._ended(error)
+
+    @abstractmethod
+    def _send(self) -> None:
+        """Send a piece at most, and see to it that `go_on` is called if something is left."""
+
+    def close(self) -> None:
+        """Send no more, and give the descriptors back."""
+        self._parts.clear()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _file_of(self, part: Slice) -> int:
+        # A descriptor of our own: the file may be deleted, or its other one closed, meanwhile.
+        if self._file < 0:
+            self._file = cast(DiskFile, part.file).duplicate()
+        return self._file
+
+    def _note_sent(self, count: int) -> None:
+        part = self._parts[0]
+        if not count and len(part):
+            file = cast(Slice, part).file
+            raise StorageError(
+                file.path, f"ends {len(part) - self._sent} bytes before its last batch"
+            )
+        self._sent += count
+        self._progressed()
+        if self._sent == len(part):
+            self._sent = 0
+            self._parts.popleft()
+            self._close_file()
+
+
+class Direct(FileAnswer):
+    """By sendfile, past the transport, which keeps the socket's own descriptor to itself: so a copy
+    of it is written to."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        parts: Sequence[bytes | Slice],
+        progressed: Callable[[], None],
+        ended: Ended,
+    ) -> None:
+        super().__init__(transport, parts, progressed, ended)
+        self._socket = -1
+        self._is_watched = self._has_limits = False
+
+    def _send(self) -> None:
+        if self._transport.get_write_buffer_size():
+            # No byte may wait that goes before: resume_writing comes once they are all gone.
+            self._has_limits = True
+            self._transport.set_write_buffer_limits(high=0)
+            return
+        if self._socket < 0:
+            self._socket = os.dup(self._transport.get_extra_info("socket").fileno())
+        left = PIECE_BYTES
+        try:
+            while self._parts and left > 0:
+                left -= self._send_some(left)
+        except BlockingIOError:
+            left = 0
+        if self._parts and not self._is_watched:
+            self._is_watched = True
+            self._loop.add_writer(self._socket, self.go_on)
+
+    def _send_some(self, most: int) -> int:
+        part = self._parts[0]
         if isinstance(part, Slice):
-            await _send_slice(transport, part, caught_up, progressed)
+            start, count = part.position + self._sent, min(most, part.size - self._sent)
+            sent = os.sendfile(self._socket, self._file_of(part), start, count)
         else:
-            transport.write(part)
-
-
-async def _send_slice(
-    transport: asyncio.Transport, part: Slice, caught_up: CaughtUp, progressed: Progressed
-) -> None:
-    descriptor = cast(DiskFile, part.file).duplicate()
-    try:
-        if transport.get_extra_info("sslcontext") is None:
-            transport.set_write_buffer_limits(high=0)  # no byte may wait that goes before
-            await caught_up()
-            sent = await _from_file_to_socket(transport, descriptor, part, progressed)
-            transport.set_write_buffer_limits()
-        else:
-            sent = await _through_this_process(transport, descriptor, part, caught_up)
-    finally:
-        os.close(descriptor)
-    if sent != part.size:
-        raise StorageError(part.file.path, f"ends {part.size - sent} bytes before its last batch")
-
-
-async def _from_file_to_socket(
-    transport: asyncio.Transport, file: int, part: Slice, progressed: Progressed
-) -> int:
-    """Send from the file, and return how many bytes were sent: fewer only if the file ends early.
-    It waits on a copy of the socket's descriptor, since the event loop does not share the original.
-    """
-    socket = os.dup(transport.get_extra_info("socket").fileno())
-    try:
-        sent = 0
-        while sent < part.size:
-            try:
-                count = min(PIECE_BYTES, part.size - sent)
-                step = os.sendfile(socket, file, part.position + sent, count)
-            except BlockingIOError:
-                await _writable(socket)
-                continue
-            if step == 0:
-                break
-            sent += step
-            progressed()
-            await asyncio.sleep(0)
+            sent = os.write(self._socket, memoryview(part)[self._sent :])
+        self._note_sent(sent)
         return sent
-    finally:
-        os.close(socket)
+
+    def close(self) -> None:
+        super().close()
+        if self._is_watched:
+            self._loop.remove_writer(self._socket)
+            self._is_watched = False
+        if self._socket >= 0:
+            os.close(self._socket)
+            self._socket = -1
+        if self._has_limits:
+            self._has_limits = False
+            self._transport.set_write_buffer_limits()
 
 
-async def _writable(socket: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_writer(socket, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_writer(socket)
+class Encrypted(FileAnswer):
+    """Where the bytes must be seen on their way."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        parts: Sequence[bytes | Slice],
+        progressed: Callable[[], None],
+        ended: Ended,
+        takes_more: Callable[[], bool],
+    ) -> None:
+        """takes_more: whether the transport has sent what it was given before; it calls
+        resume_writing once it has."""
+        super().__init__(transport, parts, progressed, ended)
+        self._takes_more = takes_more
+
+    def _send(self) -> None:
+        left = PIECE_BYTES
+        while self._parts and self._takes_more():
+            if left <= 0:
+                self._loop.call_soon(self.go_on)
+                return
+            part = self._parts[0]
+            if isinstance(part, Slice):
+                start, count = part.position + self._sent, min(left, part.size - self._sent)
+                data = os.pread(self._file_of(part), count, start)
+            else:
+                data = part
+            self._transport.write(data)
+            left -= len(data)
+            self._note_sent(len(data))
 
 
-async def _through_this_process(
-    transport: asyncio.Transport, file: int, part: Slice, caught_up: CaughtUp
-) -> int:
-    """Send a part of a file through this process, because its bytes must be encrypted on their
-    way."""
-    sent = 0
-    while sent < part.size:
-        data = os.pread(file, min(PIECE_BYTES, part.size - sent), part.position + sent)
-        if not data:
-            break
-        transport.write(data)
-        sent += len(data)
-        await caught_up()
-    return sent
+def joined(parts: Sequence[bytes | Slice]) -> deque[bytes | Slice]:
+    """Return the parts with neighbouring bytes made one, since each part costs a system call."""
+    found: deque[bytes | Slice] = deque()
+    for is_bytes, run in groupby(parts, lambda part: isinstance(part, bytes)):
+        if is_bytes:
+            found.append(b"".join(cast(Iterator[bytes], run)))
+        else:
+            found.extend(run)
+    return found

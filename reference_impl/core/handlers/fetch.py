@@ -24,10 +24,11 @@ from reference_impl.core.storage import StorageError
 from reference_impl.wire import ErrorCode, Struct, batches, definition
 
 RESPONSE = definition("FetchResponse")
+PartitionData = RESPONSE.struct_class("PartitionData")
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNDEFINED_EPOCH = -1
 ZSTD_SINCE = 10
-SENT_FROM_FILE_BYTES = 8 << 20
+SENT_FROM_FILE_BYTES = 64 << 10
 """From this size on it costs a third less processor time to send from the file than to read first,
 and no memory; below, asyncio's bookkeeping costs more than the copy (measured over loopback)."""
 
@@ -143,8 +144,7 @@ class PendingFetch:
         check_reader(self.request, partition)
         rules = self._broker.rules
         offset = rules.fetch_offset(partition, params, self.request.connection)
-        row = RESPONSE.struct(
-            "PartitionData",
+        row = PartitionData(
             partition_index=params.partition,
             high_watermark=partition.high_watermark,
             last_stable_offset=partition.log.last_stable_offset,
@@ -266,8 +266,7 @@ def divergence(partition: Partition, params: Struct) -> Struct | None:
 
 def refusal(index: int, code: ErrorCode) -> Struct:
     """Return the row of a partition that cannot be read; every offset in it is unknown."""
-    return RESPONSE.struct(
-        "PartitionData",
+    return PartitionData(
         partition_index=index,
         error_code=code,
         high_watermark=-1,
