@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from reference_impl.wire.compression import UNCOMPRESSED_BYTES_MAX
 
+Bytes = bytes | memoryview
 LONG = 63
 """As `shift_max`: a number of 64 bits."""
 SIZE_BYTES_MAX = 5
@@ -38,13 +39,17 @@ class Walk(NamedTuple):
     all_have_keys: bool
 
 
+NOTHING_SEEN = Walk(0, 0, True, True)
+ENDS_EARLY = "the records end too early"
+
+
 class Window:
     """The part of a payload that is looked at, while the payload comes in pieces."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
         self._work = 0
-        self.data = b""
+        self.data: Bytes = b""
         self.is_last = False
         """No more follows behind `data`."""
 
@@ -71,7 +76,7 @@ class Window:
             yield
 
 
-def varint(data: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
+def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Read a zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint,
     readVarlong)."""
     value = shift = 0
@@ -86,15 +91,17 @@ def varint(data: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
             raise BadRecords(f"a varint is longer than {shift_max // 7 + 1} bytes")
 
 
-def walk_records(data: bytes, count: int) -> Walk:
+def walk_records(data: Bytes, count: int) -> Walk:
     """Visit exactly `count` records, which must fill `data`, or raise BadRecords."""
-    steps = walk_pieces([data], count)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            walk: Walk = end.value
-            return walk
+    window = Window(())
+    window.data, window.is_last = data, True
+    try:
+        _, position, _, seen = _walk(window, 0, 0, count, NOTHING_SEEN)
+    except IndexError:
+        raise BadRecords(ENDS_EARLY) from None
+    if left := len(data) - position:
+        raise BadRecords(f"{left} bytes are left over after the last record")
+    return seen
 
 
 def walk_pieces(
@@ -105,7 +112,7 @@ def walk_pieces(
     Yield after each step of work. Raise BadRecords at the first record that is wrong.
     """
     window = Window(pieces)
-    seen = Walk(0, 0, True, True)
+    seen = NOTHING_SEEN
     index = position = 0
     wanted = 1
     while index < count:
@@ -116,7 +123,7 @@ def walk_pieces(
         try:
             index, position, wanted, seen = _walk(window, position, index, stop, seen)
         except IndexError:
-            raise BadRecords("the records end too early") from None
+            raise BadRecords(ENDS_EARLY) from None
         if must_be_consecutive and not seen.offsets_are_consecutive:
             raise NotConsecutive("the offsets of the records are not consecutive")
         if index < count:
@@ -208,7 +215,7 @@ def _check_null(size: int, index: int) -> None:
         raise BadRecords(f"record {index} has the negative length {size}")
 
 
-def _skip_headers(data: bytes, position: int, index: int) -> int:
+def _skip_headers(data: Bytes, position: int, index: int) -> int:
     """Skip the headers of a record, whose keys must not be null (KIP-82), and return the position
     after them."""
     count, position = varint(data, position)

@@ -20,6 +20,7 @@ Buffer = bytes | bytearray | memoryview
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
+_BASE_OFFSET, _LEADER_EPOCH = struct.Struct(">q"), struct.Struct(">i")
 LOG_OVERHEAD = 12
 """Base offset and batch length, which batch length does not count."""
 MAGIC = 2
@@ -93,9 +94,9 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def placed(self, base_offset: int, leader_epoch: int) -> BatchHeader:
-        """Return the same header placed at this offset in a log. (`_replace` takes four times as
-        long.)"""
-        return BatchHeader(base_offset, self.batch_length, leader_epoch, *self[3:])
+        """The same batch at its place in a log. (`_replace` takes many times as long.)"""
+        values = (base_offset, self.batch_length, leader_epoch, *self[3:])
+        return tuple.__new__(BatchHeader, values)
 
     @property
     def has_producer_id(self) -> bool:
@@ -207,8 +208,8 @@ def assign_offset_and_epoch(
     buffer: bytearray | memoryview, start: int, base_offset: int, epoch: int
 ) -> None:
     """Write a batch's offset and epoch into it in place; both fields are outside the CRC."""
-    struct.pack_into(">q", buffer, start, base_offset)
-    struct.pack_into(">i", buffer, start + LOG_OVERHEAD, epoch)
+    _BASE_OFFSET.pack_into(buffer, start, base_offset)
+    _LEADER_EPOCH.pack_into(buffer, start + LOG_OVERHEAD, epoch)
 
 
 def set_timestamps(

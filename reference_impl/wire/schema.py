@@ -74,11 +74,15 @@ class Definition:
 
     def struct(self, name: str, /, **fields: Any) -> Struct:
         """Return a struct inside this message, by Kafka's name for it."""
+        return self.struct_class(name)(**fields)
+
+    def struct_class(self, name: str) -> type[Struct]:
+        """The class of a struct inside this message: who makes many of them asks once."""
         if name not in self._structs:
             raise TypeError(
                 f"{self.name} has no struct {name!r}; it has {', '.join(self._structs)}"
             )
-        return self._structs[name].cls(**fields)
+        return self._structs[name].cls
 
     def encode(self, message: Struct, version: int) -> bytes:
         """Return the bytes of a message, in this version."""
@@ -178,7 +182,7 @@ def compile_struct(struct: StructType, version: int, flexible: bool) -> Codec:
             [row for row in struct.cls._factories if row[0] in missing],
             tags_reader(tagged) if flexible else None,
         ),
-        make_writer(plain, tags_writer(tagged) if flexible else None),
+        make_writer(plain, tags_writer(tagged) if flexible else None, bool(tagged)),
         sum(codec.min_size for _, codec in plain) + flexible,
     )
 
@@ -240,9 +244,6 @@ def tags_writer(tagged: dict[int, Known]) -> Callable[[list[Any], Struct], None]
     """Return a writer of the tagged fields."""
 
     def write(out: list[Any], message: Struct) -> None:
-        if not tagged and not message.unknown_tags:
-            out.append(b"\0")
-            return
         found = tags_to_write(tagged, message)
         out.append(uvarint(len(found)))
         for tag, raw in found:

@@ -107,8 +107,13 @@ def _name_read(step: Step, position: int, end: int) -> str:
     return step.names[-1]
 
 
-def make_writer(plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | None) -> Writer:
-    """Return a writer of the fields which the version has, in their order, then the tagged ones."""
+def make_writer(
+    plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | None, has_tagged: bool
+) -> Writer:
+    """A writer of the fields which the version has, in their order, then the tagged ones.
+
+    Without `has_tagged` there are none but those that the schema does not know.
+    """
     values: dict[str, Any] = {"ERRORS": WRITE_ERRORS}
     lines = ["def made(out, message):", " try:"]
     steps = steps_of(plain)
@@ -122,7 +127,11 @@ def make_writer(plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | Non
             lines.append(f"  write_{number}(out, {sources})")
     if write_tags is not None:
         values["write_tags"] = write_tags
-        lines.append("  write_tags(out, message)")
+        if has_tagged:
+            lines.append("  write_tags(out, message)")
+        else:
+            lines.append("  if message.unknown_tags: write_tags(out, message)")
+            lines.append("  else: out.append(b'\\0')")
     if lines[-1] == " try:":
         lines.append("  pass")
 

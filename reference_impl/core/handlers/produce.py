@@ -33,6 +33,8 @@ from reference_impl.wire import (
 )
 
 RESPONSE = definition("ProduceResponse")
+TopicProduceResponse = RESPONSE.struct_class("TopicProduceResponse")
+PartitionProduceResponse = RESPONSE.struct_class("PartitionProduceResponse")
 ACKS = (-1, 0, 1)
 SAY_NOTHING_OF_THE_LOG = (
     ErrorCode.CORRUPT_MESSAGE,
@@ -83,12 +85,12 @@ def append_one(
 ) -> Generator[Effect, None, tuple[Partition, AppendResult]]:
     """Append one batch to one partition, or raise Refused."""
     # VALIDATE the request
-    partition, data = check_request(broker, request, topic, wanted)
+    partition, data, header = check_request(broker, request, topic, wanted)
     try:
-        if is_large(data):
+        if is_large(header):
             data = yield from surveyed(broker, request, partition, data)
             # Others had their turn meanwhile: the topic may be gone, the transaction ended.
-            partition, _ = check_request(broker, request, topic, wanted)
+            partition, _, _ = check_request(broker, request, topic, wanted)
         return partition, append_to(broker, partition, data)
     except Refused as refused:
         if refused.code not in SAY_NOTHING_OF_THE_LOG:
@@ -114,9 +116,9 @@ def surveyed(
 
 def check_request(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
-) -> tuple[Partition, memoryview | bytearray]:
-    """Return the partition and the batch, or raise Refused unless this producer may write there
-    now."""
+) -> tuple[Partition, memoryview | bytearray, BatchHeader]:
+    """Return the partition, the batch and its header; raise Refused unless this producer may write
+    it there now."""
     if broker.access.is_controlled:
         check_access(broker, request, topic, wanted)
     partition = broker.led_partition(topic.name, topic.topic_id, wanted.index)
@@ -125,9 +127,10 @@ def check_request(
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
     if is_internal(partition.topic):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "Cannot append to an internal topic.")
-    check_transaction(broker, request, partition, read_header(data))
+    header = read_header(data)
+    check_transaction(broker, request, partition, header)
     broker.rules.check_enough_replicas(partition, request.body.acks)
-    return partition, data
+    return partition, data, header
 
 
 def check_access(broker: Broker, request: Request, topic: Struct, wanted: Struct) -> None:
@@ -202,9 +205,7 @@ class PendingProduce:
 
     def add_topic(self, topic: Struct) -> list[Struct]:
         """Begin the answer for a topic; return the list to which its partitions are added."""
-        answer = RESPONSE.struct(
-            "TopicProduceResponse", name=topic.name, topic_id=topic.topic_id
-        )  # fmt: skip
+        answer = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         self._body.responses.append(answer)
         partitions: list[Struct] = answer.partition_responses
         return partitions
@@ -242,8 +243,7 @@ class PendingProduce:
 
 def acceptance(index: int, appended: AppendResult) -> Struct:
     """Return the row for a batch that was appended at these offsets."""
-    return RESPONSE.struct(
-        "PartitionProduceResponse",
+    return PartitionProduceResponse(
         index=index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time_ms,
@@ -261,8 +261,7 @@ def refusal(index: int, refused: Refused) -> Struct:
         )
         for error in refused.record_errors
     ]
-    return RESPONSE.struct(
-        "PartitionProduceResponse",
+    return PartitionProduceResponse(
         index=index,
         error_code=refused.code,
         base_offset=-1,

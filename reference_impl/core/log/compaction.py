@@ -22,7 +22,7 @@ from reference_impl.core.log.batch_filter import CAREFUL, BatchFilter, Care, Las
 from reference_impl.core.log.batch_scan import scan_batches
 from reference_impl.core.log.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.partition_log import PartitionLog
-from reference_impl.core.log.segment import RELATIVE_OFFSET_MAX, Appended, Segment
+from reference_impl.core.log.segment import RELATIVE_OFFSET_MAX, Segment
 from reference_impl.core.storage import Buffer, Storage
 from reference_impl.wire.records import BatchHeader, RecordBatch, read_header
 
@@ -210,14 +210,11 @@ def _clean_group(
 
 
 def _copied(segment: Segment, cleaned: Segment, judge: BatchFilter) -> Iterator[None]:
-    kept, placed, read_bytes = bytearray(), list[Appended](), 0
+    kept, placed, read_bytes = bytearray(), list[BatchHeader](), 0
     for header, _, data in scan_batches(segment.log, 0, segment.size):
         left = judge.kept(header, data)
         if left is not None:
-            after = read_header(left)
-            placed.append(
-                Appended(after.base_offset, after.last_offset, after.max_timestamp, after.size)
-            )
+            placed.append(read_header(left))
             kept += left
         read_bytes += header.size
         if read_bytes >= SLICE_BYTES:

@@ -33,7 +33,8 @@ class LeaderEpochs:
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Begin this epoch at an offset and save the file, dropping entries that contradict it."""
-        if epoch < 0:
+        is_known = self.entries and self.entries[-1][0] == epoch and self._is_saved
+        if is_known or epoch < 0:
             return
         self.begin(epoch, start_offset)
         if not self._is_saved:

@@ -27,11 +27,7 @@ from reference_impl.core.log.readable_log import ReadableLog
 from reference_impl.core.log.recovery import RIGHT, Beliefs, Loaded, Opening, load
 from reference_impl.core.log.results import AppendResult, OffsetOutOfRange, ReadResult
 from reference_impl.core.log.retired_segments import RetiredSegments
-from reference_impl.core.log.segment import (
-    Appended,
-    BrokenSegment,
-    Segment,
-)
+from reference_impl.core.log.segment import BrokenSegment, Segment
 from reference_impl.core.log.segments import Segments
 from reference_impl.core.log.transaction_index import AbortedTransaction
 from reference_impl.core.log.trust import Trust
@@ -159,19 +155,15 @@ class PartitionLog(ReadableLog):
         """Roll if it is time, write, and let epochs and producer state follow."""
         self._trust.check()
         self._now_ms = now_ms
-        placed = [
-            Appended(header.base_offset, header.last_offset, header.max_timestamp, header.size)
-            for header in headers
-        ]
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
         for header in headers:
             self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
         try:
-            self._segment_for(placed).append(data, placed)
+            self._segment_for(headers, len(data)).append(data, headers)
         except BrokenSegment as error:
             self._trust.failure = error
             raise
-        self._log_end_offset = placed[-1].last_offset + 1
+        self._log_end_offset = headers[-1].last_offset + 1
         start = 0
         for header in headers:
             if header.producer_id >= 0:
@@ -180,7 +172,7 @@ class PartitionLog(ReadableLog):
                 if completed is not None and completed.is_aborted:
                     self._note_aborted(completed)
             start += header.size
-        unflushed = self._log_end_offset - self.recovery_point
+        unflushed = self._log_end_offset - self._trust.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
             self.flush()
 
@@ -194,10 +186,10 @@ class PartitionLog(ReadableLog):
         with self._trust.lost_by_failure():  # the marker is in the log, and the index lacks it
             self._segments.note_aborted(entry)
 
-    def _segment_for(self, placed: list[Appended]) -> Segment:
+    def _segment_for(self, batches: Sequence[BatchHeader], size_bytes: int) -> Segment:
         """Return the active segment, or roll a new one if these batches do not fit."""
         active = self._segments.active
-        if active.should_roll(placed, self.config, self._now_ms):
+        if active.should_roll(batches, size_bytes, self.config, self._now_ms):
             return self.roll()
         return active
 
@@ -301,7 +293,7 @@ class PartitionLog(ReadableLog):
     def flush_is_due(self, now_ms: int) -> bool:
         """Return whether unsynced records are older than `flush.ms`."""
         waited_ms = now_ms - self._trust.last_flush_ms
-        return self.recovery_point < self._log_end_offset and waited_ms >= self.config.flush_ms
+        return waited_ms >= self.config.flush_ms and self.recovery_point < self._log_end_offset
 
     def flush(self) -> None:
         """Sync everything appended so far, and move the recovery point to the log end."""

@@ -27,7 +27,6 @@ from reference_impl.core.log.segment import (
     INDEX_SUFFIXES,
     LOG_SUFFIX,
     RELATIVE_OFFSET_MAX,
-    Appended,
     Segment,
 )
 from reference_impl.core.storage import Storage
@@ -173,7 +172,7 @@ def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_la
     try:
         for header, position, _ in batches:
             _check_place(opening, segment, header, next_offset, is_last=is_last)
-            segment.reindex(_appended(header), position)
+            segment.reindex(header, position)
             _note_epoch(loaded.leader_epochs, header)
             next_offset, valid_bytes = header.last_offset + 1, position + header.size
     except CorruptRecord as error:
@@ -224,10 +223,6 @@ def _why_no_torn_tail(
     if is_damage(segment.log, valid_bytes, next_offset):
         return "where one bit is wrong and whole batches follow"
     return None
-
-
-def _appended(header: BatchHeader) -> Appended:
-    return Appended(header.base_offset, header.last_offset, header.max_timestamp, header.size)
 
 
 def _note_epoch(epochs: LeaderEpochs, header: BatchHeader) -> None:

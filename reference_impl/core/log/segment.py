@@ -42,15 +42,6 @@ def segment_path(directory: str, base_offset: int, suffix: str) -> str:
     return f"{directory}/{base_offset:020d}{suffix}"
 
 
-class Appended(NamedTuple):
-    """The facts about a batch with assigned offsets that a segment needs."""
-
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
-    size: int
-
-
 class TimestampOffset(NamedTuple):
     """A record found by its time. `leader_epoch` is -1 where the batch has none."""
 
@@ -130,12 +121,15 @@ class Segment:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def should_roll(self, batches: Sequence[Appended], config: LogConfig, now_ms: int) -> bool:
-        """Return whether these batches belong into a new segment (LogSegment.shouldRoll)."""
+    def should_roll(
+        self, batches: Sequence[BatchHeader], size_bytes: int, config: LogConfig, now_ms: int
+    ) -> bool:
+        """Whether these batches, of so many bytes, belong into a new segment
+        (LogSegment.shouldRoll)."""
         size = self.log.size()
         if size == 0:
             return False
-        if size + sum([batch.size for batch in batches]) > config.segment_size_max_bytes:
+        if size + size_bytes > config.segment_size_max_bytes:
             return True
         if batches[-1].last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
             return True
@@ -167,8 +161,8 @@ class Segment:
                 break
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
 
-    def append(self, data: Buffer, batches: Sequence[Appended]) -> None:
-        """Write batches whose offsets are assigned; on an error leave the segment as it was."""
+    def append(self, data: Buffer, batches: Sequence[BatchHeader]) -> None:
+        """Write batches that have these headers; on an error the segment is as it was."""
         size_before = position = self.log.size()
         if self._newest is None:
             self._newest = self._find_newest()
@@ -184,11 +178,11 @@ class Segment:
                 raise BrokenSegment(worse.path, worse.cause) from error
             raise
 
-    def _index(self, batch: Appended, position: int) -> None:
+    def _index(self, batch: BatchHeader, position: int) -> None:
         """Note a batch at `position`, and add an index entry after every `index.interval.bytes`."""
         if position == 0:
             self._first_timestamp = batch.max_timestamp
-        if batch.max_timestamp > self.newest[0]:
+        if self._newest is None or batch.max_timestamp > self._newest[0]:
             self._newest = (batch.max_timestamp, batch.last_offset)
         if self._bytes_since_index_entry > self._index_interval_bytes:
             self.offset_index.append(batch.last_offset, position)
@@ -296,11 +290,10 @@ class Segment:
             end = limit[1]
         if start >= end:
             return None
-        stop = start + max_bytes
-        if start + header.size > stop:
-            stop = start + header.size if at_least_one else start
-        if stop < end:
-            end = self._boundary_at_or_before(stop, start)
+        if header.size > max_bytes:  # the first batch alone, or nothing
+            end = min(end, start + header.size) if at_least_one else start
+        elif start + max_bytes < end:
+            end = self._boundary_at_or_before(start + max_bytes, start)
         return Slice(self.log, start, end - start, header.base_offset)
 
     def _boundary_at_or_before(self, position: int, start: int) -> int:
@@ -395,6 +388,6 @@ class Segment:
         self._forget_tail()
         self.has_both_indexes = True
 
-    def reindex(self, batch: Appended, position: int) -> None:
+    def reindex(self, batch: BatchHeader, position: int) -> None:
         """Index a batch that is in the file already."""
         self._index(batch, position)

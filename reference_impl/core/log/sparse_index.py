@@ -7,6 +7,7 @@ segment closes; here the file only ever grows by whole entries, which leaves the
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from struct import Struct
 
@@ -30,7 +31,8 @@ class SparseIndex:
         self.has_whole_entries = size % form.size == 0
         self._count = size // form.size
         self._is_synced = False
-        self._memory: bytearray | None = None
+        self._columns: tuple[array[int], array[int]] | None = None
+        """All entries, by their two fields, where they are kept in memory."""
         self._last = self._entry(self._count - 1) if self._count else None
 
     def __len__(self) -> int:
@@ -42,21 +44,21 @@ class SparseIndex:
         return self._entries_max
 
     def _entry(self, index: int) -> tuple[int, int]:
+        if self._columns is not None:
+            return self._columns[0][index], self._columns[1][index]
         size = self._form.size
-        if self._memory is not None:
-            first, second = self._form.unpack_from(self._memory, index * size)
-        else:
-            first, second = self._form.unpack(self._file.read(index * size, size))
+        first, second = self._form.unpack(self._file.read(index * size, size))
         return first, second
 
     def _append(self, first: int, second: int) -> None:
         packed = self._form.pack(first, second)
         self._file.append(packed)
         self._is_synced = False
-        if self._memory is None and self._count == 0:
-            self._memory = bytearray()
-        if self._memory is not None:
-            self._memory += packed
+        if self._columns is None and self._count == 0:
+            self._columns = array("q"), array("q")
+        if self._columns is not None:
+            self._columns[0].append(first)
+            self._columns[1].append(second)
         self._count += 1
         self._last = (first, second)
 
@@ -65,24 +67,30 @@ class SparseIndex:
         search)."""
         if self._last is None or self._last[field] <= target:
             return self._count
+        if self._columns is not None:
+            return bisect_right(self._columns[field], target)
         return bisect_right(range(self._count), target, key=lambda n: self._entry(n)[field])
 
     def keep_in_memory(self) -> None:
         """Read the whole index into memory, for the active segment's many lookups."""
-        if self._memory is None:
-            self._memory = bytearray(self._file.read(0, self._count * self._form.size))
+        if self._columns is None:
+            firsts, seconds = self._columns = array("q"), array("q")
+            size = self._count * self._form.size
+            for first, second in self._form.iter_unpack(self._file.read(0, size)):
+                firsts.append(first)
+                seconds.append(second)
 
     def release_memory(self) -> None:
         """Drop the copy in memory; the few lookups in a closed segment read the file."""
-        self._memory = None
+        self._columns = None
 
     def keep_entries(self, count: int) -> None:
         """Drop all entries but the first `count`."""
         self._file.truncate(count * self._form.size)
         self._is_synced = False
         self._count = count
-        if self._memory is not None:
-            del self._memory[count * self._form.size :]
+        if self._columns is not None:
+            del self._columns[0][count:], self._columns[1][count:]
         self._last = self._entry(count - 1) if count else None
         self.has_whole_entries = True
 

@@ -29,8 +29,10 @@ class Producing:
         Of a partition with fewer replicas than min.insync.replicas all replicas are enough.
         Source: Partition.java, appendRecordsToLeader and effectiveMinIsr.
         """
+        if acks != ACKS_ALL:
+            return
         needed = min(partition.config.min_insync_replicas, len(partition.state.replicas))
-        if acks == ACKS_ALL and len(partition.state.isr) < needed:
+        if len(partition.state.isr) < needed:
             raise Refused(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"The size of the current ISR {list(partition.state.isr)} is insufficient to"
@@ -54,6 +56,9 @@ class Producing:
 
         Source: KIP-98; ProducerAppendInfo.java (checkProducerEpoch, checkSequence).
         """
+        entry = partition.log.producer_state.entry(batch.header.producer_id)
+        if entry is None:
+            return  # the first of this producer, or one without sequences
         code = partition.log.producer_state.check_sequence(batch.header)
         if code is not ErrorCode.NONE:
             raise Refused(
@@ -62,8 +67,7 @@ class Producing:
                 f" epoch {batch.header.producer_epoch}, does not follow what"
                 f" {partition.topic}-{partition.index} has of it.",
             )
-        entry = partition.log.producer_state.entry(batch.header.producer_id)
-        is_open = entry is not None and entry.current_txn_first_offset is not None
+        is_open = entry.current_txn_first_offset is not None
         if is_open and not batch.header.is_transactional:
             # ProducerAppendInfo.appendDataBatch: the marker would end what is no part of it.
             raise Refused(ErrorCode.INVALID_TXN_STATE)
