@@ -98,8 +98,8 @@ class FileAnswer(ABC):
 
 
 class Direct(FileAnswer):
-    """By sendfile, past the transport, which keeps the socket's own descriptor to itself: so a copy
-    of it is written to."""
+    """An answer sent by sendfile, past the transport. The transport keeps the socket's descriptor
+    to itself, so a copy of it is written to."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Direct(FileAnswer):
 
 
 class Encrypted(FileAnswer):
-    """Where the bytes must be seen on their way."""
+    """An answer written to the transport, which encrypts it."""
 
     def __init__(
         self,

@@ -94,7 +94,8 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def placed(self, base_offset: int, leader_epoch: int) -> BatchHeader:
-        """The same batch at its place in a log. (`_replace` takes many times as long.)"""
+        """Return the same header placed at this offset in a log. (`_replace` takes many times as
+        long.)"""
         values = (base_offset, self.batch_length, leader_epoch, *self[3:])
         return tuple.__new__(BatchHeader, values)
 

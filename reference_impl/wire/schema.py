@@ -77,7 +77,7 @@ class Definition:
         return self.struct_class(name)(**fields)
 
     def struct_class(self, name: str) -> type[Struct]:
-        """The class of a struct inside this message: who makes many of them asks once."""
+        """Return the class of a struct inside this message, by Kafka's name for it."""
         if name not in self._structs:
             raise TypeError(
                 f"{self.name} has no struct {name!r}; it has {', '.join(self._structs)}"

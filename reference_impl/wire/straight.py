@@ -110,7 +110,7 @@ def _name_read(step: Step, position: int, end: int) -> str:
 def make_writer(
     plain: Sequence[tuple[str, Codec]], write_tags: TagsWriter | None, has_tagged: bool
 ) -> Writer:
-    """A writer of the fields which the version has, in their order, then the tagged ones.
+    """Return a writer of the fields which the version has, in their order, then the tagged ones.
 
     Without `has_tagged` there are none but those that the schema does not know.
     """

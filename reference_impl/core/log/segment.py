@@ -124,7 +124,7 @@ class Segment:
     def should_roll(
         self, batches: Sequence[BatchHeader], size_bytes: int, config: LogConfig, now_ms: int
     ) -> bool:
-        """Whether these batches, of so many bytes, belong into a new segment
+        """Return whether these batches, of so many bytes, belong into a new segment
         (LogSegment.shouldRoll)."""
         size = self.log.size()
         if size == 0:
@@ -162,7 +162,7 @@ class Segment:
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
 
     def append(self, data: Buffer, batches: Sequence[BatchHeader]) -> None:
-        """Write batches that have these headers; on an error the segment is as it was."""
+        """Write batches that have these headers; on an error leave the segment as it was."""
         size_before = position = self.log.size()
         if self._newest is None:
             self._newest = self._find_newest()
