@@ -1,4 +1,4 @@
-"""Every package that the code imports is asked for in requirements.in.
+"""requirements.in asks for every package that the code imports, and for none that nobody uses.
 
 What merely happens to be installed beside it is missing on the next machine.
 """
@@ -12,6 +12,18 @@ from ci.checks.imports import imported_modules
 from ci.checks.sources import PACKAGES, python_files
 
 OWN = {*PACKAGES, "conftest"}
+NEWER_STANDARD = {"compression"}
+"""Standard modules of Python 3.14, imported where they exist."""
+NOT_IMPORTED = {
+    "mypy": "ci.checks runs it",
+    "pandas-stubs": "types for mypy",
+    "pytest-timeout": "a plugin of pytest",
+    "pytest-xdist": "a plugin of pytest",
+    "python-snappy": "kafka-python looks for it",
+    "ruff": "ci.checks runs it",
+    "types-pyyaml": "types for mypy",
+}
+"""Requirements that no module imports, with the reason to keep each."""
 
 
 def requirements(root: Path) -> set[str]:
@@ -26,17 +38,26 @@ def normal(distribution: str) -> str:
 
 
 def dependency_violations(root: Path) -> list[str]:
-    """Return a sentence for every import that nothing in requirements.in brings."""
+    """Return a sentence for every import that nothing in requirements.in brings, and for every
+    requirement that nothing uses."""
     asked_for, brings = requirements(root), packages_distributions()
+    own = sys.stdlib_module_names | OWN | NEWER_STANDARD
+    unused = asked_for - NOT_IMPORTED.keys()
     sentences = []
     for path in python_files(root):
         for line, module in imported_modules(root, path):
             top_level = module.partition(".")[0]
-            if top_level in sys.stdlib_module_names or top_level in OWN:
+            if top_level in own:
                 continue
-            if not {normal(name) for name in brings.get(top_level, [top_level])} & asked_for:
+            bringing = {normal(name) for name in brings.get(top_level, [top_level])}
+            unused -= bringing
+            if not bringing & asked_for:
                 sentences.append(
                     f"{path.relative_to(root)}:{line}: nothing in requirements.in brings"
                     f" {top_level}; add it and run `make lock`, or do without"
                 )
+    sentences += [
+        f"requirements.in: no module imports {name}; remove it and run `make lock`"
+        for name in sorted(unused)
+    ]
     return sentences

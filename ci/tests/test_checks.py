@@ -79,6 +79,7 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
     "dependencies": [
         ("ci/a.py", "import rich\nimport pluggy\n", "nothing in requirements.in brings pluggy"),
         ("chaos/links.py", "def f():\n    from yaml import load\n", "chaos/links.py:2:"),
+        ("requirements.in", "rich\nconfluent-kafka\nplotly\n", "no module imports plotly"),
     ],
     "leaks": [
         ("docs/a.md", "see /" + "work/main/README.md\n", "docs/a.md:1:"),

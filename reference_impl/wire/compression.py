@@ -8,15 +8,20 @@ Lz4BlockOutputStream. Traps: Java refuses linked LZ4 blocks; snappy comes as one
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 
 import cramjam
 import lz4.frame
-import zstandard
 
 from reference_impl.wire.malformed import CorruptRecord
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 UNCOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 """Kafka has no limit of its own; this one is above its largest request, and stops a bomb."""
@@ -25,8 +30,7 @@ XERIAL_BLOCK_BYTES = 32 * 1024
 GZIP_START = b"\x1f\x8b\x08"
 ZSTD_LEVEL = 3
 PIECE_BYTES = 64 * 1024
-FED_BYTES, ZSTD_FED_BYTES = 16 * 1024, 256
-ZSTD_RATIO_MAX = 32 * 1024
+FED_BYTES = 16 * 1024
 SNAPPY_RATIO_MAX = 22
 """Three bytes become 64 at most (snappy's format description, copies)."""
 
@@ -92,11 +96,10 @@ def _compress_lz4(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]
 
 
 def _compress_zstd(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes]:
-    compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL if level is None else level)
-    stream = compressor.compressobj()
+    frame = zstd.ZstdCompressor(level=ZSTD_LEVEL if level is None else level)
     for piece in pieces:
-        yield stream.compress(piece)
-    yield stream.flush()
+        yield frame.compress(piece)
+    yield frame.flush()
 
 
 def decompress(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> bytes:
@@ -194,18 +197,18 @@ def _expand_lz4(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 
 def _expand_zstd(data: memoryview, max_size: int) -> Iterator[bytes]:
-    """Take all frames. Each call is fed little: four bytes may become 128 KiB, and the library
-    gives out everything at once."""
+    """Yield the content of all frames."""
     position = 0
-    step = max(64, min(ZSTD_FED_BYTES, max_size // ZSTD_RATIO_MAX))
     while position < len(data):
-        frame = zstandard.ZstdDecompressor().decompressobj()
+        frame = zstd.ZstdDecompressor()
         while not frame.eof:
-            fed = data[position : position + step]
-            position += len(fed)
-            if not fed:
-                raise EOFError("it ends too early")
-            yield frame.decompress(fed)
+            fed = memoryview(b"")
+            if frame.needs_input:
+                fed = data[position : position + FED_BYTES]
+                position += len(fed)
+                if not fed:
+                    raise EOFError("it ends too early")
+            yield frame.decompress(fed, max_length=PIECE_BYTES)
         position -= len(frame.unused_data)
 
 
@@ -225,7 +228,7 @@ _EXPANDERS: dict[int, Callable[[memoryview, int], Iterator[bytes]]] = {
 }
 _ERRORS = (
     zlib.error,
-    zstandard.ZstdError,
+    zstd.ZstdError,
     cramjam.DecompressionError,
     RuntimeError,
     EOFError,

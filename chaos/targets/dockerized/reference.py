@@ -17,7 +17,7 @@ from chaos.targets.properties import as_text
 from chaos.targets.reference import FAULTS, own_version
 
 IMAGE = "python:3.11-slim"
-LIBRARIES = ("crc32c", "cramjam", "lz4", "zstandard")
+LIBRARIES = ("backports.zstd", "crc32c", "cramjam", "lz4")
 """What the broker imports beside Python's own; brought by pip unless the image has it."""
 SOURCES = "/touchstone"
 PROPERTIES = "/server.properties"

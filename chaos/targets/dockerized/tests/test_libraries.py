@@ -12,9 +12,14 @@ from chaos.targets.dockerized.reference import LIBRARIES
 
 
 def imported(module: Path) -> Iterator[str]:
-    """Yield the packages that a module imports unconditionally; those inside `try` are left out."""
-    for node in ast.parse(module.read_text()).body:
-        if isinstance(node, ast.Import):
+    """Yield the packages that a module cannot do without: what it tries to import is left out, and
+    of two branches by Python's version the one of the older counts."""
+    body = ast.parse(module.read_text()).body
+    older = [node for branch in body if isinstance(branch, ast.If) for node in branch.orelse]
+    for node in [*body, *older]:
+        if isinstance(node, ast.ImportFrom) and node.module == "backports":
+            yield from (f"backports.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module.partition(".")[0]
