@@ -1,7 +1,7 @@
 """A target on which ACLs decide, and the guests who ask it for things.
 
 The raw client of a case (`wire`) is anonymous and may do everything; the listener SASL lets in
-alice and bob, who may do nothing that a case does not grant them.
+alice and bob, who may do nothing that a case does not grant them. They may have delegation tokens.
 """
 
 from __future__ import annotations
@@ -26,10 +26,14 @@ from reference_impl.wire.acls import (
 CONTROLLED = {
     "listeners": "SASL://127.0.0.1:0",
     "listener.security.protocol.map": "SASL:SASL_PLAINTEXT",
-    "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
-    "listener.name.sasl.plain.sasl.jaas.config": SECURED[
-        "listener.name.sasl.plain.sasl.jaas.config"
-    ],
+    "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    **{
+        key: SECURED[key]
+        for mechanism in ("plain", "scram-sha-256", "scram-sha-512")
+        for key in [f"listener.name.sasl.{mechanism}.sasl.jaas.config"]
+    },
+    "delegation.token.secret.key": "for nobody's eyes",
+    "delegation.token.expiry.check.interval.ms": "1000",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     # Brokers talk to each other by the plain listener, and must be allowed to.
     "super.users": "User:ANONYMOUS",

@@ -61,6 +61,8 @@ class Scram:
     password: str
     nonce: str = field(default_factory=lambda: base64.b64encode(os.urandom(18)).decode())
     header: str = NO_CHANNEL_BINDING
+    extensions: str = ""
+    """At the end of the first message: ",tokenauth=true" for a delegation token (KIP-48)."""
     server_first: str = ""
     final_without_proof: str = ""
 
@@ -92,7 +94,7 @@ class Scram:
 
     def _first_bare(self) -> str:
         name = self.user.replace("=", "=3D").replace(",", "=2C")
-        return f"n={name},r={self.nonce}"
+        return f"n={name},r={self.nonce}{self.extensions}"
 
     def _auth_message(self) -> bytes:
         return f"{self._first_bare()},{self.server_first},{self.final_without_proof}".encode()
@@ -106,13 +108,14 @@ class Scram:
 
 
 def log_in(
-    connection: Connection, mechanism: str, user: str, password: str, version: int = NEWEST
-) -> Struct:
+    connection: Connection, mechanism: str, user: str, password: str, version: int = NEWEST,
+    *, extensions: str = "",
+) -> Struct:  # fmt: skip
     """Do the whole exchange; return the last answer, whatever it says."""
     expect(handshake(connection, mechanism).error_code, ErrorCode.NONE, "SaslHandshake")
     if mechanism == "PLAIN":
         return authenticate(connection, plain(user, password), version)
-    scram = Scram(mechanism, user, password)
+    scram = Scram(mechanism, user, password, extensions=extensions)
     answer = authenticate(connection, scram.first(), version)
     if answer.error_code != ErrorCode.NONE:
         return answer

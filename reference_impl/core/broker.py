@@ -16,6 +16,7 @@ from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.controller.config_changes import MIN_INSYNC_REPLICAS
 from reference_impl.core.controller.metadata_image import (
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     TOPIC_RESOURCE,
     MetadataImage,
     TopicImage,
@@ -41,7 +42,9 @@ from reference_impl.core.security.authentication import Authentication
 from reference_impl.core.security.doors import Doors
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.principals import Principals
+from reference_impl.core.security.tokens import Tokens
 from reference_impl.core.storage import Storage
+from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.transactions.coordinator import TransactionCoordinator
 from reference_impl.wire import Struct
 
@@ -79,6 +82,8 @@ class Broker:
         self.parking = Parking()
         self.principals = Principals()
         self.authentication = Authentication(self)
+        self.tokens = Tokens(self)
+        self.telemetry = Telemetry(self)
         self.throttles = Throttles(config, self.image.client_quotas, self.principals)
         self.access = Access(config, self.image.acls, self.principals)
         self.fetch_sessions = FetchSessions(
@@ -151,6 +156,8 @@ class Broker:
         self.metadata.append(records, self.now_ms)
         self.config = self._config_in_force()
         self.replicas.topic_defaults = self.config.topic_defaults
+        if any(row.resource_type == CLIENT_METRICS_RESOURCE for row in records):
+            self.telemetry.subscriptions_changed()
         names = {row.resource_name for row in records if row.resource_type == TOPIC_RESOURCE}
         # What was set for the broker is the default of every topic.
         for topic in [self.image.topics[name] for name in names] or self.image.topics.values():

@@ -1,21 +1,24 @@
 """The configuration keys of a subscription to clients' metrics, which clients may be asked to send.
 
-Source: KIP-714; ClientMetricsConfigs.java. Subscriptions are kept and told. Nobody here takes in
-what clients would send, so that GetTelemetrySubscriptions and PushTelemetry are not served: Apache
-Kafka, too, advertises them only where a plugin takes the metrics in.
+Source: KIP-714; ClientMetricsConfigs.java. telemetry.py tells clients what they ask for. Patterns
+have RE2's syntax, not Java's: without lookaround and backreferences no client name can make one
+slow.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from reference_impl.core.config_keys import BadConfig, ConfigKey, ConfigType, split_list, table
+from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
 INTERVAL, MATCH, METRICS = "interval.ms", "match", "metrics"
 INTERVAL_MS_MIN, INTERVAL_MS_MAX = 100, 3_600_000
+DEFAULT_INTERVAL_MS = 300_000
+ALL_METRICS = "*"
 MATCHED = (
     "client_instance_id", "client_id", "client_software_name", "client_software_version",
     "client_source_address", "client_source_port",
@@ -23,7 +26,7 @@ MATCHED = (
 """What a client can be chosen by."""
 
 CLIENT_METRICS_CONFIGS = table(
-    ConfigKey(INTERVAL, ConfigType.INT, "300000"),
+    ConfigKey(INTERVAL, ConfigType.INT, str(DEFAULT_INTERVAL_MS)),
     ConfigKey(MATCH, ConfigType.LIST, ""),
     ConfigKey(METRICS, ConfigType.LIST, ""),
 )
@@ -46,15 +49,41 @@ def check_client_metrics(overrides: Mapping[str, str]) -> None:
             f" {INTERVAL_MS_MIN} and {INTERVAL_MS_MAX} (1 hour)",
         )
     for pattern in split_list(overrides.get(MATCH, "")):
-        _check_pattern(pattern)
+        _parsed(pattern)
 
 
-def _check_pattern(pattern: str) -> None:
-    """Raise BadConfig unless this is NAME=REGULAR-EXPRESSION of something known of a client."""
+@dataclass(frozen=True)
+class Subscription:
+    """Which metrics an administrator wants, how often, and of which clients."""
+
+    metrics: tuple[str, ...]
+    interval_ms: int
+    patterns: Mapping[str, TopicRegex]
+
+    def is_for(self, attributes: Mapping[str, str]) -> bool:
+        """Return whether a client with these attributes is meant: every pattern fits."""
+        return all(
+            name in attributes and pattern.matches(attributes[name])
+            for name, pattern in self.patterns.items()
+        )
+
+
+def subscription_of(overrides: Mapping[str, str]) -> Subscription:
+    """Return the subscription that these configurations make."""
+    return Subscription(
+        tuple(split_list(overrides.get(METRICS, ""))),
+        int(overrides.get(INTERVAL, DEFAULT_INTERVAL_MS)),
+        dict(_parsed(pattern) for pattern in split_list(overrides.get(MATCH, ""))),
+    )
+
+
+def _parsed(pattern: str) -> tuple[str, TopicRegex]:
+    """Return what NAME=REGULAR-EXPRESSION says of a client; raise BadConfig for anything else."""
     name, separator, expression = (part.strip() for part in pattern.partition("="))
-    try:
-        re.compile(expression)
-    except re.error:
-        separator = ""
+    bad = BadConfig(f"Illegal client matching pattern: {pattern}")
     if not separator or name not in MATCHED:
-        raise BadConfig(f"Illegal client matching pattern: {pattern}")
+        raise bad
+    try:
+        return name, TopicRegex.compile(expression)
+    except BadRegex:
+        raise bad from None

@@ -71,6 +71,11 @@ _BROKERS = {
     "controller.listener.names": "The listeners on which controllers talk.",
     "controller.quorum.voters": "The voters of the metadata quorum, as id@host:port.",
     "default.replication.factor": "How many replicas a topic gets that does not say.",
+    "delegation.token.expiry.check.interval.ms": "How often expired delegation tokens are removed.",
+    "delegation.token.expiry.time.ms": "After which time a delegation token must be renewed.",
+    "delegation.token.max.lifetime.ms": "How long a delegation token can be renewed at all.",
+    "delegation.token.secret.key": "The secret by which brokers make and check delegation tokens,"
+    " the same on all of them; without it there are none.",
     "delete.topic.enable": "Whether topics can be deleted.",
     "fetch.max.bytes": "The most that one Fetch is answered with, whatever it asks for.",
     "group.consumer.assignment.interval.ms": "How often a consumer group may get a new target.",
@@ -145,6 +150,7 @@ _BROKERS = {
     "ssl.keystore.location": "The file with the certificate and the key of the broker.",
     "ssl.keystore.type": "The format of that file.",
     "super.users": "Principals who may do everything, separated by semicolons.",
+    "telemetry.max.bytes": "How large the metrics may be that a client pushes at once, compressed.",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "How often transactions that"
     " took too long are looked for.",
     "transaction.max.timeout.ms": "The longest timeout that a transaction may ask for.",

@@ -68,6 +68,7 @@ class ConnectionOpened(Event):
 
     connection: int
     listener: str
+    client_port: int = 0
 
 
 @dataclass(frozen=True, slots=True)

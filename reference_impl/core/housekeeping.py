@@ -3,8 +3,9 @@
 Source: LogManager.java (checkpointLogRecoveryOffsets, flushDirtyLogs, cleanupLogs),
 LogCleaner.java (CleanerThread), UnifiedLog.java (removeExpiredProducers; KIP-854). Four timers:
 one for checkpoints, one for retention, one for the cleaner, which also deletes the old segments of
-logs that are compacted and deleted (KIP-71), one for idle producers. All but the cleaner's also see
-to the files of segments and partitions that are gone (LogManager.deleteLogs).
+logs that are compacted and deleted (KIP-71), one for idle producers. A fifth, where there are
+delegation tokens, removes those that have expired. All but the cleaner's also see to the files of
+segments and partitions that are gone (LogManager.deleteLogs).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from reference_impl.core.storage import StorageError
 TIMER = "housekeeping"
 _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cleaner")
 _PRODUCERS, _FILES = (TIMER, "producers"), (TIMER, "files")
+_TOKENS = (TIMER, "tokens")
 _NEXT_SLICE_MS = 1
 """Between two slices of cleaning, whoever waits gets his turn."""
 LEAST_INTERVAL_MS = 10
@@ -34,6 +36,8 @@ def start(broker: Broker) -> Iterator[Effect]:
     yield SetTimer(_RETENTION, broker.config.number("log.initial.task.delay.ms"))
     if broker.config.flag("log.cleaner.enable"):
         yield SetTimer(_CLEANER, broker.config.number("log.cleaner.backoff.ms"))
+    if broker.tokens.are_enabled:
+        yield _next_sweep(broker)
 
 
 def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
@@ -45,6 +49,8 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
         yield from _apply_retention(broker)
     elif key == _PRODUCERS:
         yield from _forget_idle_producers(broker)
+    elif key == _TOKENS:
+        yield from _remove_expired_tokens(broker)
     elif key != _FILES:
         yield from _write_checkpoints(broker)
     yield from _delete_files(broker)
@@ -97,6 +103,19 @@ def _forget_idle_producers(broker: Broker) -> Iterator[Effect]:
     for partition in broker.replicas:
         partition.log.producer_state.remove_expired(broker.now_ms, expiration_ms)
     yield _next_expiry(broker)
+
+
+def _next_sweep(broker: Broker) -> SetTimer:
+    interval_ms = broker.config.number("delegation.token.expiry.check.interval.ms")
+    return SetTimer(_TOKENS, max(LEAST_INTERVAL_MS, interval_ms))
+
+
+def _remove_expired_tokens(broker: Broker) -> Iterator[Effect]:
+    try:
+        broker.tokens.sweep()
+    except StorageError as error:
+        yield Report(f"expired delegation tokens stay until the next round: {error}")
+    yield _next_sweep(broker)
 
 
 def _apply_retention(broker: Broker) -> Iterator[Effect]:

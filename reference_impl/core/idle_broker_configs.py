@@ -43,10 +43,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("controller.socket.timeout.ms", _I, "30000"),
     ConfigKey("cordoned.log.dirs", _LIST, ""),
     ConfigKey("create.topic.policy.class.name", _CLASS, None),
-    ConfigKey("delegation.token.expiry.check.interval.ms", _L, "3600000"),
-    ConfigKey("delegation.token.expiry.time.ms", _L, "86400000"),
-    ConfigKey("delegation.token.max.lifetime.ms", _L, "604800000"),
-    ConfigKey("delegation.token.secret.key", _P, None),
     ConfigKey("delete.records.purgatory.purge.interval.requests", _I, "1"),
     ConfigKey("early.start.listeners", _LIST, None),
     ConfigKey("fetch.purgatory.purge.interval.requests", _I, "1000"),
@@ -252,7 +248,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("ssl.truststore.location", _S, None),
     ConfigKey("ssl.truststore.password", _P, None),
     ConfigKey("ssl.truststore.type", _S, "JKS"),
-    ConfigKey("telemetry.max.bytes", _I, "1048576"),
     ConfigKey("transaction.state.log.load.buffer.size", _I, "5242880"),
     ConfigKey("transaction.two.phase.commit.enable", _B, "false"),
 )

@@ -97,7 +97,8 @@ class Node:
             case GoOn(connection=connection):
                 if (rest := self._unfinished.pop(connection, None)) is not None:
                     yield from self._run(rest)
-            case ConnectionOpened(connection=connection, listener=listener):
+            case ConnectionOpened(connection=connection, listener=listener, client_port=port):
+                broker.telemetry.opened(connection, port)
                 sasl = broker.doors.opened(connection, listener).sasl
                 if sasl is not None:
                     broker.authentication.opened(connection, sasl)
@@ -107,6 +108,7 @@ class Node:
                 self._unfinished.pop(connection, None)
                 broker.principals.forget(connection)
                 broker.doors.closed(connection)
+                broker.telemetry.closed(connection)
                 yield from broker.authentication.closed(connection)
                 yield from broker.parking.drop(connection)
             case TimerFired(key=key) if key[0] == parking.TIMER:

@@ -54,6 +54,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._client_host = ""
+        self.client_port = 0
         self._in_flight = False
         self._gave_way = False
         self._turns_left: int | None = None
@@ -79,6 +80,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._client_host = f"/{peer[0]}" if peer else ""  # InetAddress.toString, as Kafka shows it
+        self.client_port = peer[1] if peer else 0
         self._server.joined(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -131,9 +131,10 @@ class NodeHost:
             log.exception("%s: the broker failed; the connection is closed", _named(event))
             self._close_connection(CloseConnection(connection, "internal error"))
 
-    def connection_opened(self, connection: int, listener: str) -> None:
-        """Tell the core that somebody has connected, and to which listener."""
-        self._apply(self.node.step(ConnectionOpened(now_ms(), entropy(), connection, listener)))
+    def connection_opened(self, connection: int, listener: str, client_port: int) -> None:
+        """Tell the core that somebody has connected, from which port and to which listener."""
+        opened = ConnectionOpened(now_ms(), entropy(), connection, listener, client_port)
+        self._apply(self.node.step(opened))
 
     def connection_closed(self, connection: int) -> None:
         """Tell the core that nobody waits for answers there any more."""

@@ -15,7 +15,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -178,16 +178,19 @@ def make_plan(
         raise BadConfig(f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BUGS))}")
     if port is not None and not 0 <= port <= 65535:
         raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
-    broker = BrokerConfig.of(config)
-    listeners = broker.listeners()
-    if "listeners" not in config:
-        where = Endpoint(DEFAULT_HOST, DEFAULT_PORT if port is None else port)
-        listeners = (replace(listeners[0], endpoint=where),)
-    elif port is not None and port != listeners[0].endpoint.port:
+    first = BrokerConfig.of(config).listeners()[0]
+    if "listeners" in config and port is not None and port != first.endpoint.port:
         raise BadConfig(
             f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
         )
-    return Plan(broker, listeners, _directory(data, config), bug)
+    directory = _directory(data, config)
+    # What the options say is configuration, too: DescribeConfigs tells it.
+    where = f"{first.name}://{DEFAULT_HOST}:{DEFAULT_PORT if port is None else port}"
+    given = {"listeners": where, **config}
+    if not config.get("log.dir"):
+        given["log.dirs"] = str(directory)
+    broker = BrokerConfig.of(given)
+    return Plan(broker, broker.listeners(), directory, bug)
 
 
 def _directory(data: str | None, config: Mapping[str, str]) -> Path:

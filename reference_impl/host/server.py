@@ -74,7 +74,7 @@ class Server:
         """Note a new client."""
         self._connections.add(connection)
         self.host.connections[connection.id] = connection
-        self.host.connection_opened(connection.id, connection.listener)
+        self.host.connection_opened(connection.id, connection.listener, connection.client_port)
 
     def left(self, connection: Connection) -> None:
         """Forget a client that is gone."""

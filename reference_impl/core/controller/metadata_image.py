@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from reference_impl.core.controller.client_quotas import ClientQuotas
+from reference_impl.core.controller.delegation_tokens import DelegationTokens
 from reference_impl.core.controller.scram_users import ScramUsers
 from reference_impl.core.security.acls import Acl, Acls
 from reference_impl.wire import Struct
@@ -59,6 +60,7 @@ class MetadataImage:
         """Subscriptions to clients' metrics, by name (KIP-714)."""
         self.acls = Acls()
         self.scram_users = ScramUsers()
+        self.delegation_tokens = DelegationTokens()
         self.client_quotas = ClientQuotas()
 
     def apply(self, record: Struct) -> None:
@@ -144,5 +146,7 @@ _ACTIONS: dict[str, Callable[[MetadataImage, Struct], None]] = {
     "RemoveAccessControlEntryRecord": MetadataImage._remove_access_control_entry,
     "UserScramCredentialRecord": lambda image, record: image.scram_users.set(record),
     "RemoveUserScramCredentialRecord": lambda image, record: image.scram_users.remove(record),
+    "DelegationTokenRecord": lambda image, record: image.delegation_tokens.set(record),
+    "RemoveDelegationTokenRecord": lambda image, record: image.delegation_tokens.remove(record),
     "ClientQuotaRecord": lambda image, record: image.client_quotas.apply(record),
 }

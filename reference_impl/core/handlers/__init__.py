@@ -22,6 +22,7 @@ from reference_impl.core.handlers.api_versions import handle_api_versions
 from reference_impl.core.handlers.consumer_group_describe import handle_consumer_group_describe
 from reference_impl.core.handlers.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from reference_impl.core.handlers.create_acls import handle_create_acls
+from reference_impl.core.handlers.create_delegation_token import handle_create_delegation_token
 from reference_impl.core.handlers.create_partitions import handle_create_partitions
 from reference_impl.core.handlers.create_topics import handle_create_topics
 from reference_impl.core.handlers.delete_acls import handle_delete_acls
@@ -32,6 +33,9 @@ from reference_impl.core.handlers.describe_acls import handle_describe_acls
 from reference_impl.core.handlers.describe_client_quotas import handle_describe_client_quotas
 from reference_impl.core.handlers.describe_cluster import handle_describe_cluster
 from reference_impl.core.handlers.describe_configs import handle_describe_configs
+from reference_impl.core.handlers.describe_delegation_token import (
+    handle_describe_delegation_token,
+)
 from reference_impl.core.handlers.describe_groups import handle_describe_groups
 from reference_impl.core.handlers.describe_log_dirs import handle_describe_log_dirs
 from reference_impl.core.handlers.describe_producers import handle_describe_producers
@@ -43,8 +47,12 @@ from reference_impl.core.handlers.describe_user_scram_credentials import (
 )
 from reference_impl.core.handlers.elect_leaders import handle_elect_leaders
 from reference_impl.core.handlers.end_txn import handle_end_txn
+from reference_impl.core.handlers.expire_delegation_token import handle_expire_delegation_token
 from reference_impl.core.handlers.fetch import handle_fetch
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
+from reference_impl.core.handlers.get_telemetry_subscriptions import (
+    handle_get_telemetry_subscriptions,
+)
 from reference_impl.core.handlers.heartbeat import handle_heartbeat
 from reference_impl.core.handlers.incremental_alter_configs import handle_incremental_alter_configs
 from reference_impl.core.handlers.init_producer_id import handle_init_producer_id
@@ -63,6 +71,8 @@ from reference_impl.core.handlers.offset_delete import handle_offset_delete
 from reference_impl.core.handlers.offset_fetch import handle_offset_fetch
 from reference_impl.core.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from reference_impl.core.handlers.produce import handle_produce
+from reference_impl.core.handlers.push_telemetry import handle_push_telemetry
+from reference_impl.core.handlers.renew_delegation_token import handle_renew_delegation_token
 from reference_impl.core.handlers.sasl_authenticate import handle_sasl_authenticate
 from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
@@ -105,6 +115,10 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DESCRIBE_LOG_DIRS: Api(handle_describe_log_dirs, 1, 5),
     ApiKey.SASL_AUTHENTICATE: Api(handle_sasl_authenticate, 0, 2),
     ApiKey.CREATE_PARTITIONS: Api(handle_create_partitions, 0, 3),
+    ApiKey.CREATE_DELEGATION_TOKEN: Api(handle_create_delegation_token, 1, 3),
+    ApiKey.RENEW_DELEGATION_TOKEN: Api(handle_renew_delegation_token, 1, 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(handle_expire_delegation_token, 1, 2),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(handle_describe_delegation_token, 1, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2),
     ApiKey.ELECT_LEADERS: Api(handle_elect_leaders, 0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(handle_incremental_alter_configs, 0, 1),
@@ -120,6 +134,8 @@ HANDLERS: dict[int, Api] = {
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),
     ApiKey.LIST_TRANSACTIONS: Api(handle_list_transactions, 0, 2),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(handle_get_telemetry_subscriptions, 0, 0),
+    ApiKey.PUSH_TELEMETRY: Api(handle_push_telemetry, 0, 0),
     ApiKey.LIST_CONFIG_RESOURCES: Api(handle_list_config_resources, 0, 1),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(handle_consumer_group_heartbeat, 0, 1),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Api(handle_consumer_group_describe, 0, 1),

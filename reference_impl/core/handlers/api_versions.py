@@ -29,6 +29,7 @@ FEATURES = {
 }
 """The lowest and highest level of each; the highest is in force. What is not here, such as
 share.version, a client must not use."""
+SOFTWARE_TOLD_SINCE = 3
 LOWEST_LEVEL_0_SINCE = 4
 
 
@@ -42,12 +43,19 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
         body.api_keys = [row(ApiKey.API_VERSIONS, own.min_version, own.max_version)]
         yield Respond(request, body, version=0)
         return
-    if request.api_version >= 3 and not is_valid(request.body):
+    # [New in v3: KIP-511]
+    if request.api_version >= SOFTWARE_TOLD_SINCE and not is_valid(request.body):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.INVALID_REQUEST))
         return
     # DEDUPLICATE: asking changes nothing.
-    # APPLY: only that a connection which must still authenticate may not ask again.
+    # APPLY: a connection which must still authenticate may not ask again.
     broker.authentication.told_versions(request)
+    if request.api_version >= SOFTWARE_TOLD_SINCE:
+        broker.telemetry.told_software(
+            request.connection,
+            request.body.client_software_name,
+            request.body.client_software_version,
+        )
     # RESPOND
     body = RESPONSE.new(finalized_features_epoch=broker.metadata.end_offset)
     for key, api in sorted(broker.apis.items()):

@@ -39,6 +39,6 @@ def handle_sasl_authenticate(broker: Broker, request: Request) -> Iterator[Effec
     # APPLY
     yield from broker.authentication.let_in(session)
     # RESPOND
-    lifetime_ms = session.session_ms if session.is_in else 0
-    body = RESPONSE.new(error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms)
+    lifetime_ms = session.lifetime_ms if session.is_in else None
+    body = RESPONSE.new(auth_bytes=token, session_lifetime_ms=lifetime_ms or 0)
     yield Respond(request, body)

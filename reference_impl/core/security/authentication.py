@@ -61,6 +61,10 @@ class Session:
     """Under way; None also where the mechanism is not the one that this user came in by."""
     user: str | None = None
     """Who came in; it can become nobody else."""
+    token_expiry_ms: int | None = None
+    """When the delegation token expires that proved the user; None where a password did."""
+    lifetime_ms: int | None = None
+    """How long this session lasts from its beginning; None is without end."""
     may_renew: bool = True
     refusal: Respond | None = field(default=None, repr=False)
     """The answer that is held back."""
@@ -88,12 +92,20 @@ class Session:
         expire, and not too often."""
         if not self.is_in:
             return self.state in (State.NEW, State.KNOWS_VERSIONS, State.EXPIRED)
-        return self.may_renew and self.session_ms > 0
+        return self.may_renew and self.lifetime_ms is not None
 
-    @property
-    def session_ms(self) -> int:
-        """How long a session lasts; 0 means without end."""
-        return max(0, self.sasl.session_ms.get(self.mechanism, 0))
+    def proven(self, exchange: Exchange, now_ms: int) -> None:
+        """Begin the session of the user that an exchange has proven. It ends with its token or
+        after connections.max.reauth.ms, whichever is first (SaslServerAuthenticator.ReauthInfo)."""
+        self.move(Move.PROVEN)
+        self.user, self.token_expiry_ms = exchange.user, exchange.token_expiry_ms
+        self.exchange = None
+        ends = []
+        if self.token_expiry_ms is not None:
+            ends.append(max(0, self.token_expiry_ms - now_ms))
+        if (reauthentication_ms := self.sasl.session_ms.get(self.mechanism, 0)) > 0:
+            ends.append(reauthentication_ms)
+        self.lifetime_ms = min(ends, default=None)
 
 
 class Authentication:
@@ -165,12 +177,13 @@ class Authentication:
         """Admit the client once its exchange is complete; until then do nothing."""
         if session.exchange is None or session.exchange.user is None:
             return
-        session.move(Move.PROVEN)
-        session.user, session.exchange = session.exchange.user, None
+        session.proven(session.exchange, self._broker.now_ms)
         del self.outside[session.connection]
         self._broker.principals.authenticated(session.connection, f"User:{session.user}")
-        if session.session_ms:
-            yield SetTimer((TIMER, session.connection, _SESSION), session.session_ms)
+        if session.lifetime_ms == 0:  # by a token that has expired and is not removed yet
+            self._end(session)
+        elif session.lifetime_ms is not None:
+            yield SetTimer((TIMER, session.connection, _SESSION), session.lifetime_ms)
         yield Admit(session.connection)
 
     def refuse(self, session: Session, answer: Respond | None) -> Iterator[Effect]:
@@ -200,8 +213,7 @@ class Authentication:
         if key[2] == _RENEWAL:
             session.may_renew = True
         elif key[2] == _SESSION:
-            session.move(Move.SESSION_ENDS)
-            self.outside[session.connection] = session
+            self._end(session)
         else:
             if session.refusal is not None:
                 yield session.refusal
@@ -213,9 +225,18 @@ class Authentication:
         if mechanism == PLAIN:
             return PlainExchange(session.sasl.passwords)
         scram = SCRAM_MECHANISMS[mechanism]
-        users = self._broker.image.scram_users
+        users, tokens = self._broker.image.scram_users, self._broker.tokens
         nonce = self._broker.random_bytes(NONCE_BYTES).hex()
-        return ScramExchange(scram, lambda user: users.credential(user, scram.number), nonce)
+        return ScramExchange(
+            scram,
+            lambda user: users.credential(user, scram.number),
+            nonce,
+            lambda token_id: tokens.login(token_id, scram),
+        )
+
+    def _end(self, session: Session) -> None:
+        session.move(Move.SESSION_ENDS)
+        self.outside[session.connection] = session
 
     def _same_words_for_all(self, session: Session) -> str:
         renewing = session.state is State.RENEWING

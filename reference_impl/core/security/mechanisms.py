@@ -27,5 +27,9 @@ class Exchange(Protocol):
     def user(self) -> str | None:
         """The authenticated user once the exchange has succeeded, else None."""
 
+    @property
+    def token_expiry_ms(self) -> int | None:
+        """When the delegation token expires that proved it; None where a password did."""
+
     def answer(self, token: bytes) -> bytes:
         """Return the server's token after one of the client's, or raise Denied."""

@@ -29,6 +29,8 @@ REFUSALS: dict[ResourceType, ErrorCode] = {
     ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    ResourceType.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 """How a refusal is called."""
 
@@ -62,6 +64,11 @@ IDEMPOTENT_WRITE = Permission(_OF.IDEMPOTENT_WRITE, _CLUSTER)
 DESCRIBE_TRANSACTIONAL_ID = Permission(_OF.DESCRIBE, _TRANSACTIONAL_ID)
 WRITE_TRANSACTIONAL_ID = Permission(_OF.WRITE, _TRANSACTIONAL_ID)
 
+DESCRIBE_DELEGATION_TOKEN = Permission(_OF.DESCRIBE, ResourceType.DELEGATION_TOKEN)
+# On the user for whom somebody else creates or describes tokens (KIP-373).
+CREATE_TOKENS_FOR_USER = Permission(_OF.CREATE_TOKENS, ResourceType.USER)
+DESCRIBE_TOKENS_OF_USER = Permission(_OF.DESCRIBE_TOKENS, ResourceType.USER)
+
 PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     # Clients that write. The transactional id only where the batches are transactional.
     ApiKey.PRODUCE: (WRITE_TOPIC, WRITE_TRANSACTIONAL_ID),
@@ -83,6 +90,9 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     # Without DESCRIBE of the cluster it is described too, but with no authorized operations.
     ApiKey.DESCRIBE_CLUSTER: (DESCRIBE_CLUSTER,),
     ApiKey.API_VERSIONS: (),
+    # Clients need no permission to send the metrics that an administrator subscribed to.
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: (),
+    ApiKey.PUSH_TELEMETRY: (),
     # Groups. A member reads for the group; offsets are read and written for topics, too.
     ApiKey.FIND_COORDINATOR: (DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID, CLUSTER_ACTION),
     ApiKey.JOIN_GROUP: (READ_GROUP,),
@@ -137,6 +147,11 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     ApiKey.SASL_AUTHENTICATE: (),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (DESCRIBE_CLUSTER,),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (ALTER_CLUSTER,),
+    # Nobody needs a permission for tokens of its own, nor to renew and expire them.
+    ApiKey.CREATE_DELEGATION_TOKEN: (CREATE_TOKENS_FOR_USER,),
+    ApiKey.RENEW_DELEGATION_TOKEN: (),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: (),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (DESCRIBE_DELEGATION_TOKEN, DESCRIBE_TOKENS_OF_USER),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: (DESCRIBE_CONFIGS_OF_CLUSTER,),
     ApiKey.ALTER_CLIENT_QUOTAS: (ALTER_CONFIGS_OF_CLUSTER,),
     ApiKey.DESCRIBE_ACLS: (DESCRIBE_CLUSTER,),

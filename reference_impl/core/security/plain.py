@@ -21,6 +21,7 @@ class PlainExchange:
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
         self.user: str | None = None
+        self.token_expiry_ms = None
 
     def answer(self, token: bytes) -> bytes:
         """Check the token [authorization id] NUL user NUL password, or raise Denied."""

@@ -1,6 +1,7 @@
 """SCRAM: client and server prove to each other that they know a password, and neither tells it.
 
-Source: RFC 5802, RFC 7677; KIP-84; ScramSaslServer.java, ScramFormatter.java, ScramMessages.java.
+Source: RFC 5802, RFC 7677; KIP-48, KIP-84; ScramSaslServer.java, ScramFormatter.java,
+ScramMessages.java.
 
     client                                       server, which keeps salt, i, StoredKey, ServerKey
     n,,n=USER,r=NONCE                        ->
@@ -17,6 +18,9 @@ Source: RFC 5802, RFC 7677; KIP-84; ScramSaslServer.java, ScramFormatter.java, S
 
 From the proof the server gets the ClientKey back, and its hash must be the StoredKey. A thief of
 the StoredKey can check passwords but not log in, and iterations make each guess expensive.
+
+With the extension `tokenauth=true` in the first message, USER is the id of a delegation token and
+the password its HMAC; the client becomes the owner of the token (KIP-48).
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ _EXTENSIONS = r"(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*"
 _BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _CLIENT_FIRST = re.compile(
     rf"n,(?:a=(?P<acts_for>{_NAME}))?,"
-    rf"(?P<bare>(?:m=[\x01-\x2b\x2d-\x7f]+,)?n=(?P<user>{_NAME}),r=(?P<nonce>{_NONCE}){_EXTENSIONS})"
+    rf"(?P<bare>(?:m=[\x01-\x2b\x2d-\x7f]+,)?n=(?P<user>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS}))"
 )
 _CLIENT_FINAL = re.compile(
     rf"(?P<without_proof>c={_BASE64},r=(?P<nonce>{_NONCE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
@@ -94,6 +98,15 @@ def credential_of(
     return Credential(salt, iterations, mechanism.digest(client_key), server_key)
 
 
+@dataclass(frozen=True)
+class TokenLogin:
+    """The owner and expiry of a delegation token, and the credential made from its HMAC."""
+
+    owner: str
+    expiry_ms: int
+    credential: Credential
+
+
 class ScramExchange:
     """Two tokens each way."""
 
@@ -102,15 +115,20 @@ class ScramExchange:
         mechanism: ScramMechanism,
         credential_of_user: Callable[[str], Credential | None],
         nonce: str,
+        login_by_token: Callable[[str], TokenLogin | None] = lambda _: None,
     ) -> None:
-        """Begin an exchange. nonce: the server's part, drawn for this exchange."""
+        """Begin an exchange. nonce: the server's part, drawn for this exchange. login_by_token:
+        finds the delegation token with this id."""
         self._mechanism = mechanism
         self._credential_of_user = credential_of_user
+        self._login_by_token = login_by_token
+        self._token: TokenLogin | None = None
         self._nonce = nonce
         self._name = ""
         self._credential: Credential | None = None
         self._first_messages = ""
         self.user: str | None = None
+        self.token_expiry_ms: int | None = None
 
     def answer(self, token: bytes) -> bytes:
         """Return the server's message after the client's, or raise Denied."""
@@ -125,9 +143,7 @@ class ScramExchange:
         if message is None:
             raise Denied("the client's first message has no known form")
         self._name = message["user"].replace("=2C", ",").replace("=3D", "=")
-        credential = self._credential_of_user(self._name)
-        if credential is None:
-            raise Denied(f"{self._name} has no credential of {self._mechanism.name}")
+        credential = self._look_up(_asks_for_token(message["extensions"]))
         if message["acts_for"] not in (None, self._name):
             different = (
                 "Authentication failed: Client requested an authorization id that is different"
@@ -140,6 +156,18 @@ class ScramExchange:
         answer = f"r={self._nonce},s={salt},i={credential.iterations}"
         self._first_messages = f"{message['bare']},{answer}"
         return answer
+
+    def _look_up(self, by_token: bool) -> Credential:
+        """Return what the password of this name is compared with; raise Denied if there is none."""
+        if not by_token:
+            credential = self._credential_of_user(self._name)
+            if credential is None:
+                raise Denied(f"{self._name} has no credential of {self._mechanism.name}")
+            return credential
+        self._token = self._login_by_token(self._name)
+        if self._token is None:
+            raise Denied(f"there is no delegation token {self._name}")
+        return self._token.credential
 
     def _final(self, text: str, credential: Credential) -> str:
         """Check the client's proof, and answer with the server's signature."""
@@ -157,5 +185,13 @@ class ScramExchange:
         if not hmac.compare_digest(self._mechanism.digest(client_key), credential.stored_key):
             raise Denied(f"{self._name} does not know the password")
         self.user = self._name
+        if self._token is not None:
+            self.user, self.token_expiry_ms = self._token.owner, self._token.expiry_ms
         server_signature = self._mechanism.hmac(credential.server_key, auth_message)
         return f"v={base64.b64encode(server_signature).decode()}"
+
+
+def _asks_for_token(extensions: str) -> bool:
+    """Return whether the extensions of a first message say `tokenauth=true` (ScramExtensions)."""
+    pairs = dict(item.split("=", 1) for item in extensions.split(",") if item)
+    return pairs.get("tokenauth", "").lower() == "true"

@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from reference_impl.host.tests.process import PATIENCE_S, BrokerProcess, RawClient
-from reference_impl.wire import ApiKey, BatchHeader, Record, RecordBatch, read_header
+from reference_impl.wire import (
+    ApiKey,
+    BatchHeader,
+    Record,
+    RecordBatch,
+    read_header,
+    request_definition,
+)
 
 
 def refused(*options: str) -> str:
@@ -216,3 +223,18 @@ def test_it_advertises_what_it_is_told(tmp_path: Path) -> None:
     ):
         rows = client.call(ApiKey.METADATA, 9, topics=[]).brokers
         assert [(row.host, row.port) for row in rows] == [("elsewhere", 1234)]
+
+
+def test_what_the_options_say_is_described(tmp_path: Path) -> None:
+    of = request_definition(ApiKey.DESCRIBE_CONFIGS)
+    keys = ["listeners", "log.dirs"]
+    asked = of.struct(
+        "DescribeConfigsResource", resource_type=4, resource_name="1", configuration_keys=keys
+    )
+    with BrokerProcess(tmp_path / "data") as broker, RawClient(broker) as client:
+        (told,) = client.call(ApiKey.DESCRIBE_CONFIGS, 4, resources=[asked]).results
+    static = 4
+    assert [(row.name, row.value, row.config_source) for row in told.configs] == [
+        ("listeners", "PLAINTEXT://127.0.0.1:0", static),
+        ("log.dirs", str(tmp_path / "data"), static),
+    ]

@@ -1,0 +1,70 @@
+"""What the cases about delegation tokens do all the time: make a token, log in by it."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from conformance import sasl
+from conformance.case import expect
+from conformance.cases.security.secured_wire import come_in
+from conformance.connection import Connection
+from conformance.controlled import Guest
+from conformance.examination import Examined
+from conformance.wire import Wire, eventually, part
+from reference_impl.wire import ErrorCode, Struct
+
+CREATE, DESCRIBE = "CreateDelegationToken", "DescribeDelegationToken"
+RENEW, EXPIRE = "RenewDelegationToken", "ExpireDelegationToken"
+DAY_MS = 24 * 60 * 60 * 1000
+HMAC_BYTES = 64
+"""Of HmacSHA512."""
+BY_TOKEN = ",tokenauth=true"
+
+
+def renewers(*names: str, kind: str = "User") -> list[Struct]:
+    """Rows of CreateDelegationToken: who may renew the token beside its owner."""
+    return [
+        part(CREATE, "CreatableRenewers", principal_type=kind, principal_name=name)
+        for name in names
+    ]
+
+
+def owners(*names: str) -> list[Struct]:
+    """Rows of DescribeDelegationToken: whose tokens are asked for."""
+    return [
+        part(DESCRIBE, "DescribeDelegationTokenOwner", principal_type="User", principal_name=name)
+        for name in names
+    ]
+
+
+def make(guest: Guest, version: int | None = None, **fields: Any) -> Struct:
+    """Make a token, which must succeed; return the answer once the broker knows the token."""
+    fields = {"max_lifetime_ms": -1} | fields
+    token = guest.call(CREATE, version, **fields)
+    expect(token.error_code, ErrorCode.NONE, "CreateDelegationToken error")
+    # A broker learns of a new token a moment after the controller has written it down.
+    eventually(lambda: seen(guest), lambda found: token.token_id in found, "the token is described")
+    return token
+
+
+def seen(guest: Guest, version: int | None = None, *names: str) -> dict[str, Struct]:
+    """Return the tokens that a guest is shown, by id; without names, of all owners."""
+    answer = guest.call(DESCRIBE, version, owners=owners(*names) if names else None)
+    expect(answer.error_code, ErrorCode.NONE, "DescribeDelegationToken error")
+    found = {row.token_id: row for row in answer.tokens}
+    expect(len(answer.tokens), len(found), "tokens, each once")
+    return found
+
+
+def log_in(
+    wire: Wire, examined: Examined, token: Struct, *, mechanism: str = "SCRAM-SHA-256",
+    user: str | None = None, hmac: bytes | None = None, extensions: str = BY_TOKEN,
+) -> tuple[Connection, Struct]:  # fmt: skip
+    """Log in by a token over a fresh connection; return it, and the last answer of the exchange."""
+    connection = come_in(wire, examined, "SASL")
+    password = base64.b64encode(bytes(token.hmac) if hmac is None else hmac).decode()
+    answer = sasl.log_in(
+        connection, mechanism, user or token.token_id, password, extensions=extensions
+    )
+    return connection, answer

@@ -1,0 +1,83 @@
+"""DescribeDelegationToken (API key 41). Spec: KIP-48; KIP-373 (requesters, version 3);
+KafkaApis.scala, DelegationTokenManager.filterToken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.delegation_tokens import DelegationToken
+from reference_impl.core.effects import Effect, GiveWay, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.core.security.permissions import (
+    DESCRIBE_DELEGATION_TOKEN,
+    DESCRIBE_TOKENS_OF_USER,
+)
+from reference_impl.wire import Struct, definition
+
+RESPONSE = definition("DescribeDelegationTokenResponse")
+TOKENS_AT_ONCE = 200
+"""After so many tokens other requests have their turn."""
+
+
+def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Describe the requester's own tokens and those it may describe, with their HMACs."""
+    answer = RESPONSE.new()
+    # VALIDATE
+    try:
+        broker.tokens.check_connection(request)
+        broker.tokens.check_enabled()
+    except Refused as refused:
+        answer.error_code = refused.code
+        yield Respond(request, answer)
+        return
+    # DEDUPLICATE, APPLY: reading changes nothing.
+    owners = None
+    if request.body.owners is not None:
+        owners = {f"{row.principal_type}:{row.principal_name}" for row in request.body.owners}
+    for number, token in enumerate(list(broker.image.delegation_tokens), 1):
+        if number % TOKENS_AT_ONCE == 0:
+            yield GiveWay(request)
+        if concerns(token, owners) and may_see(broker, request, token):
+            answer.tokens.append(described(broker, token))
+    # RESPOND
+    yield Respond(request, answer)
+
+
+def concerns(token: DelegationToken, owners: set[str] | None) -> bool:
+    """Return whether the request asks for this token. None: it asks for all."""
+    return owners is None or not owners.isdisjoint(token.principals)
+
+
+def may_see(broker: Broker, request: Request, token: DelegationToken) -> bool:
+    """Return whether the client may see this token: its own, or one that it may describe."""
+    return (
+        broker.principal_of(request) in token.principals
+        or broker.access.may(request, DESCRIBE_DELEGATION_TOKEN, token.token_id)
+        or broker.access.may(request, DESCRIBE_TOKENS_OF_USER, token.owner)
+    )
+
+
+def described(broker: Broker, token: DelegationToken) -> Struct:
+    """Return the answer's row of a token."""
+    row = RESPONSE.struct(
+        "DescribedDelegationToken",
+        issue_timestamp=token.issue_ms,
+        expiry_timestamp=token.expiry_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.token_id,
+        hmac=broker.tokens.hmac_of(token.token_id),
+    )
+    row.principal_type, _, row.principal_name = token.owner.partition(":")
+    kind, _, name = token.requester.partition(":")
+    row.token_requester_principal_type, row.token_requester_principal_name = kind, name
+    row.renewers = [
+        RESPONSE.struct(
+            "DescribedDelegationTokenRenewer",
+            principal_type=renewer.partition(":")[0],
+            principal_name=renewer.partition(":")[2],
+        )
+        for renewer in token.renewers
+    ]
+    return row

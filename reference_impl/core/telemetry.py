@@ -1,0 +1,265 @@
+"""Clients' metrics: which ones each client shall push, and what it pushes (KIP-714).
+
+An administrator subscribes to metrics of clients (configurations of type CLIENT_METRICS). A client
+sends GetTelemetrySubscriptions and gets names of metrics, an interval and the id of this
+subscription; once an interval it sends PushTelemetry with its measurements under that id. When
+subscriptions change, so does the id, and the client asks again.
+
+Apache Kafka gives what clients send to a plugin, and advertises both APIs only where there is one.
+This broker is its own receiver: it keeps the newest measurements, RECEIVED_BYTES_MAX of them, and
+reports the first ones of each client.
+
+Source: ClientMetricsManager.java, ClientMetricsInstance.java, ClientMetricsInstanceMetadata.java.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from crc32c import crc32c
+
+from reference_impl.core.client_metrics import (
+    ALL_METRICS,
+    DEFAULT_INTERVAL_MS,
+    Subscription,
+    subscription_of,
+)
+from reference_impl.core.data_directory import uuid_text
+from reference_impl.core.events import Request
+from reference_impl.core.refused import Refused
+from reference_impl.wire import Compression, ErrorCode
+
+if TYPE_CHECKING:
+    from reference_impl.core.broker import Broker
+
+INSTANCES_MAX = 16384
+"""How many clients are remembered; the one that was silent longest is forgotten first."""
+SILENCE_MS = 60_000
+"""A client that is silent for longer than this and than three intervals is forgotten."""
+RECEIVED_BYTES_MAX = 16 * 1024 * 1024
+ATTRIBUTE_MAX = 256
+"""Longer values fit no pattern and are not kept: a client chooses its names itself."""
+RESERVED_IDS = (UUID(int=0), UUID(int=1))
+_ASKS_ANEW_AFTER = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+_NO_SOFTWARE = ("unknown", "unknown")
+_PUSH_BYTES = 512
+
+
+@dataclass
+class Instance:
+    """One client instance, and the metrics that subscriptions want of it."""
+
+    id: UUID
+    connection: int
+    attributes: Mapping[str, str] = field(repr=False)
+    """What patterns are compared with."""
+    subscriptions_version: int
+    metrics: tuple[str, ...]
+    interval_ms: int
+    subscription_id: int
+    last_asked_ms: int = 0
+    last_pushed_ms: int = 0
+    seen_ms: int = 0
+    is_terminating: bool = False
+    last_error: ErrorCode = ErrorCode.NONE
+    pushes: int = 0
+
+    def may_ask(self, now_ms: int) -> bool:
+        """Return whether it is time to ask again: an interval after the last request, or after an
+        error that a new answer mends."""
+        if now_ms - max(self.last_asked_ms, self.last_pushed_ms) >= self.interval_ms:
+            self.last_asked_ms = now_ms
+            return True
+        return self.last_error in _ASKS_ANEW_AFTER
+
+    def may_push(self, now_ms: int) -> bool:
+        """Return whether it is time to push: an interval after the last one, or once after asking,
+        since clients do not begin all at the same moment."""
+        has_asked = self.last_asked_ms > self.last_pushed_ms
+        if not has_asked and now_ms - self.last_pushed_ms < self.interval_ms:
+            return False
+        self.last_pushed_ms = now_ms
+        return True
+
+    def is_forgotten(self, now_ms: int) -> bool:
+        """Return whether the client has been silent for too long."""
+        return now_ms - self.seen_ms > max(SILENCE_MS, 3 * self.interval_ms)
+
+
+@dataclass(frozen=True)
+class Push:
+    """Measurements as a client sent them: OTLP, compressed."""
+
+    client_instance_id: UUID
+    at_ms: int
+    compression: Compression
+    is_terminating: bool
+    metrics: bytes = field(repr=False)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory keeping it takes, about."""
+        return len(self.metrics) + _PUSH_BYTES
+
+
+class Telemetry:
+    """All clients that were asked for their metrics, and what they sent lately."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._instances: OrderedDict[UUID, Instance] = OrderedDict()
+        self._id_of_connection: dict[int, UUID] = {}
+        self._ports: dict[int, int] = {}
+        self._software: dict[int, tuple[str, str]] = {}
+        self._version = 0
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self.received: deque[Push] = deque()
+        self._received_bytes = 0
+        self.subscriptions_changed()
+
+    # --- what is known of connections and subscriptions -----------------------------------------
+
+    def opened(self, connection: int, port: int) -> None:
+        """Note the port that a client connects from: patterns may name it."""
+        self._ports[connection] = port
+
+    def told_software(self, connection: int, name: str, version: str) -> None:
+        """Note what a client says that it is (ApiVersions, KIP-511)."""
+        if len(name) <= ATTRIBUTE_MAX and len(version) <= ATTRIBUTE_MAX:
+            self._software[connection] = name, version
+
+    def closed(self, connection: int) -> None:
+        """Forget a connection, and the client that came by it."""
+        self._ports.pop(connection, None)
+        self._software.pop(connection, None)
+        if (instance_id := self._id_of_connection.pop(connection, None)) is not None:
+            self._instances.pop(instance_id, None)
+
+    def subscriptions_changed(self) -> None:
+        """Read the subscriptions anew; each client gets a new id when it comes next."""
+        self._version += 1
+        configs = self._broker.image.client_metrics.values()
+        self._subscriptions = tuple(subscription_of(given) for given in configs if given)
+
+    # --- the two requests -----------------------------------------------------------------------
+
+    def asked(self, request: Request) -> Instance:
+        """Return the client with what is wanted of it; raise Refused if it asks too often."""
+        given = request.body.client_instance_id
+        instance = self._instance(given if given.int else self._broker.random_uuid(), request)
+        if not instance.may_ask(self._broker.now_ms):
+            raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        instance.last_error = ErrorCode.NONE
+        return instance
+
+    def pushed(self, request: Request) -> Instance:
+        """Keep what a client sends, or remember the error and raise Refused."""
+        body = request.body
+        if body.client_instance_id in RESERVED_IDS:
+            raise Refused(ErrorCode.INVALID_REQUEST)
+        instance = self._instance(body.client_instance_id, request)
+        try:
+            self._check_push(instance, request)
+        except Refused as refused:
+            instance.last_error = refused.code
+            raise
+        finally:
+            instance.is_terminating = body.terminating
+        instance.last_error = ErrorCode.NONE
+        if body.metrics:
+            self._receive(instance, request)
+        return instance
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _check_push(self, instance: Instance, request: Request) -> None:
+        body = request.body
+        if instance.is_terminating:  # it has said that this would not come
+            raise Refused(ErrorCode.INVALID_REQUEST)
+        if not instance.may_push(self._broker.now_ms) and not body.terminating:
+            raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        if body.subscription_id != instance.subscription_id:
+            raise Refused(ErrorCode.UNKNOWN_SUBSCRIPTION_ID)
+        if body.compression_type not in Compression._value2member_map_:
+            raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        if len(body.metrics) > self._broker.config.number("telemetry.max.bytes"):
+            raise Refused(ErrorCode.TELEMETRY_TOO_LARGE)
+
+    def _receive(self, instance: Instance, request: Request) -> None:
+        body = request.body
+        push = Push(
+            instance.id,
+            self._broker.now_ms,
+            Compression(body.compression_type),
+            body.terminating,
+            bytes(body.metrics),
+        )
+        instance.pushes += 1
+        self.received.append(push)
+        self._received_bytes += push.size_bytes
+        while self._received_bytes > RECEIVED_BYTES_MAX:
+            self._received_bytes -= self.received.popleft().size_bytes
+
+    def _instance(self, instance_id: UUID, request: Request) -> Instance:
+        """Return the client with this id, made anew if it is unknown or subscriptions changed."""
+        now_ms = self._broker.now_ms
+        known = self._instances.get(instance_id)
+        if known is not None and known.is_forgotten(now_ms):
+            known = None
+        if known is None:
+            known = self._made(instance_id, request.connection, self._attributes(request))
+        elif known.subscriptions_version != self._version:
+            known = self._made(instance_id, request.connection, known.attributes)
+        known.seen_ms = now_ms
+        self._instances.move_to_end(instance_id)
+        return known
+
+    def _made(self, id: UUID, connection: int, attributes: Mapping[str, str]) -> Instance:
+        about = {**attributes, "client_instance_id": uuid_text(id)}
+        wanted = [each for each in self._subscriptions if each.is_for(about)]
+        metrics = sorted({name for each in wanted for name in each.metrics})
+        if ALL_METRICS in metrics:
+            metrics = [ALL_METRICS]
+        interval_ms = min([DEFAULT_INTERVAL_MS, *(each.interval_ms for each in wanted)])
+        crc = crc32c(f"[{', '.join(metrics)}]{interval_ms}".encode())
+        instance = Instance(
+            id,
+            connection,
+            attributes,
+            self._version,
+            tuple(metrics),
+            interval_ms,
+            _signed(crc ^ _java_hash(id)),
+        )
+        self._instances[id] = instance
+        self._id_of_connection[connection] = id
+        while len(self._instances) > INSTANCES_MAX:
+            self._instances.popitem(last=False)
+        return instance
+
+    def _attributes(self, request: Request) -> dict[str, str]:
+        """Return what patterns are compared with, except for the client instance id."""
+        name, version = self._software.get(request.connection, _NO_SOFTWARE)
+        found = {
+            "client_id": request.client_id or "",
+            "client_software_name": name,
+            "client_software_version": version,
+            "client_source_address": request.client_host.rpartition("/")[2],
+            "client_source_port": str(self._ports.get(request.connection, "")),
+        }
+        return {key: value for key, value in found.items() if 0 < len(value) <= ATTRIBUTE_MAX}
+
+
+def _java_hash(id: UUID) -> int:
+    """Return Uuid.hashCode of Java, as 32 bits without a sign."""
+    folded = (id.int >> 64) ^ (id.int & (2**64 - 1))
+    return (folded >> 32) ^ (folded & (2**32 - 1))
+
+
+def _signed(bits: int) -> int:
+    """Return 32 bits as the int32 that they are on the wire."""
+    return bits - 2**32 if bits >= 2**31 else bits

@@ -1,0 +1,161 @@
+"""Clients' metrics as conversations; what a client sees over the wire is in conformance."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from reference_impl.core import telemetry
+from reference_impl.core.events import ConnectionOpened
+from reference_impl.core.telemetry import Telemetry
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+
+DEFAULT_MS = 300_000
+EARLY = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
+class MetricsWorld(World):
+    """With an administrator who subscribes, and clients who are asked."""
+
+    @property
+    def telemetry(self) -> Telemetry:
+        return self.node.broker.telemetry
+
+    def subscribe(self, name: str, **given: str | None) -> int:
+        of = request_definition(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+        rows = [
+            of.struct(
+                "AlterableConfig", name=key.replace("_", "."), value=value,
+                config_operation=int(value is None),
+            )
+            for key, value in given.items()
+        ]  # fmt: skip
+        resource = of.struct(
+            "AlterConfigsResource", resource_type=16, resource_name=name, configs=rows
+        )
+        answer = self.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, 1, resources=[resource])
+        return int(answer.responses[0].error_code)
+
+    def asked(self, client: int = 7, id: int = 0) -> Struct:
+        return self.call(
+            ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, client, client_instance_id=UUID(int=id)
+        )
+
+    def push(self, told: Struct, client: int = 7, **changes: Any) -> int:
+        fields = {
+            "client_instance_id": told.client_instance_id,
+            "subscription_id": told.subscription_id,
+            "metrics": b"m",
+        }
+        answer = self.call(ApiKey.PUSH_TELEMETRY, 0, client, **(fields | changes))
+        return int(answer.error_code)
+
+
+def test_without_a_subscription_nothing_is_asked_for_every_five_minutes() -> None:
+    told = MetricsWorld().asked()
+    assert (told.requested_metrics, told.push_interval_ms) == ([], DEFAULT_MS)
+    assert (told.telemetry_max_bytes, told.delta_temporality) == (1048576, True)
+    assert told.accepted_compression_types == [4, 3, 1, 2]
+
+
+def test_subscriptions_survive_a_restart_and_clients_do_not() -> None:
+    world = MetricsWorld()
+    world.subscribe("s", metrics="a.", interval_ms="100", match="client_id=te.*")
+    told = world.asked()
+    assert told.requested_metrics == ["a."]
+    world.kill()
+    again = world.asked(id=told.client_instance_id.int)
+    assert (again.error_code, again.requested_metrics) == (ErrorCode.NONE, ["a."])
+    assert again.subscription_id == told.subscription_id
+    world.subscribe("s", metrics=None, interval_ms=None, match=None)
+    assert world.asked(id=told.client_instance_id.int).requested_metrics == []
+
+
+def test_a_client_may_ask_and_push_once_an_interval() -> None:
+    world = MetricsWorld()
+    world.subscribe("s", metrics="a.", interval_ms="1000")
+    told = world.asked(id=5)
+    assert world.asked(id=5).error_code == EARLY
+    assert [world.push(told), world.push(told)] == [ErrorCode.NONE, EARLY]
+    world.wait(999)
+    assert [world.push(told), world.asked(id=5).error_code] == [EARLY, EARLY]
+    world.wait(1)
+    assert world.push(told) == ErrorCode.NONE
+    world.wait(1000)
+    assert world.asked(id=5).error_code == ErrorCode.NONE
+    assert world.push(told) == ErrorCode.NONE
+    assert world.push(told, terminating=True) == ErrorCode.NONE
+    world.wait(1000)
+    assert world.push(told) == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("match", "fits"),
+    [
+        ("client_id=test", True),
+        ("client_id=tes", False),
+        ("client_id=t(e|x)st,client_source_address=1[.]2[.]3[.]4", True),
+        ("client_source_port=4242", True),
+        ("client_source_port=42", False),
+        ("client_software_name=librdkafka,client_software_version=2[.].*", True),
+        ("client_software_name=unknown", False),
+        ("client_instance_id=AAAAAAAAAAAAAAAAAAAABQ", True),
+    ],
+)
+def test_every_pattern_must_fit_the_whole_of_what_it_names(match: str, fits: bool) -> None:
+    world = MetricsWorld()
+    world._step(ConnectionOpened(world.now_ms, b"", 7, "PLAINTEXT", 4242))
+    world.call(
+        ApiKey.API_VERSIONS, 3, 7, client_software_name="librdkafka",
+        client_software_version="2.11",
+    )  # fmt: skip
+    assert world.subscribe("s", metrics="a.", match=match) == ErrorCode.NONE
+    assert world.asked(id=5).requested_metrics == (["a."] if fits else [])
+
+
+@pytest.mark.parametrize("pattern", ["client_id=(a)\\1", "client_id=(?=a)", "client_id=["])
+def test_a_pattern_that_a_client_name_could_make_slow_is_refused(pattern: str) -> None:
+    assert MetricsWorld().subscribe("s", match=pattern) == ErrorCode.INVALID_CONFIG
+
+
+def test_what_is_known_of_a_client_ends_with_its_connection_or_its_silence() -> None:
+    world = MetricsWorld()
+    world.subscribe("s", metrics="a.", interval_ms="100")
+    world.asked(id=5)
+    world.disconnect(7)
+    broker = world.telemetry
+    assert (dict(broker._instances), broker._id_of_connection, broker._ports) == ({}, {}, {})
+    told = world.asked(id=5)
+    assert world.push(told, terminating=True) == ErrorCode.NONE
+    world.wait(telemetry.SILENCE_MS)
+    assert world.push(told) == ErrorCode.INVALID_REQUEST
+    world.wait(telemetry.SILENCE_MS + 1)
+    assert world.push(told) == ErrorCode.NONE, "known anew"
+
+
+def test_clients_and_what_they_send_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "INSTANCES_MAX", 3)
+    monkeypatch.setattr(telemetry, "RECEIVED_BYTES_MAX", 3000)
+    world = MetricsWorld()
+    told = [world.asked(client=10 + number, id=10 + number) for number in range(5)]
+    assert [id.int for id in world.telemetry._instances] == [12, 13, 14]
+    for number in (2, 3, 4):
+        assert world.push(told[number], 10 + number, metrics=bytes(800)) == ErrorCode.NONE
+    kept = [push.client_instance_id.int for push in world.telemetry.received]
+    assert kept == [13, 14], "the newest"
+    assert len(world.reports) == 3
+    long = request_definition(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS).new()
+    world.send(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, long, 9, client_id="x" * 30000)
+    newest = list(world.telemetry._instances.values())[-1]
+    assert "client_id" not in newest.attributes
+
+
+def test_the_most_bytes_are_a_configuration() -> None:
+    world = MetricsWorld({"telemetry.max.bytes": "10"})
+    told = world.asked(id=5)
+    assert told.telemetry_max_bytes == 10
+    assert world.push(told, metrics=bytes(11)) == ErrorCode.TELEMETRY_TOO_LARGE
+    assert world.telemetry.received == type(world.telemetry.received)()
