@@ -1,4 +1,5 @@
-"""Which rights of root this process has. Source: capabilities(7), proc_pid_status(5), CapEff."""
+"""Find the root capabilities of this process. Source: capabilities(7), proc_pid_status(5),
+CapEff."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ CAP_NET_ADMIN, CAP_SYS_ADMIN = 1 << 12, 1 << 21
 
 
 def has(wanted: int) -> bool:
-    """Does this process have all of these?"""
+    """Return whether this process has all of these capabilities."""
     status = Path("/proc/self/status").read_text("utf-8", "replace")
     effective = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
     return effective is not None and int(effective[1], 16) & wanted == wanted

@@ -1,9 +1,9 @@
-"""One container, to a cluster a child process; and what Docker answers, as one sentence.
+"""One container, which a cluster treats as a child process; Docker's errors become one sentence.
 
 Its first process is held by a descriptor (chaos.pidfd) from its start on, once its control group
 has shown that it is this container's: so it is looked at, killed and stopped without asking the
 daemon, which takes tens of milliseconds for each. That needs no root: a process may be signalled by
-who runs as its user. Where it cannot be held, or struck, Docker does all of it.
+any process of its user. If it cannot be held or signalled, Docker does all of it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DaemonLost(ContainerError, TargetLost):
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """What Docker answers to that, as one sentence where it is no."""
+    """Turn an error of Docker's while asking it into one sentence."""
     import docker.errors
     import requests
 
@@ -52,7 +52,7 @@ def asking(what: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """What the system said, below the layers that wrapped it."""
+    """Return what the system said, below the layers that wrapped it."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, OSError) and inner.strerror:
@@ -81,12 +81,12 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """Its first process, as this machine numbers it; 0 if it does not run."""
+        """Return its first process, as this machine numbers it, or 0 if it does not run."""
         return int(self._state()["Pid"])
 
     @property
     def running(self) -> bool:
-        """A paused container runs too: it has not ended."""
+        """Whether it has not ended; a paused container runs too."""
         if self._held is not None:
             return not self._struck and self._held.running
         return self._state()["Status"] in ("running", "paused")
@@ -113,10 +113,8 @@ class Container:
         self._struck = False
 
     def pause(self) -> None:
-        """SIGSTOP, or the freezer: it keeps its sockets and answers nobody.
-
-        The freezer gives up on processes that are often in a system call which waits for a disk.
-        """
+        """Stop it by SIGSTOP, or by the freezer: it keeps its sockets and answers nothing. The
+        freezer gives up on processes that often wait for a disk in a system call."""
         if not self._send(signal.SIGSTOP):
             with asking(f"pause {self.name}"):
                 self._handle.pause()
@@ -137,17 +135,17 @@ class Container:
         self.paused = self._frozen = False
 
     def strike(self) -> bool:
-        """SIGKILL, and no more, if we may send it: see chaos.processes.strike."""
+        """Send SIGKILL without waiting, if we may send it: see chaos.processes.strike."""
         self._struck = not self._frozen and self._send(signal.SIGKILL)
         return self._struck
 
     def stands_still(self) -> bool:
-        """Does no thread of it run its program any more, now that it was struck?"""
+        """Return whether no thread of it runs its program any more after SIGKILL."""
         held = self._held
         return held is None or not processes.runs_its_program(held.pid) or not held.running
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone. A frozen one takes it once it is thawed."""
+        """Send SIGKILL and wait until it is gone. A frozen container takes it once it is thawed."""
         if not self._has_ended(TIMEOUT_S if self.strike() else 0.0):
             with asking(f"kill {self.name}"):
                 if self._state()["Status"] in ("running", "paused"):
@@ -175,13 +173,13 @@ class Container:
         return self._held is not None and self._held.wait(timeout_s)
 
     def _let_docker_notice(self) -> None:
-        """Docker learns a little later that a process has ended, and that takes a while itself."""
+        """Wait until Docker has noticed the end of the process, which takes it a while."""
         if self._has_ended(TIMEOUT_S if self._struck else 0.0):
             with asking(f"notice the end of {self.name}"):
                 self._handle.wait(timeout=TIMEOUT_S)
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """SIGTERM, wait, SIGKILL. Safe to call again and after its death."""
+        """Send SIGTERM, wait, then SIGKILL. Safe to call again and after its death."""
         if self.paused and self.running:
             self.resume()
         with asking(f"stop {self.name}"):
@@ -201,7 +199,7 @@ class Container:
         return ""
 
     def log(self, lines: int | str = "all") -> str:
-        """What it printed."""
+        """Return what it printed."""
         with asking(f"tell what {self.name} printed"):
             return str(self._handle.logs(tail=lines).decode("utf-8", "replace"))
 
@@ -218,7 +216,8 @@ class Container:
             self._handle.put_archive("/", packed.getvalue())
 
     def execute(self, *command: str) -> str:
-        """Run a command beside its process; what it printed. Raises ContainerError if it fails."""
+        """Run a command beside its process, and return what it printed. Raise ContainerError if it
+        fails."""
         with asking(f"run {command[0]} in {self.name}"):
             status, output = self._handle.exec_run(list(command))
         said = str(output.decode("utf-8", "replace"))
@@ -232,7 +231,7 @@ class Container:
         return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
 
     def published(self, port: int) -> tuple[str, int]:
-        """Where this machine reaches one of its ports."""
+        """Return where this machine reaches one of its ports."""
         self._state()
         bindings = self._handle.attrs["NetworkSettings"]["Ports"].get(f"{port}/tcp")
         if not bindings:
@@ -241,7 +240,7 @@ class Container:
 
 
 def remove(handle: Any) -> None:
-    """A container as the SDK has it, whatever its state, and its writable layer."""
+    """Remove a container of the SDK, whatever its state, with its writable layer."""
     import docker.errors
 
     with suppress(docker.errors.NotFound):

@@ -58,7 +58,8 @@ _engines: list[Engine] = []
 
 
 def daemon_url() -> str:
-    """Which daemon: DOCKER_HOST, or the usual socket. Raises ContainerError for a distant one."""
+    """Return the daemon's URL: DOCKER_HOST, or the usual socket. Raise ContainerError for a remote
+    one."""
     url = os.environ.get("DOCKER_HOST") or SOCKET
     if not url.startswith(("unix://", "npipe://")):
         raise ContainerError(
@@ -69,7 +70,7 @@ def daemon_url() -> str:
 
 
 def why_none() -> str | None:
-    """Why nodes cannot be in containers here, or None."""
+    """Return why nodes cannot run in containers here, or None."""
     try:
         _client(daemon_url()).close()
     except ContainerError as error:
@@ -116,12 +117,12 @@ class Engine:
         return engine
 
     def check(self) -> None:
-        """Raises DaemonLost unless Docker answers."""
+        """Raise DaemonLost unless Docker answers."""
         with asking("say whether it is there"):
             self._client.ping()
 
     def image(self, name: str) -> str:
-        """Return by what words Docker finds that very image; it is pulled unless it is there."""
+        """Return the name by which Docker finds exactly that image; pull it unless it is there."""
         repository, _, tag = name.rpartition(":")
         digest = DIGESTS.get(name)
         meant = f"{repository}@{digest}" if digest else name
@@ -202,7 +203,7 @@ class Engine:
 
 
 def remove_leftovers() -> int:
-    """Remove what dead owners left at daemons that answer; how many things that were."""
+    """Remove what dead owners left at daemons that answer; return how many things."""
     removed = 0
     for note in _notes_of_the_dead():
         with suppress(ContainerError, OSError), closing(_client(note.read_text("utf-8"))) as client:
@@ -237,7 +238,7 @@ def sweep(client: Any) -> int:
 
 
 def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
-    """Containers first: they hold the networks."""
+    """Remove containers, then the networks that they held."""
     containers, networks = _labelled(client, is_meant)
     with asking("remove what was left behind"):
         for container in containers:
@@ -248,7 +249,7 @@ def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
 
 
 def _labelled(client: Any, is_meant: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
-    """Containers, those that live in another's network before it, and networks."""
+    """Return containers, those that use another's network first, and networks."""
     labelled = {"label": LABEL}
     with asking("list what was left behind"):
         containers = client.containers.list(all=True, filters=labelled, ignore_removed=True)
@@ -271,7 +272,8 @@ def _client(url: str) -> Any:
 
 
 def _is_of_the_dead(handle: Any) -> bool:
-    """Is its owner dead? Of another pid namespace nobody knows who lives."""
+    """Return whether its owner is dead. In another pid namespace that cannot be known, so it counts
+    as living."""
     labels = handle.attrs.get("Labels") or handle.attrs["Config"]["Labels"]
     owner = str(labels[LABEL])
     here = guard.owner_name(os.getpid()).split(":", 2)[2]

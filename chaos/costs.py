@@ -1,10 +1,8 @@
-"""What a run costs: the time of each phase, and the memory of our own processes.
-
-What is promised: a scenario of a minute on three nodes of Apache Kafka takes two in all, and no
-process of ours more than 1 GiB. Nodes are not ours: they are told by the run's scratch directory,
-which stands in their command lines.
-Source of the numbers: proc(5), /proc/PID/status, VmHWM (the largest resident set so far).
-"""
+"""Measure what a run costs: the time of each phase, and the memory of our own processes. The
+promise: a scenario of a minute on three nodes of Apache Kafka takes two in all, and no process of
+ours more than 1 GiB. Nodes are not ours: they are told by the run's scratch directory, which stands
+in their command lines. Source of the numbers: proc(5), /proc/PID/status, VmHWM (the largest
+resident set so far)."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ class Costs:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """What is done meanwhile belongs to this phase, whether it ends well or not."""
+        """Count the time inside this context for a phase, whether it ends well or not."""
         began = time.monotonic()
         try:
             yield
@@ -46,13 +44,13 @@ class Costs:
             self._peaks_mib[name] = max(self._peaks_mib.get(name, 0), peak)
 
     def as_dict(self) -> dict[str, Any]:
-        """For run.json: phases_s, peak_mib."""
+        """Return phases_s and peak_mib for run.json."""
         seconds = {name: round(value, 2) for name, value in self._seconds.items()}
         return {"phases_s": seconds, "peak_mib": dict(self._peaks_mib)}
 
 
 def sentence(costs: Mapping[str, Any]) -> str:
-    """71 s: start 6.0, attack 60.0, …; at most 130 MiB (harness)."""
+    """Return the costs in words: 71 s: start 6.0, attack 60.0, …; at most 130 MiB (harness)."""
     phases: Mapping[str, float] = costs.get("phases_s", {})
     peaks: Mapping[str, int] = costs.get("peak_mib", {})
     told = ", ".join(f"{name} {value:.1f}" for name, value in phases.items())
@@ -64,7 +62,7 @@ def sentence(costs: Mapping[str, Any]) -> str:
 
 
 def own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
-    """pid and name of ourselves and of what we have started, without nodes in `nodes`."""
+    """Yield pid and name of ourselves and of what we have started, without nodes in `nodes`."""
     yield os.getpid(), OURSELVES
     children: dict[int, list[int]] = {}
     for each in PROC.iterdir():

@@ -4,7 +4,7 @@ Only a file system that nobody else uses can be frozen, filled and cut from its 
 harm to the machine; design.md's "power loss" is FS_IOC_SHUTDOWN without a flush of its journal:
 what the node had not synced is gone, as it is when the plug is pulled.
 
-Who owns a disk stands in the path of its image and of its mount point:
+The paths of a disk's image and mount point name its owner:
 `touchstone-disks-PID-START-NAMESPACE/NAME/`, the parts of chaos.guard's owner name. So the kernel's
 table of mounts is the ledger, written by the call that mounts, and a disk whose owner has died is
 found by the next command, which thaws, unmounts and deletes it (`remove_leftovers`).
@@ -56,7 +56,7 @@ class DiskError(RuntimeError):
 
 
 def why_none() -> str | None:
-    """Why this process cannot have such disks, or None."""
+    """Return why this process cannot have such disks, or None."""
     if not capabilities.has(capabilities.CAP_SYS_ADMIN):
         return (
             "disks of their own for nodes need the right to mount (CAP_SYS_ADMIN); run as root,"
@@ -107,17 +107,17 @@ class Disk:
         return disk
 
     def sync(self) -> None:
-        """All that was written so far is on the medium, whether or not its writer asked for it."""
+        """Write everything to the medium, whether or not its writer asked for that."""
         _run("sync", "-f", self.mount_point)
 
     def freeze(self) -> None:
-        """Writes and syncs hang from now on; reads are served."""
+        """Make writes and syncs hang from now on; reads are still served."""
         if not self.is_stalled:
             self._ioctl(FIFREEZE)
             self.is_stalled = True
 
     def thaw(self) -> None:
-        """What hangs goes on."""
+        """Let hanging writes and syncs go on."""
         if self.is_stalled:
             self._ioctl(FITHAW)
             self.is_stalled = False
@@ -142,7 +142,7 @@ class Disk:
         self.is_full = False
 
     def cut_power(self) -> None:
-        """From now on nothing reaches the medium, and every write fails with EIO.
+        """Cut the power: from now on nothing reaches the medium, and every write fails with EIO.
 
         The journal is not flushed: what was not synced, and not written back by chance, is lost.
         `replug`, after the node's process has ended, shows what is left.
@@ -150,18 +150,14 @@ class Disk:
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
 
     def die(self) -> None:
-        """From now on every write and sync fails with EIO; what was written before is on the disk.
-
-        `replug` gives it back.
-        """
+        """Make every write and sync fail with EIO from now on; what was written before is on the
+        disk. `replug` repairs it."""
         self.is_broken = True
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITH_ALL_WRITTEN))
 
     def turn_read_only(self) -> None:
-        """What ext4 does when it meets an error: from now on every write fails with EROFS.
-
-        `replug` gives it back.
-        """
+        """Do what ext4 does when it meets an error: from now on every write fails with EROFS.
+        `replug` repairs it."""
         self.is_broken = True
         self.sync()
         _run("mount", "-o", "remount,abort", self.mount_point)
@@ -194,9 +190,9 @@ class Disk:
     def _await_release(self) -> None:
         """Wait until the kernel has let go of the image.
 
-        Whoever makes a mount namespace meanwhile (a container that is started, `ip netns exec`) has
-        a copy of every mount for a moment. A mount then would be of the same file system, which was
-        shut down: its writes would go on failing.
+        A process that makes a mount namespace meanwhile (a container that is started, `ip netns
+        exec`) has a copy of every mount for a moment. A mount then would be of the same file
+        system, which was shut down: its writes would go on failing.
         """
         deadline = time.monotonic() + RELEASE_TIMEOUT_S
         while loop := _loop_device(self._image):
@@ -223,7 +219,7 @@ def thaw_leftovers() -> None:
 
 
 def remove_leftovers() -> list[Path]:
-    """Remove the disks of owners that died without doing so; which those were."""
+    """Remove the disks of owners that died without doing so; return which those were."""
     homes = leftovers()
     for home in homes:
         with suppress(DiskError):  # another command may be removing it
@@ -257,20 +253,21 @@ def _own_directory() -> Path:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Does a dead owner's name stand in it?"""
+    """Return whether the path names a dead owner."""
     found = _OWNED.search(str(path))
     return found is not None and guard.is_dead_tag(found[1])
 
 
 def _mount_points() -> Iterator[Path]:
-    """Where disks of ours, or of other owners, are mounted."""
+    """Yield where disks of ours, or of other owners, are mounted."""
     for where in mounts.mount_points():
         if _OWNED.search(where):
             yield Path(where)
 
 
 def _loop_device(image: Path) -> str | None:
-    """Which loop device has this image, if one has; the kernel tells it without symbolic links."""
+    """Return the loop device that has this image, or None; the kernel names it without symbolic
+    links."""
     name = str(image.resolve())
     for backing_file in Path("/sys/block").glob("loop*/loop/backing_file"):
         with suppress(OSError):  # it is let go of at this moment
@@ -315,7 +312,7 @@ def _run(program: str, *arguments: str | Path) -> None:
 
 
 def _at_exit() -> None:
-    """The nodes first, and before them what they hang on."""
+    """End the nodes first, after thawing what they hang on, and then remove the disks."""
     with _lock:
         disks = [disk for disk in _living.values() if disk._owner == os.getpid()]
     if not disks:

@@ -44,7 +44,8 @@ class Fault:
         return type(self).__name__
 
     def to_json(self) -> str:
-        """For the history's `detail` column: {"fault": "Kill", "node": "leader"}."""
+        """Return the fault for the history's `detail` column: {"fault": "Kill", "node":
+        "leader"}."""
         return json.dumps({"fault": self.name, **asdict(self)})
 
 
@@ -80,9 +81,10 @@ class CutLink(Fault):
 
 @dataclass(frozen=True)
 class DropPackets(Fault):
-    """What source sends destination is lost, packet by packet; what comes back arrives.
+    """Lose the packets from source to destination; those in the other direction arrive.
 
-    This stops TCP both ways, since nothing is acknowledged: unlike CutLink, whoever dialled.
+    This stops TCP both ways, since nothing is acknowledged: unlike CutLink, it does so whichever
+    side dialled.
     """
 
     source: Node
@@ -138,7 +140,7 @@ class Split(Fault):
 
 @dataclass(frozen=True)
 class SlowLinks(Fault):
-    """Whatever passes a node's links is late by latency_ms ± jitter_ms, each way."""
+    """Delay everything on a node's links by latency_ms ± jitter_ms, each way."""
 
     node: Node
     latency_ms: int
@@ -157,8 +159,8 @@ class NarrowLinks(Fault):
 
 @dataclass(frozen=True)
 class ResetConnections(Fault):
-    """Instead of an answer a connection ends after_ms later, a new one by a reset (TCP RST): what
-    was asked for was done, and nobody is told."""
+    """End connections instead of answering, after_ms later, new ones by a reset (TCP RST): the
+    request was executed, but the client does not learn that."""
 
     node: Node
     after_ms: int = 0
@@ -167,7 +169,7 @@ class ResetConnections(Fault):
 
 @dataclass(frozen=True)
 class SlowClose(Fault):
-    """When one end of a connection closes it, the other learns of it delay_ms later."""
+    """When one end of a connection closes it, let the other learn of it delay_ms later."""
 
     node: Node
     delay_ms: int
@@ -185,10 +187,8 @@ class LimitData(Fault):
 
 @dataclass(frozen=True)
 class StallConnections(Fault):
-    """A share of the connections, by chance, passes nothing and ends after timeout_ms.
-
-    What lost packets come to where all that can be touched is TCP; other connections go on.
-    """
+    """Let a random share of the connections pass nothing and end after timeout_ms; others go on.
+    This is the effect of lost packets where only TCP can be influenced."""
 
     node: Node
     share: float = 0.5
@@ -231,7 +231,7 @@ class PowerLoss(Fault):
 
 @dataclass(frozen=True)
 class DiskReadOnly(Fault):
-    """A node's file system turns read-only, as ext4 does when it meets an error: writes fail with
+    """Turn a node's file system read-only, as ext4 does when it meets an error: writes fail with
     EROFS, reads go on. What was written before is on it, as when ext4 still had the time. Heal ends
     the node, mounts the disk again, and starts it."""
 
@@ -240,7 +240,7 @@ class DiskReadOnly(Fault):
 
 @dataclass(frozen=True)
 class DiskDead(Fault):
-    """A node's disk fails every write and sync with EIO. What was written before is on it. Heal
+    """Fail every write and sync of a node's disk with EIO. What was written before is on it. Heal
     ends the node, mounts the disk again, and starts it."""
 
     node: Node

@@ -26,7 +26,7 @@ LOOK_EVERY_S = 0.2
 
 
 class Physician(Protocol):
-    """Who can tell why a cluster is not well (chaos.clients.admin)."""
+    """An object that can tell why a cluster is not healthy (chaos.clients.admin)."""
 
     def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
@@ -56,7 +56,7 @@ def await_recovery(
 def read_finally(
     shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
 ) -> None:
-    """Every final operation by a fresh process, none of which has a past."""
+    """Perform every final operation by a fresh process without a past."""
     for number, (settings, operation) in enumerate(workload.final_operations()):
         raw = isinstance(operation, ReadAll) and operation.raw
         actor = Actor(
@@ -93,8 +93,8 @@ def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Comp
 def _read_what_is_shown(
     shared: Shared, workload: MustShow, actor: Actor, operation: Operation
 ) -> Completion:
-    """Read, and again within a bound where brokers have not yet done what the run is about; if they
-    never do, that is a problem of the run."""
+    """Read, and repeat it within a bound while brokers have not yet done what the run is about; if
+    they never do, note a problem."""
     deadline = time.monotonic() + SHOWN_TIMEOUT_S
     while True:
         completion = actor.perform(operation)

@@ -28,11 +28,9 @@ FOR_EVER_MS = -1
 
 
 def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> TopicSpec:
-    """With three replicas an acknowledged record is on two: one loss must not matter.
-
-    What the scenario says of min.insync.replicas is said of its topics, for the topics' own goes
-    before the brokers'.
-    """
+    """Return the topic with min.insync.replicas: with three replicas an acknowledged record is on
+    two, so that one loss does not matter. The scenario's value is set on its topics, because a
+    topic's setting overrides the brokers'."""
     if "min.insync.replicas" in topic.config:
         return topic
     in_sync = config.get("min.insync.replicas", "2" if replicas >= REPLICAS_MAX else None)
@@ -42,7 +40,7 @@ def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> To
 
 
 def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:
-    """What these settings of brokers are to topics that say nothing themselves."""
+    """Return what these broker settings mean for topics without settings of their own."""
     found = {
         of_topics: broker_config[of_brokers]
         for of_brokers, of_topics in TOPIC_DEFAULTS.items()
@@ -66,7 +64,7 @@ def record_topics(
     wall_ns: int,
     done_ns: int,
 ) -> None:
-    """The rows which say what the topics were made with, between these times."""
+    """Record the settings with which the topics were created, between these times."""
     recorder.topic_defaults.update(topic_defaults(broker_config))
     for topic in topics:
         context = {"session": 0, "client": "raw", "timestamp_ms": wall_ns // 1_000_000}

@@ -26,7 +26,8 @@ SWEEPS_MAX = 50
 
 
 def start_time(pid: int) -> str | None:
-    """When a process started, in clock ticks since boot; None if it is gone or a zombie."""
+    """Return when a process started, in clock ticks since boot, or None if it is gone or a
+    zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             # The second field, the command, is in parentheses and may hold spaces itself.
@@ -48,7 +49,8 @@ def owner_tag(pid: int) -> str:
 
 
 def is_dead_tag(tag: str) -> bool:
-    """Is the process of that tag gone? Of another pid namespace nobody knows who lives."""
+    """Return whether the process of that tag is gone. In another pid namespace that cannot be
+    known, so it counts as living."""
     pid, started, namespace = tag.split("-")
     here = owner_tag(os.getpid()).rpartition("-")[2]
     return namespace == here and start_time(int(pid)) != started
@@ -59,13 +61,13 @@ def _pid_namespace(pid: int | str) -> str:
 
 
 def is_alive(owner: str) -> bool:
-    """Is the process of that name still there?"""
+    """Return whether the process of that name still exists."""
     pid, started, _ = owner.split(":", 2)
     return start_time(int(pid)) == started
 
 
 def _owner_of(pid: int) -> str | None:
-    """Whose child a process is; None if it is nobody's of ours, or may not be looked at."""
+    """Return the owner of a process, or None if it has none of ours, or may not be looked at."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             environment = file.read()
@@ -99,7 +101,7 @@ def end(pid: int) -> None:
 
 
 def sweep(owner: str) -> list[int]:
-    """End everything that this (dead) owner started; which processes that were."""
+    """End everything that this (dead) owner started; return which processes that were."""
     ended: list[int] = []
     empty = 0
     for _ in range(SWEEPS_MAX):

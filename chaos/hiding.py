@@ -1,4 +1,4 @@
-"""What stays out of run.json, logs, reports and output: the values of settings that are secret.
+"""Keep the values of secret settings out of run.json, logs, reports and output.
 
 Sources: Kafka's configuration references (type PASSWORD; also behind a listener's prefix), and
 the words that names of secrets are made of, for plug-ins of which no reference knows. Kafka itself
@@ -62,7 +62,7 @@ def _hidden_word(word: str) -> str:
 
 
 def secrets_of(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the texts that are to be found nowhere: values, and the passwords within a login
+    """Return the texts that must not appear anywhere: values, and the passwords within a login
     module's options; the longest first."""
     found = {text for key, value in settings.items() if is_secret(key) for text in _within(value)}
     return tuple(sorted((text for text in found if len(text) >= LENGTH_MIN), key=len, reverse=True))

@@ -12,8 +12,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """While entered, both signals raise KeyboardInterrupt in the main thread; once shielded, they
-    only say that the cleaning up is under way."""
+    """A context in which both signals raise KeyboardInterrupt in the main thread; once shielded,
+    they only print that the cleanup is in progress."""
 
     def __init__(self) -> None:
         self._shielded = False
@@ -31,7 +31,7 @@ class Interrupts:
             signal.signal(number, handler)
 
     def shield(self) -> None:
-        """From now on a signal interrupts nothing: every step that follows is bounded."""
+        """Let signals interrupt nothing from now on: every step that follows is bounded."""
         self._shielded = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

@@ -1,8 +1,5 @@
-"""What a killed command has left behind, removed by the next: processes, containers, disks.
-
-And what it did to nodes of somebody else's, undone. `find` looks only, and names each thing;
-`touchstone doctor` shows it.
-"""
+"""Remove what a killed command has left behind: processes, containers, disks; and undo what it did
+to foreign nodes. `find` only looks, and names each thing; `touchstone doctor` shows it."""
 
 from __future__ import annotations
 

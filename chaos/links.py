@@ -45,7 +45,8 @@ class LinkError(RuntimeError):
 
 @dataclass(frozen=True)
 class Toxic:
-    """What toxiproxy does to the connections of a link; kind and attributes as its README has them.
+    """A disturbance by toxiproxy of a link's connections; kind and attributes as its README has
+    them.
 
     `share` of the connections feel it, by chance; one of each name can be on a stream.
     """
@@ -139,7 +140,7 @@ class Links:
         return self._links[name]
 
     def is_troubled(self, name: str) -> bool:
-        """Has this link a fault now?"""
+        """Return whether this link has a fault now."""
         return name in self._troubled
 
     def cut(self, name: str, how: How) -> None:
@@ -162,19 +163,19 @@ class Links:
             self._set_toxic(name, stream, toxic)
 
     def drop_packets(self, source: int, to: int) -> None:
-        """Not here: packets end at a proxy."""
+        """Raise LinkError: packets end at a proxy."""
         raise LinkError("proxies see no packets; use --network netns")
 
     def lose_packets(self, node: int, percent: int) -> None:
-        """Not here, for the same reason."""
+        """Raise LinkError, for the same reason."""
         raise LinkError("proxies see no packets; use --network netns")
 
     def settle(self) -> None:
-        """All that was asked for takes effect, if it has not yet (toxiproxy's has)."""
+        """Let all faults take effect, if they have not yet (toxiproxy's have)."""
 
     def heal(self) -> str:
-        """Open every link and take away every toxic; a server that hangs at it, or has died, is
-        started anew. What there is to say of that, or nothing."""
+        """Open every link and remove every toxic; start a server that hangs at it, or has died,
+        again. Return a note about that, or ""."""
         note = ""
         try:
             self._call("post", "/reset", timeout_s=HEAL_TIMEOUT_S)
@@ -188,9 +189,10 @@ class Links:
         return note
 
     def _replace_server(self, again: Starter) -> None:
-        """Toxiproxy waits for ever where it takes a toxic from a connection whose other end has
-        gone, and answers nobody meanwhile (its issue 558). With the server go its connections: as
-        with a heal of stalled ones, what they carried is lost, never delivered late."""
+        """Start the server again. Toxiproxy waits for ever when it removes a toxic from a
+        connection whose other end is gone, and answers nothing meanwhile (its issue 558). The
+        server's connections end with it: as with a heal of stalled ones, what they carried is lost,
+        never delivered late."""
         self._child.kill()
         self._child = again()
         self._wait_until_it_listens()

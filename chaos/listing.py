@@ -49,7 +49,7 @@ def targets() -> dict[str, Target]:
 
 
 def able(target: Target, nemesis: Nemesis) -> bool:
-    """Can this target perform every fault of this nemesis?"""
+    """Return whether this target can perform every fault of this nemesis."""
     return nemesis.faults <= target.faults
 
 
@@ -92,18 +92,19 @@ def check_somebody_to_strike(workload: Workload, nemesis: Nemesis) -> None:
 
 
 def has_groups(workload: Workload) -> bool:
-    """Does anything of it have a group coordinator?"""
+    """Return whether any of its processes uses a group coordinator."""
     settings = map(workload.settings, range(workload.processes))
     return workload.name in COMMIT_WITHOUT_MEMBERS or any(one.group for one in settings)
 
 
 def is_transactional(workload: Workload) -> bool:
-    """Does any process of it have a transaction coordinator?"""
+    """Return whether any of its processes uses a transaction coordinator."""
     return any(workload.settings(process).transactional for process in range(workload.processes))
 
 
 def list_markdown() -> str:
-    """Workload, judges and clients, nemesis and target, fault and target, fault and backend."""
+    """Return the tables workload, judges and clients; nemesis and target; fault and target; fault
+    and backend."""
     all_targets = targets()
     workloads = [
         (
@@ -134,7 +135,7 @@ def list_markdown() -> str:
 
 
 def proofs_markdown(proofs: Sequence[Proof]) -> str:
-    """Fault and backend: what the probes saw, and how long each fault took."""
+    """Return the table of fault and backend: what the probes saw, and how long each fault took."""
     return _table(("fault", *Backend), proofs_table(proofs))
 
 

@@ -1,4 +1,5 @@
-"""Where file systems are mounted, as the kernel tells it. Source: proc_pid_mounts(5), getmntent."""
+"""List the mounted file systems, as the kernel reports them. Source: proc_pid_mounts(5),
+getmntent."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from chaos.protocols import Operation, Send, TopicSpec
 
 @dataclass(frozen=True)
 class Idle(Operation):
-    """Do nothing for a while, with everything left open; no client hears of it."""
+    """Do nothing for a while, with everything left open; no client is involved."""
 
     seconds: float
 
@@ -50,8 +50,8 @@ class CreateTopic(Operation):
 
 @dataclass(frozen=True)
 class Recreate(Operation):
-    """Delete the topic and make it anew under the same name, and wait until all brokers know. Done
-    by a process whose own the topic is: nobody else sends to it."""
+    """Delete the topic, create it again under the same name, and wait until all brokers know. Only
+    the process that owns the topic does this: no other sends to it."""
 
     topic: TopicSpec
     replication_factor: int = -1
@@ -77,7 +77,7 @@ class ReadLatest(Operation):
 
 @dataclass(frozen=True)
 class Membership:
-    """Who a member of a group was, at the coordinator."""
+    """The identity that a member of a group had at the coordinator."""
 
     member_id: str
     generation: int
@@ -124,7 +124,7 @@ class SendOffsets(Operation):
 
 @dataclass(frozen=True)
 class CommitPosition(Operation):
-    """Commit an offset for a group, and hear of it; once."""
+    """Commit an offset for a group once, and await the answer."""
 
     group: str
     topic: str
@@ -136,14 +136,14 @@ class CommitPosition(Operation):
 
 @dataclass(frozen=True)
 class AddOffsets(Operation):
-    """Put the positions behind what the member polled into its open transaction, and no more yet; a
-    commit does so by itself."""
+    """Add the positions behind what the member polled to its open transaction; a commit does so by
+    itself."""
 
 
 @dataclass(frozen=True)
 class CommitInTransaction(Operation):
-    """Commit an offset for a group in a transaction of its own, as a member that may be none any
-    more; where the group refuses, the transaction is aborted."""
+    """Commit an offset for a group in a transaction of its own, as a member that may have left the
+    group; if the group refuses, the transaction is aborted."""
 
     group: str
     topic: str

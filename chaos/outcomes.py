@@ -1,4 +1,4 @@
-"""What an error proves: one table, by error code, with the reason.
+"""Decide what an error proves: one table, by error code, with the reason.
 
 `FAIL` asserts that the operation certainly had no effect, and a checker calls the broker a liar
 on the strength of it, so the rule is: **when in doubt, INFO**. A code which is not in the table is
@@ -26,7 +26,7 @@ from chaos.protocols import Outcome
 
 
 class Certainty(StrEnum):
-    """When does this error prove that the operation had no effect?"""
+    """When an error proves that the operation had no effect."""
 
     ALWAYS = "always"
     FIRST_ATTEMPT = "first attempt"
@@ -122,22 +122,25 @@ BY_ERROR = {row.error: row for row in TABLE}
 
 
 def send_outcome(error: str | None, *, single_attempt: bool = False) -> Outcome:
-    """Outcome of one record of a send; single_attempt: the client is known not to have retried."""
+    """Return the outcome of one record of a send; single_attempt: the client is known not to have
+    retried."""
     return _outcome(error, BY_ERROR[error].send if error in BY_ERROR else NEVER, single_attempt)
 
 
 def end_outcome(error: str | None, *, single_attempt: bool = False) -> Outcome:
-    """Outcome of a commit or an abort."""
+    """Return the outcome of a commit or an abort."""
     return _outcome(error, BY_ERROR[error].end if error in BY_ERROR else NEVER, single_attempt)
 
 
 def begin_outcome(error: str | None) -> Outcome:
-    """Outcome of opening a transaction: without a success the client sends nothing inside it."""
+    """Return the outcome of opening a transaction: without a success the client sends nothing
+    inside it."""
     return Outcome.OK if error is None else Outcome.FAIL
 
 
 def read_outcome(error: str | None) -> Outcome:
-    """Outcome of a poll: a read has no effect, so one that delivered nothing certainly failed."""
+    """Return the outcome of a poll: a read has no effect, so one that delivered nothing certainly
+    failed."""
     return Outcome.OK if error is None else Outcome.FAIL
 
 

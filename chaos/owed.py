@@ -1,14 +1,11 @@
-"""What is owed to nodes that are not ours: how they are put right should we be killed before.
-
-A child of ours carries its owner's name in its environment (chaos.guard) and is ended with its
-owner. A node of somebody else's cluster must live on, and that it was paused, or ended, stands
-nowhere. So before such a fault is performed a note says how to undo it, and it goes when that is
-done. The notes of an owner are in `touchstone-owed-PID-START-NAMESPACE/` in the directory for
-temporary files; the next command pays the debts of dead owners (`pay_leftovers`).
-
-Notes name commands. So only those are believed which lie in a directory of our own user's that
-nobody else can write.
-"""
+"""What is owed to nodes that are not ours: how they are put right should we be killed before. A
+child of ours carries its owner's name in its environment (chaos.guard) and is ended with its owner.
+A node of somebody else's cluster must live on, and that it was paused, or ended, stands nowhere. So
+before such a fault is performed a note says how to undo it, and it goes when that is done. The
+notes of an owner are in `touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary
+files; the next command does what the notes of dead owners say (`pay_leftovers`). Notes name
+commands, so only those in a directory are trusted that belongs to our user and that no other user
+can write."""
 
 from __future__ import annotations
 
@@ -39,11 +36,8 @@ _OWNED = re.compile(rf"{_PREFIX}(\d+-\d+-\d+)")
 
 @dataclass(frozen=True)
 class Debt:
-    """How one node is put right.
-
-    A process is continued by a signal, if it is the same still; or a command is run in a folder, to
-    start the node only where nobody listens.
-    """
+    """The way to repair one node: continue its process by a signal, if it is still the same; or run
+    a command in a folder, which starts the node only if nothing listens there."""
 
     host: str
     port: int
@@ -55,7 +49,7 @@ class Debt:
 
     @classmethod
     def of_paused(cls, address: Address, pid: int) -> Debt:
-        """SIGCONT, to this process and to no other that has its number."""
+        """Return the note to send SIGCONT to this process, and to no other that gets its number."""
         return cls(*address, pid=pid, started=guard.start_time(pid))
 
     @classmethod
@@ -65,7 +59,8 @@ class Debt:
 
     @classmethod
     def of_start(cls, address: Address, command: Sequence[str], folder: Path) -> Debt:
-        """His command to start the node, which may stay; it is run only where nobody listens."""
+        """Return the note to run the owner's start command, which may stay, only if nothing listens
+        there."""
         return replace(cls.of_command(address, command, folder), is_start=True)
 
     @classmethod
@@ -102,7 +97,7 @@ class Note:
     """A debt on paper, from before the fault until `settle`."""
 
     def __init__(self, debt: Debt) -> None:
-        """Raises OSError where it cannot be written: then nothing may be done to the node."""
+        """Write the note. Raise OSError if that fails: then nothing may be done to the node."""
         directory = Path(tempfile.gettempdir()) / f"{_PREFIX}{guard.owner_tag(os.getpid())}"
         directory.mkdir(mode=0o700, exist_ok=True)
         number, unfinished = tempfile.mkstemp(prefix=".", dir=directory)
@@ -112,7 +107,7 @@ class Note:
         os.replace(unfinished, self._file)
 
     def settle(self) -> None:
-        """It was put right, or is nobody's concern any more."""
+        """Remove the note, because the node was repaired or does not matter any more."""
         self._file.unlink(missing_ok=True)
         with suppress(OSError):
             self._file.parent.rmdir()  # the last one
@@ -120,7 +115,7 @@ class Note:
 
 @dataclass
 class Paid:
-    """What became of the debts of dead owners."""
+    """The result of following the notes of dead owners."""
 
     nodes: list[str] = field(default_factory=list)
     """Where those are that were put right."""
@@ -177,8 +172,8 @@ def _pay_all(directory: Path, paid: Paid) -> None:
 
 @contextmanager
 def _alone_in(directory: Path) -> Iterator[None]:
-    """Of several commands that begin at once one pays, and the others wait until that is done: a
-    node must not be started twice, nor attacked before it is well."""
+    """Let one of several commands that begin at once follow the notes while the others wait: a node
+    must not be started twice, nor attacked before it is healthy."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # until it is closed

@@ -1,4 +1,4 @@
-"""A process that somebody else started, held so that no other can be struck by mistake.
+"""Hold a process that we did not start, so that no other can be signalled by mistake.
 
 A process number may be another's as soon as its process has ended; a descriptor of a process never
 is. So the descriptor comes first, and then the look at whose process it is: in which control group.
@@ -20,7 +20,7 @@ class HeldProcess:
     """One process, as long as somebody refers to this object."""
 
     def __init__(self, pid: int) -> None:
-        """Raises OSError."""
+        """Open the process. Raise OSError."""
         self.pid = pid
         self._descriptor = os.pidfd_open(pid)
 
@@ -57,7 +57,8 @@ class HeldProcess:
         return not self.wait(0.0)
 
     def wait(self, timeout_s: float) -> bool:
-        """Has it ended, all its threads, within that time? Its files and ports are free then."""
+        """Return whether it has ended, with all its threads, within that time. Its files and ports
+        are free then."""
         waiting = select.poll()
         waiting.register(self._descriptor, select.POLLIN)
         return bool(waiting.poll(timeout_s * 1000))

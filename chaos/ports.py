@@ -47,7 +47,7 @@ def allowed() -> range:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Could a server listen there now?"""
+    """Return whether a server could listen there now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -58,7 +58,7 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Distinct ports on which nobody listens. Host 0.0.0.0 means: on no address at all."""
+    """Return distinct ports on which nothing listens. Host 0.0.0.0 means: on no address at all."""
     chosen: list[int] = []
     chosen_from = allowed()
     system_random = random.SystemRandom()  # parallel runs must not choose alike

@@ -1,7 +1,8 @@
-"""Child processes that never outlive us: in sessions of their own, logging to files, ended by pid.
+"""Start child processes that never outlive us: in sessions of their own, logging to files, ended by
+pid.
 
-Four nets, each for what the one before misses: `Child.end` by whoever started it; `end_all` when
-the interpreter exits; chaos.guard, a tiny process that ends the children of an owner that was
+Four nets, each for what the one before misses: `Child.end` by the code that started it; `end_all`
+when the interpreter exits; chaos.guard, a tiny process that ends the children of an owner that was
 killed; and `end_leftovers`, which the next command calls, should the guard have been killed too.
 """
 
@@ -41,7 +42,8 @@ _guard_owner = 0
 
 
 class Process(Protocol):
-    """What runs a node, or proxies: a child process, or a container (chaos.containers)."""
+    """A process that runs a node, or proxies: a child process, or a container
+    (chaos.containers)."""
 
     paused: bool
 
@@ -67,7 +69,7 @@ class Process(Protocol):
 
 @runtime_checkable
 class Strikable(Protocol):
-    """What can be killed without waiting until it is gone."""
+    """A process that can be killed without waiting until it is gone."""
 
     def strike(self) -> bool: ...
 
@@ -92,7 +94,7 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """A paused process runs too: it has not ended."""
+        """Whether it has not ended; a paused process runs too."""
         return not self._struck and self._process.poll() is None
 
     @property
@@ -100,17 +102,17 @@ class Child:
         return self._process.poll()
 
     def strike(self) -> bool:
-        """SIGKILL, and no more: see the function of that name."""
+        """Send SIGKILL without waiting: see the function of that name."""
         self._signal(signal.SIGKILL)
         self._struck = True
         return True
 
     def stands_still(self) -> bool:
-        """Does no thread of it run its program any more, now that it was struck?"""
+        """Return whether no thread of it runs its program any more after SIGKILL."""
         return self._process.poll() is not None or not runs_its_program(self.pid)
 
     def pause(self) -> None:
-        """SIGSTOP: it keeps its sockets and answers nobody."""
+        """Send SIGSTOP: it keeps its sockets and answers nothing."""
         self._signal(signal.SIGSTOP)
         self.paused = True
 
@@ -119,15 +121,13 @@ class Child:
         return self._process.poll() is not None or all(map(has_stopped, _group(self.pid)))
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self._signal(signal.SIGCONT)
         self.paused = False
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone: its ports and locks are free afterwards.
-
-        Raises TimeoutError where it hangs in the kernel.
-        """
+        """Send SIGKILL and wait until it is gone: its ports and locks are free afterwards. Raise
+        TimeoutError if it hangs in the kernel."""
         self._signal(signal.SIGKILL)
         deadline = time.monotonic() + KILL_TIMEOUT_S
         with suppress(subprocess.TimeoutExpired):
@@ -154,7 +154,7 @@ class Child:
         )
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """SIGTERM, wait, SIGKILL. Safe to call again and after its death."""
+        """Send SIGTERM, wait, then SIGKILL. Safe to call again and after its death."""
         if self.running:
             self._signal(signal.SIGTERM)
             self._signal(signal.SIGCONT)  # a stopped process does not take its SIGTERM
@@ -184,12 +184,10 @@ class Child:
 
 
 def strike(processes: Iterable[Process]) -> None:
-    """Kill them all at once. When this returns, nothing of them runs any more.
-
-    They are not gone yet: the kernel frees the memory of a process before it closes its ports and
-    files, which takes a JVM ten times as long. `Process.kill` waits for that; what cannot be struck
-    by us is gone already.
-    """
+    """Kill processes all at once. When this returns, nothing of them runs any more, but they are
+    not gone yet: the kernel frees the memory of a process before it closes its ports and files,
+    which takes a JVM ten times as long. `Process.kill` waits for that; what cannot be struck by us
+    is gone already."""
     all_of_them = list(processes)
     struck = [one for one in all_of_them if isinstance(one, Strikable) and one.strike()]
     for other in all_of_them:
@@ -235,7 +233,7 @@ def _group(leader: int) -> Iterator[int]:
 
 
 def runs_its_program(pid: int) -> bool:
-    """Does any thread of that process, which was sent SIGKILL, do so yet?"""
+    """Return whether any thread of that process, which was sent SIGKILL, still runs its program."""
     return any(map(_may_run, _threads(pid)))
 
 
@@ -247,8 +245,8 @@ def _threads(pid: int) -> list[Path]:
 
 
 def _may_run(thread: Path) -> bool:
-    """Not a thread that has begun to end, nor one that waits in the kernel, uninterruptibly: it
-    ends before it returns to its program."""
+    """Return False for a thread that has begun to end, or that waits in the kernel,
+    uninterruptibly: it ends before it returns to its program."""
     fields = _fields(thread)
     return fields[0] not in "ZXD" and not int(fields[FLAGS]) & EXITING
 
@@ -270,7 +268,7 @@ def start(
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
 ) -> Child:
-    """Start a process; standard output and error are appended to `log`. Raises OSError."""
+    """Start a process whose standard output and error are appended to `log`. Raise OSError."""
     log.parent.mkdir(parents=True, exist_ok=True)
     owner = guard.owner_name(os.getpid())
     with _lock, log.open("ab") as output:

@@ -1,7 +1,7 @@
-"""What workloads, nemeses, clients, recorders and targets owe each other: values and Protocols.
+"""The interfaces between workloads, nemeses, clients, recorders and targets: values and Protocols.
 
 A workload yields *operations* and is sent back their *completions*; a nemesis yields *faults*; a
-client performs operations; a target performs faults. Nobody here knows how.
+client performs operations; a target performs faults. The code that does it is elsewhere.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Poll(Operation):
 
 @dataclass(frozen=True)
 class Subscribe(Operation):
-    """Become a new member of the group of the settings; read what it assigns, from where the group
-    has committed (from the start, where it has not)."""
+    """Become a new member of the group in the settings; read what it assigns, from the group's
+    committed offset (from the start if there is none)."""
 
     topics: tuple[str, ...]
 
@@ -153,7 +153,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Completion:
-    """How an operation ended. broken: the client can do no more (fenced, fatal): replace it."""
+    """The end of an operation. broken: the client can do no more (fenced, fatal), so replace it."""
 
     outcome: Outcome
     records: Sequence[Record] = ()
@@ -198,7 +198,7 @@ class GroupSettings:
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """What a workload asks of the clients of its processes."""
+    """The requirements of a workload on the clients of its processes."""
 
     acks: int = -1
     idempotent: bool = True
@@ -221,7 +221,7 @@ class ClientSettings:
 
 
 class Client(Protocol):
-    """One process's connection to the target; used by one thread."""
+    """One process's connection to the target, used by one thread."""
 
     name: str
 
@@ -235,7 +235,7 @@ class ClientFactory(Protocol):
 
 
 class Workload(Protocol):
-    """Which topics, which operations by which process, what to read at the end, who judges."""
+    """The topics, the operations of each process, what to read at the end, and the judges."""
 
     name: str
     judged_by: tuple[str, ...]
@@ -255,7 +255,8 @@ class Workload(Protocol):
 
 
 class Nemesis(Protocol):
-    """When and what goes wrong; never how. The runner skips, aloud, a target lacking a fault."""
+    """When which faults happen, but never how. The runner skips a target that lacks one, and says
+    so."""
 
     name: str
     faults: frozenset[type[Fault]]
@@ -270,7 +271,7 @@ class Nemesis(Protocol):
 
 @dataclass(frozen=True)
 class Performed:
-    """What a fault became: the nodes it struck (roles resolved), or why nothing was done."""
+    """The result of a fault: the nodes it struck (roles resolved), or why nothing was done."""
 
     fault: Fault
     nodes: tuple[int, ...]
@@ -301,7 +302,7 @@ class Cluster(Protocol):
         ...
 
     def restart(self) -> None:
-        """Bring back whatever died; raises TargetError if that fails."""
+        """Bring back every node that died. Raise TargetError if that fails."""
         ...
 
     def collect(self, into: Path) -> None:
@@ -372,7 +373,8 @@ class TargetError(RuntimeError):
 
 
 class TargetLost(TargetError):
-    """What held a running target is gone: no fault can be performed any more, nor undone."""
+    """The means to control a running target is gone: no fault can be performed any more, nor
+    undone."""
 
 
 class Recorder(Protocol):
@@ -388,7 +390,7 @@ class Recorder(Protocol):
         t_invoke_ns: int,
         context: Mapping[str, Any],
     ) -> None:
-        """An operation begins. If it never completes, the history says so (INFO)."""
+        """Record that an operation begins. If it never completes, the history says INFO."""
         ...  # fmt: skip
 
     def record(

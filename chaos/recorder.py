@@ -1,4 +1,4 @@
-"""The recorder: writes the history while the run goes on, so that a killed run keeps its parts.
+"""Record the history while the run goes on, so that a killed run keeps its parts.
 
 The hot path appends one tuple to a list; a writer thread turns what has gathered into Arrow tables
 and writes them as `history.parts/part-00001.parquet` and so on, each whole before it gets its name.
@@ -48,7 +48,7 @@ class RecorderError(RuntimeError):
 
 
 class Counts:
-    """How many operations ended how; the progress line and run.json show it."""
+    """How many operations ended how; for the progress line and run.json."""
 
     def __init__(self) -> None:
         self.by_outcome = dict.fromkeys(Outcome, 0)
@@ -71,7 +71,7 @@ class Counts:
             self.records_read += len(records)
 
     def as_dict(self) -> dict[str, Any]:
-        """For run.json."""
+        """Return the counts for run.json."""
         return {
             **{outcome.value: number for outcome, number in self.by_outcome.items()},
             "records_acknowledged": self.records_acknowledged,
@@ -82,7 +82,7 @@ class Counts:
 
 
 class HistoryRecorder:
-    """Records into a run directory; see the head of this file. Thread-safe."""
+    """The recorder of a run directory; see the head of this file. Thread-safe."""
 
     def __init__(self, directory: Path, run_id: str, flush_s: float = FLUSH_S) -> None:
         self.directory = directory
@@ -221,7 +221,7 @@ class HistoryRecorder:
 
 
 def recover(directory: Path) -> Path:
-    """Join the parts of a run that died before it could; returns the history's file.
+    """Join the parts of a run that died before it could; return the history's file.
 
     Such a history ends without final reads, so a judge can say INVALID or UNKNOWN, never VALID.
     """
@@ -239,7 +239,7 @@ def recover(directory: Path) -> Path:
 
 
 def _join(directory: Path, last_rows: pa.Table) -> None:
-    """All parts and then these rows into one file; the parts go when it stands."""
+    """Join all parts and then these rows in one file, and remove the parts."""
     file = directory / HISTORY
     unfinished = file.with_suffix(".unfinished")
     with pq.ParquetWriter(unfinished, SCHEMA, **WRITING) as writer:
@@ -258,8 +258,8 @@ def _join(directory: Path, last_rows: pa.Table) -> None:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Whole or not at all. Not synced: a killed process loses nothing of the page cache, and the
-    brokers under test need the disk."""
+    """Write a file whole or not at all. It is not synced: a killed process loses nothing of the
+    page cache, and the brokers under test need the disk."""
     unfinished = path.with_suffix(".unfinished")
     pq.write_table(table, unfinished, compression="zstd")
     unfinished.replace(path)
@@ -275,9 +275,9 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What recording costs a client: operations a second without and with it, medians of slices;
-    the same per second of this process's processor time, which tells what a neighbour's load adds.
-    """
+    """The cost of recording for a client: operations a second without and with it, medians of
+    slices; and the same per second of this process's CPU time, which shows what a neighbour's load
+    adds."""
 
     rate_without: float
     rate_with: float
@@ -286,7 +286,7 @@ class Overhead:
 
     @property
     def share(self) -> float:
-        """The part of the client's rate that recording takes, 0.05 for five per cent."""
+        """Return the part of the client's rate that recording takes, 0.05 for five per cent."""
         return max(0.0, 1.0 - self.rate_with / self.rate_without)
 
 

@@ -1,7 +1,7 @@
-"""What an operation's rows say, column by column: one maker for each operation.
+"""Make the rows of operations, column by column: one maker for each operation.
 
 A maker returns the number of rows and the columns, each a list of one value per row or one value
-that all rows share. What the columns mean is said in linearizability.history.
+that all rows share. linearizability.history says what the columns mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Which rows of the history an operation becomes: columns of lists, for Arrow to take whole.
-
-The row format is linearizability.history; what the columns mean is said there.
-"""
+"""Turn operations into rows of the history: columns of lists, which Arrow takes whole.
+linearizability.history defines the format and the meaning of the columns."""
 
 from __future__ import annotations
 
@@ -25,10 +23,8 @@ NEMESIS_PROCESS = -1
 
 
 class Event(NamedTuple):
-    """One finished operation as the hot path hands it over; completion None: it never ended.
-
-    A tuple, since a frozen dataclass takes four times as long to make.
-    """
+    """One finished operation as the hot path hands it over; completion None: it never ended. It is
+    a tuple, since a frozen dataclass takes four times as long to make."""
 
     op_id: int
     process: int
@@ -75,7 +71,7 @@ class _Column:
         self.rows = at + count
 
     def fill(self, rows: int) -> None:
-        """Nulls up to this row."""
+        """Add nulls up to this row."""
         if self.rows < rows:
             self.values.append(None)
             self.lengths.append(rows - self.rows)
@@ -107,7 +103,7 @@ class RowBuilder:
         self._columns = {name: _Column() for name in NAMES}
 
     def add(self, event: Event) -> None:
-        """Append the rows of an operation, those that it told beside its own before them."""
+        """Append the rows of an operation, after those of other kinds that it reported."""
         count, columns = MAKERS[type(event.operation)](event.operation, event.completion)
         if isinstance(event.operation, CreateTopic | Recreate):
             settings = {**self.topic_defaults, **event.operation.topic.config}

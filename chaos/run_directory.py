@@ -35,7 +35,7 @@ class RunDirectoryError(RuntimeError):
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that was chosen before the run; one seed, from which all chance is drawn."""
+    """All choices before the run; one seed, from which all chance is drawn."""
 
     target: str
     workload: str
@@ -52,7 +52,7 @@ class Scenario:
     """The words by which the settings are said on a command line, if not by one --config each."""
 
     def command(self) -> str:
-        """What a person types to have this run again."""
+        """Return what a person types to repeat this run."""
         words = [
             "touchstone", "chaos", "run", "--target", self.target, "--nodes", str(self.nodes),
             "--workload", self.workload, "--nemesis", self.nemesis,
@@ -107,7 +107,8 @@ def write(directory: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read(directory: Path) -> dict[str, Any]:
-    """What run.json says. Raises RunDirectoryError if there is none, or it is not one."""
+    """Return the facts in run.json. Raise RunDirectoryError if there is none, or it is not
+    valid."""
     try:
         facts = json.loads((directory / RUN_JSON).read_text())
     except (OSError, ValueError) as error:
@@ -126,7 +127,7 @@ def first_facts(
     argv: Sequence[str],
     target_version: str | None = None,
 ) -> dict[str, Any]:
-    """run.json as it stands when a run begins; the end adds counts, problems and `ended`."""
+    """Return run.json as it stands when a run begins; the end adds counts, problems and `ended`."""
     commit, dirty = commit_of(REPOSITORY)
     return {
         "version": RUN_JSON_VERSION,

@@ -69,10 +69,8 @@ class RunError(TargetError):
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run left behind.
-
-    problems: why no verdict of VALID can rest on it.  notes: what else a reader should know.
-    """
+    """The result of a run. problems: why its verdict cannot be VALID. notes: what else a reader
+    should know."""
 
     directory: Path
     counts: Mapping[str, Any]
@@ -84,7 +82,7 @@ class RunResult:
 
 
 class Administrator(Physician, Protocol):
-    """What the runner asks of a cluster itself (chaos.clients.admin; tests have their own)."""
+    """The runner's own access to a cluster (chaos.clients.admin; tests have their own)."""
 
     def brokers(self) -> int: ...
 
@@ -99,7 +97,7 @@ class Administrator(Physician, Protocol):
 
 @dataclass(frozen=True)
 class Tools:
-    """How operations reach the cluster; the default is the real thing."""
+    """The means by which operations reach the cluster; the default is the real thing."""
 
     clients: Callable[[bytes], ClientFactory] = ConfluentFactory
     raw_clients: Callable[[bytes], ClientFactory] = RawFactory
@@ -124,7 +122,7 @@ def run(
     typed: tuple[str, ...] = (),
     tools: Tools | None = None,
 ) -> RunResult:
-    """Make one run; see the head of this file. Raises TargetError or RunError, one sentence each.
+    """Make one run; see the head of this file. Raise TargetError or RunError, one sentence each.
 
     Target, workload and nemesis may be given by name. `bug` is planted where the target is given
     by name; otherwise the target was made with it, and it is noted only. `typed` are the words
@@ -197,7 +195,7 @@ class _Run:
 
     @property
     def scratch(self) -> Path:
-        """The nodes' data; only their logs are kept."""
+        """The folder of the nodes' data, of which only logs are kept."""
         return self.directory / "cluster"
 
     def perform(self, argv: Sequence[str], interrupts: Interrupts) -> RunResult:
@@ -236,7 +234,7 @@ class _Run:
     # --- phases ---------------------------------------------------------------------------------
 
     def phases(self) -> tuple[tuple[str, Callable[[], None]], ...]:
-        """In their order, as run.json calls them."""
+        """Return the phases in order, under their names in run.json."""
         return (
             ("start", self.start),
             ("attack", self.rage),
@@ -289,7 +287,7 @@ class _Run:
             )
 
     def rage(self) -> None:
-        """Processes and nemesis at work, for the seconds of the scenario."""
+        """Let processes and nemesis work, for the seconds of the scenario."""
         assert self.cluster is not None
         self.storm = Storm(self.shared, self.nemesis, self.cluster)
         for process in range(self.workload.processes):

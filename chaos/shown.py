@@ -1,8 +1,8 @@
-"""What a run has shown, counted in its history, and what it had to show to mean anything.
+"""Count in a history what a run has shown, and decide whether it has shown enough to mean anything.
 
 A workload is about something (transactions that are fenced, groups that rebalance), and so is a
 nemesis; a run in which nothing of the kind happened has nothing to be judged, and is unknown with
-that reason. One table says what each must show.
+that reason. One table lists what each must show.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FINAL_LEADER = pl.col("final") & (pl.col("client") == "raw") & pl.col("replica")
 
 
 class Sight(StrEnum):
-    """What may be shown; the value is what a person reads."""
+    """What a run may show; the value is what a person reads."""
 
     READS = "records polled during the attack"
     UNDER_FAULT = "sends acknowledged that a fault met"
@@ -86,7 +86,7 @@ class Shown:
     counts: Mapping[Sight, int]
 
     def as_dict(self) -> dict[str, int]:
-        """For run.json: what was seen at all."""
+        """Return for run.json what was seen at all."""
         return {sight.value: count for sight, count in self.counts.items() if count}
 
     def missing(self, workload: str, under_faults: bool) -> tuple[Sight, ...]:
@@ -146,7 +146,7 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
 
 
 def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
-    """What only several rows show together."""
+    """Yield what only several rows show together."""
     yield Sight.REBALANCES, _more_than_one(
         rows.filter(pl.col("generation").is_not_null() & pl.col("group").is_not_null()),
         "group", "generation",
@@ -166,14 +166,14 @@ def _count(rows: pl.LazyFrame) -> int:
 
 
 def _more_than_one(rows: pl.LazyFrame, whose: str, what: str) -> int:
-    """How many values of a column come after the first, per value of another."""
+    """Count the values of a column after the first, per value of another."""
     found = rows.group_by(whose).agg(more=pl.col(what).n_unique() - 1)
     return int(found.select(pl.col("more").sum()).collect().item() or 0)
 
 
 def _timed_out(rows: pl.LazyFrame) -> int:
-    """Transactions whose commit was asked for when their time was over, and that was refused; or
-    that nobody had ended by then."""
+    """Count the transactions whose commit was asked for after their timeout, and refused; or that
+    had not been ended by then."""
     timeout_ms = pl.col("settings").str.json_path_match("$['transaction.timeout.ms']")
     timeouts = (
         rows.filter(_is(F.INIT_PRODUCER) & pl.col("settings").is_not_null())

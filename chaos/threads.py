@@ -18,7 +18,7 @@ class Threads:
         self._running: list[threading.Thread] = []
 
     def start(self, name: str, work: Callable[..., None], *arguments: Any) -> None:
-        """Begin it; should it fail, that is a problem of the run."""
+        """Start a thread; if it fails, that is a problem of the run."""
 
         def guarded() -> None:
             try:
@@ -32,13 +32,13 @@ class Threads:
         thread.start()
 
     def join_last(self, timeout_s: float) -> bool:
-        """Wait for the one that was begun last, and forget it; has it ended?"""
+        """Wait for the thread that was started last, forget it, and return whether it has ended."""
         thread = self._running.pop()
         thread.join(timeout_s)
         return not thread.is_alive()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for all; who does not end is noted."""
+        """Wait for all threads; note those that do not end."""
         deadline = time.monotonic() + timeout_s
         for thread in self._running:
             if thread.ident is not None:  # Ctrl-C may fall between its making and its start

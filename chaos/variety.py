@@ -1,8 +1,8 @@
-"""What a run's seed varies beside the workload's own choices: settings that make rare things
+"""Vary by a run's seed, besides the workload's own choices, settings that make rare things
 frequent, of topics, brokers and clients.
 
-Each is drawn for some runs only, so that what most people run is run, too. What the workload or
-the scenario says of the same thing goes before what is drawn.
+Each is drawn for some runs only, so that the usual settings are run, too. The settings of the
+workload or the scenario override those drawn.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JITTER_MS = 300
 
 @dataclass(frozen=True)
 class Variety:
-    """What was drawn. `topic` and `brokers` are settings; clients draw by their process."""
+    """The settings drawn. `topic` and `brokers` are settings; clients draw by their process."""
 
     seed: int
     topic: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Variety:
     clients: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """For run.json."""
+        """Return the settings for run.json."""
         return {"topics": dict(self.topic), "brokers": dict(self.brokers), "clients": self.clients}
 
     def of_topic(self, topic: TopicSpec) -> TopicSpec:
@@ -79,7 +79,8 @@ class Variety:
         )
 
     def dresser(self, process: int, times: bool) -> Dresser:
-        """Return what dresses the sends of a process; times: it may set timestamps."""
+        """Return the function that adds key, headers and timestamps to the sends of a process;
+        times: it may set timestamps."""
         rng = Random(f"{self.seed}:dress:{process}")
         dresses, sets_times = rng.random() < 0.4, times and rng.random() < 0.3
         return Dresser(rng, self.clients and dresses, self.clients and sets_times)
@@ -115,7 +116,7 @@ def plain(seed: int = 0) -> Variety:
 
 
 def drawn(seed: int, workload: Workload, config: Mapping[str, str]) -> Variety:
-    """Draw the variety of a run; config: what its scenario says of the brokers."""
+    """Draw the variety of a run. config: the scenario's settings of the brokers."""
     rng = Random(f"{seed}:variety")
     topic = _chosen(OF_TOPICS, rng)
     brokers = _chosen(OF_BROKERS, rng)

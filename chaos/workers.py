@@ -62,7 +62,7 @@ _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
 class Throttle:
-    """No more than `rate` records a second, all processes together; a stall is not made up for."""
+    """A limit of `rate` records a second for all processes together; a stall is not made up for."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
@@ -70,7 +70,7 @@ class Throttle:
         self._free_at = 0.0
 
     def wait(self, records: int, stop: threading.Event) -> bool:
-        """Wait for the turn of this many records; False when the run stops meanwhile."""
+        """Wait for the turn of this many records. Return False if the run stops meanwhile."""
         with self._lock:
             turn = max(time.monotonic(), self._free_at)
             self._free_at = turn + records / self._rate
@@ -79,7 +79,7 @@ class Throttle:
 
 @dataclass
 class Shared:
-    """What all threads of a run have in common."""
+    """The common state of all threads of a run."""
 
     run_id: str
     bootstrap: str
@@ -99,18 +99,18 @@ class Shared:
     variety: Variety = field(default_factory=plain)
 
     def problem(self, sentence: str) -> None:
-        """Why this run cannot end in VALID; the same sentence once."""
+        """Note why this run cannot end in VALID; the same sentence once."""
         if sentence not in self.problems:
             self.problems.append(sentence)
 
     def note(self, sentence: str) -> None:
-        """What a reader of the verdict should know, though it takes nothing from it."""
+        """Note what a reader of the verdict should know, though it does not change the verdict."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
 
 class Actor:
-    """One logical process: performs one operation after the other, and has them recorded.
+    """One logical process, which performs one operation after the other and has them recorded.
 
     A broken client is replaced; the process goes on under its number with a new session, and its
     transactional id, so that the new client fences the old one.
@@ -267,7 +267,7 @@ def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set
 
 
 def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
-    """A process's thread: perform the workload until told to stop, then settle."""
+    """Run a process's thread: perform the workload until the run stops, then settle."""
     rng = Random(f"{shared.seed}:workload:{process}")
     settings = shared.variety.of_client(process, workload.settings(process))
     actor = Actor(shared, process, settings, factory)
@@ -314,11 +314,9 @@ class Storm:
         """What is going on, for the progress line."""
 
     def rage(self) -> None:
-        """Perform the schedule until told to stop.
-
-        After a heal, waits until the nodes are back, within a bound: the next wait of the
-        schedule counts from there, or a slow starter would never be struck while it serves.
-        """
+        """Perform the schedule until the run stops. After a heal, wait until the nodes are back,
+        within a bound: the next wait of the schedule counts from there, or a slow starter would
+        never be struck while it serves."""
         rng = Random(f"{self._shared.seed}:nemesis")
         for wait_s, fault in self._nemesis.schedule(rng):
             if self._shared.stop.wait(wait_s):

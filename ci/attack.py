@@ -46,7 +46,7 @@ RATE = 400.0
 
 @dataclass(frozen=True)
 class Judged:
-    """What the judges said of one run directory or history file."""
+    """The verdict on one run directory or history file."""
 
     path: Path
     verdict: Verdict
@@ -126,7 +126,7 @@ def judge_foreign(
     profile: str = "touchstone",
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Judge what others recorded (linearizability.importers); nothing is written beside it."""
+    """Judge a foreign history (linearizability.importers); nothing is written beside it."""
     known_profile(profile)
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)
@@ -144,8 +144,8 @@ def judge(
 ) -> Judged:
     """Judge a run directory (its verdict.json is written) or a lone history file.
 
-    profile: by whose rules (linearizability.profiles); what is written is by ours all the same.
-    Of a run that was killed, what it had written by then is judged: INVALID or UNKNOWN.
+    profile: by which rules (linearizability.profiles); verdict.json always follows ours. If a run
+    was killed, what it had written by then is judged: INVALID or UNKNOWN.
     """
     known_profile(profile)
     if isdir(path / PARTS):
@@ -166,9 +166,9 @@ def judge_for_the_record(
 ) -> Judged:  # fmt: skip
     """Judge a run by polars, at once, and then by Spark, whose verdict is the one of record.
 
-    first: told polars' verdict while Spark has yet to start. Where the two differ the verdict is
-    UNKNOWN at best, and says what each said. Where Spark cannot be had, or is not wanted
-    (engine: "local"), polars' stands.
+    first: called with polars' verdict before Spark starts. If the two differ, the verdict is
+    UNKNOWN at best, and names both. If Spark is unavailable or unwanted (engine: "local"), polars'
+    verdict stands.
     """
     quick = judge(path, engine="local")
     if engine == "local" or (engine == "auto" and spark_master is None and not has_spark()):
@@ -203,7 +203,7 @@ def _print_first(began: float, judged: Judged) -> None:
 
 def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
     """Write the fewest operations of each anomaly, into our run's directory (`touchstone report`
-    shows it there) or, of other histories, into the working directory; the file."""
+    shows it there) or for other histories into the working directory; return the file."""
     path = judged.path
     is_run = path.is_dir() and chosen_format(path, history_format) == "touchstone"
     out = path / EXPLAINED if is_run else Path(f"{path.stem}.{EXPLAINED}")
@@ -232,7 +232,8 @@ def verdict_of(
 
 
 def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bounds:
-    """What the run states beyond correctness; UsageError where it states what is no bound."""
+    """Return the bounds that the run states beyond correctness. Raise UsageError if one is no
+    bound."""
     try:
         return Bounds.stated(run.get("bounds") or {}, stale_after_s=stale_after_s)
     except ValueError as error:
@@ -255,7 +256,8 @@ def run_facts(path: Path) -> Mapping[str, Any]:
 
 
 def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
-    """What kept the run from its end (no recovery, a final read cut short): UNKNOWN."""
+    """Return what kept the run from its end (no recovery, a final read cut short) as UNKNOWN
+    opinions."""
     problems = [str(problem) for problem in run.get("problems", ())]
     if run and not run.get("ended"):
         problems.append("the run was killed before its end")
@@ -265,10 +267,8 @@ def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
 
 
 def print_verdict(judged: Judged) -> None:
-    """What does not apply in one line, then the checkers, the gravest last: there the eye is.
-
-    Then the verdict, and how to see it again and why.
-    """
+    """Print the checkers that do not apply in one line, then the others, the gravest last, where
+    the eye is; then the verdict, and the commands that repeat and explain it."""
     verdict = judged.verdict
     checkers = verdict.checkers.items()
     idle = [name for name, checker in checkers if checker.validity is Validity.NOT_APPLICABLE]

@@ -20,7 +20,7 @@ from chaos.runner import run
 
 
 def main(asked: str, runs: str, result: str) -> None:
-    """The process: make the run, tell where it is."""
+    """Run the process: make the run, and write where it is."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     told = attacked(Scenario(**json.loads(Path(asked).read_text())), Path(runs))
     unfinished = Path(f"{result}.unfinished")
@@ -29,7 +29,7 @@ def main(asked: str, runs: str, result: str) -> None:
 
 
 def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
-    """directory: of the run. error: why there is none to be judged, or "".
+    """Make a run. Return directory: of the run; error: why there is none to be judged, or "".
 
     A defect of ours costs one scenario, not the night.
     """
@@ -53,7 +53,7 @@ def attacked(scenario: Scenario, runs: Path) -> dict[str, str]:
 
 
 def _end_with_input() -> None:
-    """Whoever started us wants an end, or has died."""
+    """Interrupt the run when our parent closes our input, or has died."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -81,7 +81,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Entry point; ends the process with the documented exit status."""
+    """Run the command line; end the process with the documented exit status."""
     signal.signal(signal.SIGTERM, _interrupt)
     app()
 

@@ -24,7 +24,7 @@ PYTEST_NOTHING_SELECTED = 5
 
 
 def check_writable(option: str, path: Path | None) -> None:
-    """UsageError where results cannot be written: said before the examination, not after it."""
+    """Raise UsageError if results cannot be written, before the examination."""
     if path is not None and (why := why_unwritable(path)):
         raise UsageError(f"{option} {path}: {why}")
 
@@ -74,7 +74,8 @@ def examine(
 
 
 def _written_at(path: Path) -> int | None:
-    """When a file was written; None without one. What was there before is no result of now."""
+    """Return when a file was written, or None: a file from before is no result of this
+    examination."""
     return path.stat().st_mtime_ns if path.exists() else None
 
 
@@ -103,7 +104,8 @@ def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
 
 
 def exit_status(results: dict[str, Any]) -> int:
-    """0 passed, 1 a case failed, 3 nothing was judged, or not to the end."""
+    """Return 0 if all passed, 1 if a case failed, and 3 if nothing was judged, or not to the
+    end."""
     if results["failed"]:
         return 1
     return 0 if results["passed"] and results["ended"] is None else 3

@@ -1,4 +1,4 @@
-"""`make demo`: everything once, thin: examine, attack, judge twice, show that bugs are caught.
+"""`make demo`: everything once, in short: examine, attack, judge twice, show that bugs are caught.
 
 Doctor; P0 conformance, without groups and administration, on the reference and on Apache Kafka; an
 attack on three Apache nodes (else on the reference), judged by polars and by Spark, and by
@@ -40,7 +40,7 @@ class Line:
 
 @dataclass
 class Demo:
-    """What the demo has gathered so far."""
+    """The results of the demo so far."""
 
     out: Path
     seconds: float
@@ -50,7 +50,7 @@ class Demo:
     canaries: list[tuple[str, Judged]] = field(default_factory=list)
 
     def step(self, title: str, action: Callable[[], None]) -> None:
-        """Run one step; what cannot run is said at the end, and the demo goes on."""
+        """Run one step. If it cannot run, the end says so, and the demo goes on."""
         print(f"\n== {title}", flush=True)
         started = time.monotonic()
         try:

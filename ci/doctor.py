@@ -1,4 +1,5 @@
-"""What this machine can do: each component, found or not, what is lost without it, how to mend it.
+"""Report what this machine can do: each component, found or not, what is lost without it, and how
+to get it.
 
 Probes look and leave nothing behind. `touchstone doctor` prints the table; the tests' marker
 `needs(...)` and the demo ask `found(name)`.
@@ -46,7 +47,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Check:
-    """How a component is looked for. The sentences are shown only where they matter."""
+    """How to look for a component. The sentences are shown only if they matter."""
 
     name: str
     probe: Probe
@@ -166,7 +167,7 @@ def docker() -> tuple[bool, str]:
 
 
 def docker_tier() -> str:
-    """What nodes in containers can be subjected to here, and why not to more."""
+    """Return what nodes in containers can be subjected to here, and why not to more."""
     if (reason := disks.why_none()) is None:
         return "tier root: sidecars with NET_ADMIN, and disks on loop volumes"
     power = "what the shim does (power, clocks, syncs)" if shim()[0] else "no loss of power"
@@ -318,7 +319,8 @@ def found(name: str) -> bool:
 
 
 def render(all_components: Iterable[Component], width: int | None = None) -> str:
-    """For people: found or not, and for what is missing, what is lost and how to mend it."""
+    """Return the table for people: found or not, and for a missing component what is lost and how
+    to get it."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -339,7 +341,7 @@ MEND_LEFTOVERS = "touchstone doctor --mend"
 
 
 def left_behind(left: Sequence[str]) -> list[Component]:
-    """What killed commands left, as one line of the table; none where there is nothing."""
+    """Return what killed commands left as one line of the table, or none if there is nothing."""
     if not left:
         return []
     lost = "the ports, memory, disks and nodes that it holds"
@@ -347,7 +349,7 @@ def left_behind(left: Sequence[str]) -> list[Component]:
 
 
 def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
-    """For people: each thing that killed commands left, and what removes it."""
+    """Return for people each thing that killed commands left, and what removes it."""
     if not left:
         return ""
     advice = (
@@ -361,5 +363,5 @@ def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
 
 
 def as_json(all_components: Iterable[Component]) -> str:
-    """For machines: a list of objects with Component's fields."""
+    """Return for machines a list of objects with Component's fields."""
     return json.dumps([asdict(each) for each in all_components], indent=2)

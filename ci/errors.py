@@ -33,7 +33,7 @@ EXTRAS = {
 
 
 def explain(error: BaseException) -> int:
-    """Say what went wrong on stderr; the exit status that belongs to it."""
+    """Print what went wrong on stderr; return the exit status that belongs to it."""
     if isinstance(error, KeyboardInterrupt):
         print("touchstone: interrupted; nothing was judged to the end", file=sys.stderr)
         return 3

@@ -26,7 +26,7 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Shown:
-    """What one run showed. verdict: what the judges said of it."""
+    """The result of one run. verdict: that of the judges."""
 
     scenario: Scenario
     effects: Effects
@@ -44,7 +44,7 @@ class Answer:
 
     @property
     def holds(self) -> bool | None:
-        """None: it could not be told."""
+        """Return whether the promise holds, or None if that is unknown."""
         if self.shown is None or self.shown.effects.problem:
             return None
         seen = self.shown.effects.count(self.cell.effect) > 0
@@ -106,7 +106,7 @@ class Tables:
         return self.done[command]
 
     def _take(self, directory: Path) -> None:
-        """A run of earlier, if it came to its end."""
+        """Take the result of an earlier run, if it came to its end."""
         try:
             facts = run_directory.read(directory)
         except RunDirectoryError:

@@ -1,4 +1,4 @@
-"""What a run asks of a cluster before and after the storm: make topics, tell whether it is well.
+"""Administer a cluster before and after the attack: create topics, check that it is healthy.
 
 Sources: CreateTopicsRequest.json; design#replication (ISR).
 """
@@ -22,20 +22,19 @@ class Admin:
         self._cluster = WireCluster(bootstrap)
 
     def brokers(self) -> int:
-        """How many brokers are registered."""
+        """Return how many brokers are registered."""
         return len(self._cluster.view([]).brokers)
 
     def serves_transactions(self) -> bool:
-        """Does the cluster list the API that puts partitions into a transaction (KIP-98)?"""
+        """Return whether the cluster lists the API that puts partitions into a transaction
+        (KIP-98)."""
         return self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
 
     def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:
-        """Create them and wait until every partition has a leader; returns topic ids by name.
-
-        Raises WireError when that does not come true in time.
-        """
+        """Create topics, wait until every partition has a leader, and return the topic ids by name.
+        Raise WireError if that takes too long."""
         deadline = time.monotonic() + timeout_s
         names = [topic.name for topic in topics]
         if insist(lambda: self._cluster.view(names), deadline).partitions:

@@ -14,10 +14,8 @@ T = TypeVar("T")
 
 
 def within(timeout_s: float, call: Callable[[], T]) -> T:
-    """What the call returns or raises; TimeoutError if it has done neither in time.
-
-    The call then goes on in its thread, which keeps what it works on: touch none of it again.
-    """
+    """Return or raise what the call does, or raise TimeoutError if it does neither in time. The
+    call then goes on in its thread: do not touch its objects again."""
     returned: list[T] = []
     raised: list[Exception] = []
 

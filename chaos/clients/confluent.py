@@ -1,7 +1,7 @@
 """confluent-kafka (librdkafka): the first client of every workload.
 
 Sources: librdkafka INTRODUCTION.md (idempotent and transactional producer), CONFIGURATION.md;
-KIP-98. What an error proves is chaos.outcomes' business, not decided here.
+KIP-98. chaos.outcomes decides what an error proves.
 
 librdkafka retries by itself, and confluent-kafka does not tell how often: no outcome here claims
 to know that there was a single attempt.
@@ -251,11 +251,12 @@ class ConfluentClient:
         return completion
 
     def _crash(self, _: Crash) -> Completion:
-        """Be gone in the middle of whatever was open; librdkafka ends nothing when it is closed."""
+        """Abandon whatever is open, without closing it; librdkafka ends nothing when it is
+        closed."""
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
-        """End the transaction; librdkafka resumes the same end when called again."""
+        """End the transaction; called again, librdkafka resumes the same end."""
         producer = self._open_producer()
         deadline = time.monotonic() + END_TIMEOUT_S
         while True:
@@ -285,7 +286,7 @@ class ConfluentClient:
         return self._consumer
 
     def _on_statistics(self, text: str) -> None:
-        """Which node each partition is fetched from, as of now (librdkafka STATISTICS.md)."""
+        """Note from which node each partition is fetched now (librdkafka STATISTICS.md)."""
         for name, topic in json.loads(text)["topics"].items():
             for number, partition in topic["partitions"].items():
                 self._nodes[name, int(number)] = partition["broker"]
@@ -356,7 +357,7 @@ class ConfluentClient:
     # --- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give up what is under way: whoever closes has recorded it as unknown."""
+        """Give up what is in progress, which the caller has recorded as unknown."""
         with suppress(KafkaException, RuntimeError):
             if self._producer is not None:
                 self._producer.purge()

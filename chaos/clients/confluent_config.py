@@ -1,4 +1,4 @@
-"""How librdkafka is configured here, and how its errors are named.
+"""The configuration of librdkafka, and the names of its errors.
 
 Sources: librdkafka CONFIGURATION.md; rdkafka.h, rd_kafka_resp_err_t.
 """
@@ -21,7 +21,8 @@ _SILENT.propagate = False
 
 
 def common_config(bootstrap: str) -> dict[str, Any]:
-    """Short back-offs, since a run lasts a minute; silence, since errors are recorded."""
+    """Return settings with short back-offs, since a run lasts a minute, and without logging, since
+    errors are recorded."""
     return {
         "bootstrap.servers": bootstrap,
         "client.id": "touchstone",
@@ -82,7 +83,8 @@ def consumer_config(
 
 
 def _fetches_of(size: int) -> dict[str, Any]:
-    """librdkafka wants the whole answer to hold one message of the largest size."""
+    """Return fetch settings for messages up to a size; librdkafka wants the whole answer to hold
+    one of the largest."""
     return {
         "message.max.bytes": max(1_000, size),
         "fetch.max.bytes": max(1_000, size),
@@ -108,7 +110,7 @@ def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[
 
 
 def name_of(error: KafkaError) -> str:
-    """Kafka's name of Kafka's codes (librdkafka's differ), librdkafka's of its own."""
+    """Return Kafka's name for Kafka's codes (librdkafka's differ), and librdkafka's for its own."""
     code = error.code()
     # librdkafka's own codes are below -1, which is Kafka's UNKNOWN_SERVER_ERROR.
     return kafka_name(code) if code >= -1 else str(error.name())

@@ -147,7 +147,8 @@ class ConfluentMember:
         return record
 
     def commit(self, _: CommitOffsets) -> Completion:
-        """Commit the positions and wait; an error says nothing of an earlier attempt (INFO)."""
+        """Commit the positions and wait. An error leaves the outcome of earlier attempts open
+        (INFO)."""
         consumer, positions = self._consumer, self._positions
         if consumer is None or not positions:
             return Completion(Outcome.OK)
@@ -174,7 +175,7 @@ class ConfluentMember:
     # --- within a transaction -------------------------------------------------------------------
 
     def begin(self) -> None:
-        """What is taken from here on belongs to a transaction."""
+        """Begin a transaction, to which everything received from here on belongs."""
         self._positions, self._firsts, self._was_revoked = {}, {}, False
 
     def offset_rows(self) -> list[dict[str, Any]]:
@@ -202,7 +203,7 @@ class ConfluentMember:
         return None
 
     def rewind(self) -> None:
-        """The transaction was aborted: read its inputs once more, in a new session."""
+        """Read the inputs of an aborted transaction once more, in a new session."""
         message, self._held = self._held, None
         if message is not None and message.error() is None:
             first = record_of(message, self._nonce)

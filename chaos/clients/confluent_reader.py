@@ -67,7 +67,7 @@ def _read(
     nonce: bytes,
     deadline: float,
 ) -> str | None:
-    """Read until every partition is complete; returns what stood in the way, if anything."""
+    """Read until every partition is complete; return what prevented that, if anything."""
     consumer.assign([TopicPartition(t, p, r.log_start) for (t, p), r in readings.items()])
     while not all(reading.complete for reading in readings.values()):
         if time.monotonic() > deadline:

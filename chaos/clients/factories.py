@@ -46,7 +46,8 @@ def check_groups(client: str, workload: Workload) -> None:
 
 
 def why_no_groups(client: str, workload: Workload) -> str | None:
-    """Why a client cannot be the members of a workload's groups, or None: it can, or has none."""
+    """Return why a client cannot be the members of a workload's groups, or None if it can or there
+    are none."""
     settings = map(workload.settings, range(workload.processes))
     members = [one for one in settings if one.group is not None]
     if not members or client == CONFLUENT:

@@ -1,9 +1,10 @@
 """Committed offsets of groups, over our own codec: one request, one answer.
 
-A client library would retry a commit, and nobody could say when the last attempt came in.
+A client library would retry a commit, so that the arrival of the last attempt would be unknown.
 Sources: OffsetCommitRequest.json (generation -1: a group that is used for its offsets alone),
 OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json;
-OffsetMetadataManager, validateOffsetCommit (who is no member is told before the append).
+OffsetMetadataManager, validateOffsetCommit (a sender that is no member is refused before the
+append).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ REFUSED = frozenset(
 
 
 def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
-    """Most errors say nothing: COORDINATOR_NOT_AVAILABLE, too, may come after the append."""
+    """Commit a position. Most errors prove nothing: COORDINATOR_NOT_AVAILABLE, too, may come after
+    the append."""
     member = operation.member or NOBODY
     try:
         coordinator = _coordinator(cluster, operation.group)

@@ -49,7 +49,7 @@ POLL_MS = 200
 
 
 def common_config(bootstrap: str) -> dict[str, Any]:
-    """Short back-offs, since a run lasts a minute."""
+    """Return settings with short back-offs, since a run lasts a minute."""
     return {
         "bootstrap.servers": bootstrap,
         "client.id": "touchstone",
@@ -149,7 +149,8 @@ class JavaClient:
         return self._host.ask(self._number, op, timeout_s, **fields)
 
     def _make(self, kind: str, config: Mapping[str, Any]) -> None:
-        """The producer or the consumer, once; HostError where Kafka refuses the configuration."""
+        """Make the producer or the consumer once. Raise HostError if Kafka refuses the
+        configuration."""
         if kind not in self._made:
             answer = self._ask(kind, 2 * GRACE_S, config=config)
             if "error" in answer:
@@ -197,7 +198,7 @@ class JavaClient:
         return Completion(Outcome.OK, told=told)
 
     def _crash(self, _: Crash) -> Completion:
-        """Be gone in the middle of whatever was open; a close in good order would abort it."""
+        """Abandon whatever is open; an orderly close would abort it."""
         self._ask("crash_producer")
         return Completion(Outcome.OK, broken=True)
 
@@ -217,7 +218,7 @@ class JavaClient:
         self._make("consumer", config)
 
     def _open_member(self) -> None:
-        """A consumer of the group; the last one was closed when its membership ended."""
+        """Make a consumer of the group; the last one was closed when its membership ended."""
         assert self._settings.group is not None
         config = consumer_config(self._bootstrap, self._settings.isolation.value)
         self._made.discard("consumer")
@@ -288,7 +289,7 @@ class JavaClient:
     # --- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give up what is under way: whoever closes has recorded it as unknown."""
+        """Give up what is in progress, which the caller has recorded as unknown."""
         with suppress(HostError):
             self._ask("close", CLOSE_TIMEOUT_S)
         self._host.leave(self._number)

@@ -60,7 +60,7 @@ class JavaHost:
             return number
 
     def leave(self, client: int) -> None:
-        """The client is closed; the process ends with the last one."""
+        """Note a closed client; end the process with the last one."""
         with self._lock:
             self._clients.discard(client)
             process = self.process
@@ -117,7 +117,7 @@ class JavaHost:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Raises TargetError where the jars or a Java with a compiler are missing."""
+    """Start the JVM. Raise TargetError if the jars or a Java with a compiler are missing."""
     command = [str(find_java()), *OPTIONS, "-cp", os.pathsep.join([str(compiled()), *_jars()]),
                "KafkaClients"]  # fmt: skip
     return subprocess.Popen(

@@ -47,7 +47,8 @@ Ask = Callable[..., Answer]
 
 
 def member_config(group: GroupSettings) -> dict[str, Any]:
-    """Beside a reader's: a member whose crash is noticed after six seconds (as librdkafka's)."""
+    """Return a member's settings besides a reader's: its crash is noticed after six seconds (as
+    librdkafka's)."""
     config: dict[str, Any] = {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
@@ -117,8 +118,8 @@ class JavaMember:
         return Completion(Outcome.OK, records, columns=columns, rebalanced=rebalanced, told=told)
 
     def _note(self, change: Answer) -> None:
-        """A change of the assignment: partitions that came, with what the group has committed for
-        them (null: nobody answered; -1: nothing), or that went."""
+        """Note a change of the assignment: partitions that came, with the group's committed offsets
+        (null: no answer; -1: none), or that went."""
         identity = _identity(change)
         partitions = [(topic, partition) for topic, partition, _ in change["partitions"]]
         if change["change"] == "revoked":
@@ -131,7 +132,8 @@ class JavaMember:
         self._rows.assigned(begun, partitions, identity)
 
     def commit(self, _: CommitOffsets) -> Completion:
-        """Commit the positions and wait; an error says nothing of an earlier attempt (INFO)."""
+        """Commit the positions and wait. An error leaves the outcome of earlier attempts open
+        (INFO)."""
         positions, self._positions = self._positions, {}
         if not self._is_member or not positions:
             return Completion(Outcome.OK)

@@ -1,9 +1,9 @@
-"""What the history is told of a member beside its operations: what it owns, and where it begins.
+"""Record a member's partitions and starting offsets in the history, besides its operations.
 
 Each client's member reports the changes of its assignment here as they come, and hands over the
-rows with the first completion of the new assignment. Who is given a partition asks for the group's
-committed offset and seeks to it by itself, so that the history knows both; where that request has
-no answer the client library begins as it does by its own, and the row says info.
+rows with the first completion of the new assignment. A member that receives a partition asks for
+the group's committed offset and seeks to it by itself, so that the history has both; where that
+request has no answer the client library begins as it does by its own, and the row says info.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class MembershipRows:
     def assigned(
         self, starts: Mapping[Place, int | None] | None, places: Iterable[Place], identity: Row
     ) -> None:
-        """Note that the member was given these partitions, and where the group's committed offsets
-        tell it to begin (None: there is none); starts None: nobody answered."""
+        """Note that the member received these partitions, and the group's committed offsets at
+        which it begins (None: there is none); starts None: no answer."""
         places = list(places)
         self._owned.update(places)
         self._note_owned(identity)

@@ -132,7 +132,7 @@ class Operator:
     # --- positions ------------------------------------------------------------------------------
 
     def _commit_in_transaction(self, commit: CommitInTransaction) -> Completion:
-        """InitProducerId, TxnOffsetCommit, and the end that follows from its answer."""
+        """Send InitProducerId, TxnOffsetCommit, and the end that follows from its answer."""
         settings = ClientSettings(transactional=True, transactional_id=commit.transactional_id)
         producer = RawProducer(self._bootstrap, settings, self._nonce)
         try:

@@ -1,4 +1,4 @@
-"""What a record carries: the value, the run it belongs to, and a checksum over everything.
+"""Encode and decode payloads: the value, the run it belongs to, and a checksum over everything.
 
 A payload that was altered, cut, mixed up or left over from another run is told from ours, and a
 checker then speaks of a phantom instead of crashing or, worse, of a value that it mistook. The
@@ -40,7 +40,7 @@ class Carried(NamedTuple):
 
 
 def nonce_of(run_id: str) -> bytes:
-    """Eight bytes that no other run has, but a replay of its directory finds again."""
+    """Return eight bytes that no other run has, but that a replay of its directory finds again."""
     return hashlib.sha256(run_id.encode()).digest()[:8]
 
 
@@ -92,7 +92,7 @@ def checksums_of(records: Sequence[Carried]) -> dict[str, Any]:
 
 
 def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Header]:
-    """Headers as some clients give them, with names that may be bytes."""
+    """Return headers as some clients give them, with names that may be bytes, as text and bytes."""
     return [
         (name if isinstance(name, str) else name.decode(errors="replace"), content)
         for name, content in headers or ()
@@ -144,7 +144,8 @@ def _over_headers(headers: Headers, checksum: int) -> int:
 
 
 def _dress(value: int, size: int) -> tuple[bytes, bytes, list[Header]]:
-    """Filling, key and headers which follow from the value: of every length, empty and null too."""
+    """Return filling, key and headers that follow from the value: of every length, empty and null
+    too."""
     block = hashlib.shake_128(struct.pack(">q", value)).digest(_BLOCK)
     filling = (block * (size // _BLOCK + 1))[:size]
     headers: list[Header] = [("full", block[:100]), ("empty", b""), ("null", None)]

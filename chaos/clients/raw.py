@@ -2,9 +2,9 @@
 each follower has them, so that replicas can be compared.
 
 A follower may know of an old high watermark for as long as nobody writes (docs/findings.md), and
-hands out no more than that. Where it stays behind its leader's, its log is read on without regard
-to it, but never to where the leader has not committed: what lies below the leader's high watermark
-is in the log of each replica in sync, and such a follower's log there is what it would lead with.
+returns no more than that. If it stays behind its leader's, its log is read on regardless, but never
+beyond what the leader has committed: what lies below the leader's high watermark is in the log of
+each replica in sync, and such a follower's log there is what it would lead with.
 
 Sources: FetchRequest.json, FetchResponse.json, ListOffsetsRequest.json; KIP-98 (control records);
 KIP-392 (a follower answers a consumer, up to the high watermark that it knows);
@@ -51,7 +51,7 @@ SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence
 
 @dataclass
 class PartitionRead:
-    """How far the reading of one partition has come."""
+    """The progress of reading one partition."""
 
     topic: str
     partition: int
@@ -97,8 +97,8 @@ class PartitionRead:
         return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
 
     def rows(self) -> Iterator[Record]:
-        """Yield what was read, and the summary; before both where it began, if that is not the
-        log start: ListOffsets hid what lies between."""
+        """Yield the records read and the summary, preceded by the start of the read if that is not
+        the log start: ListOffsets hid what lies between."""
         if self.replica is None and self.begun_at != self.log_start:
             yield self.start()
         yield from self.records
@@ -106,13 +106,14 @@ class PartitionRead:
 
     @property
     def name(self) -> str:
-        """For sentences."""
+        """The partition, and the node if it is a follower's, for sentences."""
         whose = "" if self.replica is None else f" on node {self.replica}"
         return f"{self.topic}-{self.partition}{whose}"
 
 
 class RawClient:
-    """Reads whole partitions by Fetch; performs ReadAll(raw=True) and nothing else."""
+    """The client that reads whole partitions by Fetch: it performs ReadAll(raw=True) and nothing
+    else."""
 
     name = "raw"
 
@@ -146,8 +147,8 @@ class RawClient:
 
     def read_latest(self, topic: str, partition: int) -> Completion:
         """Read the last record below the high watermark once; none if nothing was written. The
-        leader of an epoch refuses to tell a high watermark until it knows it (KIP-207), so the
-        record is the last one that was acknowledged, or one that was not yet."""
+        leader of an epoch answers no high watermark until it knows it (KIP-207), so the record is
+        the last one that was acknowledged, or one that was not yet."""
         try:
             leader = self._cluster.leader(topic, partition)
             end = self._cluster.offset(leader, topic, partition, LATEST)
@@ -164,7 +165,7 @@ class RawClient:
         return Completion(Outcome.OK, last)
 
     def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
-        """What is to be read from the other replicas of partitions that the leader has shown."""
+        """Return the reads of the other replicas of partitions that the leader has shown."""
         followers = []
         whole = [read for read in reads if read.complete]
         try:
@@ -230,8 +231,8 @@ class RawClient:
                 self._read_on(read, end)
 
     def _read_on(self, read: PartitionRead, end: int) -> None:
-        """From now on to the leader's high watermark, if the follower is in sync: what one that is
-        not has there may be cut off yet."""
+        """Read on to the leader's high watermark if the follower is in sync: otherwise its log may
+        still be truncated there."""
         state = self._cluster.view([read.topic]).state(read.topic, read.partition)
         if read.replica not in state.isr:
             raise WireError(f"{read.name}: it is not in sync")

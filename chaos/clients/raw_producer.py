@@ -193,7 +193,8 @@ class RawProducer:
         return Completion(Outcome.OK, records, columns=payload.checksums_of(carried))
 
     def _writer(self, send: RawSend) -> Identity:
-        """Whose the send is; an idempotent producer gets its id with the first."""
+        """Return the identity that sends; an idempotent producer gets its id with the first
+        send."""
         if send.as_former:
             if self._former is None:
                 raise Refused("_STATE", 0)
@@ -229,8 +230,9 @@ class RawProducer:
         identity.batches.setdefault(place, deque(maxlen=RETAINED_BATCHES)).append(batch)
 
     def _send_again(self, identity: Identity, place: Place, again: tuple[int, ...]) -> None:
-        """Batches so many back, which the leader must know: it keeps five. What it answers proves
-        nothing of the record that is sent; whether it was written twice, the log shows."""
+        """Send again the batches that lie so many back, which the leader must know: it keeps five.
+        The answers prove nothing about the new record; the log shows whether one was written twice.
+        """
         known = list(identity.batches[place])
         for back in again:
             if back < len(known):
@@ -288,7 +290,7 @@ class RawProducer:
         identity.joined.add(place)
 
     def _end(self, identity: Identity, commits: bool) -> Completion:
-        """EndTxn, where anything has joined: there is nothing to end otherwise."""
+        """Send EndTxn, unless nothing has joined the transaction and so nothing needs to end."""
         if not identity.joined and not identity.groups:
             return Completion(Outcome.OK)
         identity.joined, identity.groups = set(), set()

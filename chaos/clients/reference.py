@@ -1,10 +1,8 @@
-"""The reference clients: the second client of every workload, so that a broker which errs can be
-told from a client which does.
-
-Unlike librdkafka, this one says how often it has tried: what was handed to a connection only once
-can be certain of more (chaos.outcomes, FIRST_ATTEMPT), and what never was has certainly failed.
-Each client has an event loop of its own, which turns only while it performs an operation.
-"""
+"""The reference clients: the second client of every workload, so that a broker's error can be told
+from a client's. Unlike librdkafka, this one reports how often it has tried: the outcome of a
+request that was sent only once is more certain (chaos.outcomes, FIRST_ATTEMPT), and one that was
+never sent has certainly failed. Each client has an event loop of its own, which turns only while it
+performs an operation."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ _TIMESTAMP_TYPES = {TimestampType.CREATE_TIME: "create", TimestampType.LOG_APPEN
 
 
 def common_config() -> dict[str, Any]:
-    """Short back-offs, since a run lasts a minute."""
+    """Return settings with short back-offs, since a run lasts a minute."""
     return {
         "socket.connection.setup.timeout.ms": 2_000,
         "reconnect.backoff.ms": 50,
@@ -304,7 +302,7 @@ class ReferenceClient:
     # --- life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give up what is under way: whoever closes has recorded it as unknown."""
+        """Give up what is in progress, which the caller has recorded as unknown."""
         self._loop.run_until_complete(self._member.crash(Crash()))
         for client in (self._producer, self._consumer):
             if client is not None:

@@ -36,7 +36,8 @@ LEAVE_TIMEOUT_MS = 5_000
 
 
 def member_config(group: GroupSettings) -> dict[str, Any]:
-    """Beside a reader's; the times of sessions and heartbeats are the broker's."""
+    """Return a member's settings besides a reader's; the times of sessions and heartbeats are the
+    broker's."""
     config: dict[str, Any] = {
         "group.id": group.name,
         "group.protocol": group.protocol.value,
@@ -143,8 +144,9 @@ class ReferenceMember:
         self._rows.clear()
 
     def _identity(self, consumer: Consumer) -> dict[str, Any]:
-        """Return the columns member_id and generation, null before the member has joined. Who is
-        thrown out is nobody by the end of a poll: what it was given, it was given before."""
+        """Return the columns member_id and generation, null before the member has joined. A member
+        that was removed has no identity at the end of the poll; its records were delivered before,
+        so the last identity counts."""
         group = consumer.group_metadata
         self._member_id = group.member_id or self._member_id
         epoch = group.generation_id
@@ -153,7 +155,7 @@ class ReferenceMember:
     # --- what the client says while it is polled ------------------------------------------------
 
     async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """These are read from now on, from where the group has committed."""
+        """Read these partitions from now on, from where the group has committed."""
         self._has_rebalanced = True
         consumer = self._consumer
         assert consumer is not None
@@ -176,7 +178,7 @@ class ReferenceMember:
         return {each: found[each].offset if each in found else None for each in partitions}
 
     async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """These are about to be given up."""
+        """Note the partitions that are about to be given up."""
         self._has_rebalanced = True
         if self._consumer is not None:
             self._rows.revoked(partitions, self._identity(self._consumer))
@@ -184,5 +186,5 @@ class ReferenceMember:
             self._positions.pop(each, None)
 
     async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """These are gone already."""
+        """Note the partitions that are gone already."""
         await self.on_revoked(partitions)

@@ -1,4 +1,4 @@
-"""What the history is told of transactions beside their operations: producers and offsets."""
+"""Record transactions in the history besides their operations: producers and offsets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ Row = Mapping[str, Any]
 def init_producer_row(
     settings: ClientSettings, producer_id: int | None = None, epoch: int | None = None
 ) -> Row:
-    """Return the row of an InitProducerId that was answered; a client library may hide with what.
-
-    Its time is now: what it fences, it fences from then on at the latest.
-    """
+    """Return the row of an InitProducerId that was answered; a client library may hide the answer.
+    Its time is now, since fencing is in force by then at the latest."""
     timeout = {"transaction.timeout.ms": str(settings.transaction_timeout_ms)}
     return {
         "f": F.INIT_PRODUCER.value,

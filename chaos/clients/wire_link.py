@@ -77,7 +77,7 @@ class Connection:
             raise WireError(f"{_text(address)} cannot be reached: {error}") from error
 
     def ask(self, api: ApiKey, **fields: Any) -> Struct:
-        """Send a request in the newest version both sides know; returns the response's body."""
+        """Send a request in the newest version that both sides know; return the response's body."""
         if not self.serves(api):
             raise WireError(f"{_text(self.address)} does not serve {api.name}")
         definition = request_definition(api)
@@ -88,7 +88,7 @@ class Connection:
         return self._exchange(api, wanted, definition.new(**fields))
 
     def serves(self, api: ApiKey) -> bool:
-        """Does ApiVersions list it?"""
+        """Return whether ApiVersions lists the API."""
         if not self._versions:
             self._learn_versions()
         return api in self._versions
@@ -126,7 +126,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class PartitionState:
-    """One partition as Metadata describes it; leader -1: nobody."""
+    """One partition as Metadata describes it; leader -1 means none."""
 
     leader: int
     leader_epoch: int
@@ -141,7 +141,7 @@ class PartitionState:
 
 @dataclass(frozen=True)
 class View:
-    """What Metadata says: living brokers, topic ids, partitions."""
+    """The contents of a Metadata answer: living brokers, topic ids, partitions."""
 
     brokers: dict[int, Address]
     topic_ids: dict[str, str]
@@ -156,7 +156,7 @@ class View:
 
 
 class Leader(NamedTuple):
-    """Whom to ask about a partition, and the epoch that it must still have."""
+    """The broker to ask about a partition, and the epoch that it must still have."""
 
     address: Address
     epoch: int
@@ -186,7 +186,7 @@ class WireCluster:
         return self._connections[address]
 
     def serves(self, api: ApiKey) -> bool:
-        """Does the first bootstrap broker that can be reached list this API?"""
+        """Return whether the first reachable bootstrap broker lists this API."""
         self.view([])  # raises if none can be
         return any(connection.serves(api) for connection in self._connections.values())
 
@@ -201,8 +201,8 @@ class WireCluster:
         raise last or WireError("no broker is named")
 
     def view(self, topics: Sequence[str], address: Address | None = None) -> View:
-        """Metadata of these topics, as a broker has it, or any; a topic with an error is left
-        out."""
+        """Return the metadata of these topics from the broker at `address`, or any; leave out a
+        topic with an error."""
         struct = request_definition(ApiKey.METADATA).struct
         fields: dict[str, Any] = {
             "topics": [struct("MetadataRequestTopic", name=name) for name in topics],
@@ -220,13 +220,13 @@ class WireCluster:
         )
 
     def leader(self, topic: str, partition: int) -> Leader:
-        """Where the leader of a partition listens, and its epoch."""
+        """Return where the leader of a partition listens, and its epoch."""
         view = self.view([topic])
         state = view.state(topic, partition)
         return Leader(view.brokers[state.leader], state.leader_epoch)
 
     def follower(self, leader: Leader, node: int) -> Leader:
-        """Where a follower listens, which must know of the same epoch."""
+        """Return where a follower listens, which must know of the same epoch."""
         brokers = self.view([]).brokers
         if node not in brokers:
             raise WireError(f"node {node} is not registered")
@@ -240,10 +240,10 @@ class WireCluster:
         timestamp: int,
         isolation_level: int = READ_UNCOMMITTED,
     ) -> int:
-        """ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
+        """Send ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
         READ_COMMITTED the last stable offset.
 
-        Names the leader's epoch, so that it is this leader who answers or nobody (KIP-320)."""
+        It names the leader's epoch, so that only this leader can answer (KIP-320)."""
         struct = request_definition(ApiKey.LIST_OFFSETS).struct
         wanted = struct(
             "ListOffsetsPartition",
@@ -279,7 +279,7 @@ def _state(partition: Struct) -> PartitionState:
 
 
 def insist(action: Callable[[], T], deadline: float, retry_s: float = RETRY_S) -> T:
-    """Do it until it raises no WireError; after the deadline, raise what it raises."""
+    """Repeat the action until it raises no WireError; after the deadline, raise what it raises."""
     while True:
         try:
             return action()
@@ -290,7 +290,7 @@ def insist(action: Callable[[], T], deadline: float, retry_s: float = RETRY_S) -
 
 
 def kafka_name(code: int) -> str:
-    """Kafka's name of one of its codes, as the history writes it."""
+    """Return Kafka's name of one of its codes, as the history writes it."""
     return ERRORS[code].name if code in ERRORS else f"UNKNOWN_CODE_{code}"
 
 

@@ -1,4 +1,4 @@
-"""What an administrator does under load: elections, moves of replicas, topics that come and go."""
+"""Nemeses of an administrator under load: elections, moves of replicas, topics that come and go."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class UncleanElection:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Replicas are in sync for 5 s after they last were, a session lasts 3."""
+        """Schedule cuts and kills; replicas count as in sync for 5 s, a session lasts 3."""
         while True:
             yield rng.uniform(0.5, 2.0), CutLink("all", "leader")
             yield rng.uniform(6.5, 8.5), Kill("leader")

@@ -35,7 +35,7 @@ class SlowNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """50 ms to 1.5 s each way, and as much jitter as half of it."""
+        """Schedule delays of 50 ms to 1.5 s each way, with a jitter of up to half of that."""
 
         def blow() -> Fault:
             latency_ms = rng.choice((50, 200, 600, 1500))
@@ -52,7 +52,7 @@ class NarrowNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """1 to 64 kilobytes a second."""
+        """Schedule limits of 1 to 64 kilobytes a second."""
 
         def blow() -> Fault:
             return NarrowLinks(rng.choice(NODES), rng.choice((1, 8, 64)), rng.choice(WHERE))
@@ -77,14 +77,15 @@ class Resets:
 
 
 class SlowCloses:
-    """Who hung up is believed to be there for seconds: half-open connections."""
+    """Delay closes, so that a client that hung up is believed to be there: half-open
+    connections."""
 
     name = "slow-close"
     faults: frozenset[type[Fault]] = frozenset({SlowClose, ResetConnections, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Closes take 1 to 4 seconds, while answers end connections."""
+        """Schedule closes that take 1 to 4 seconds, while answers end connections."""
         while True:
             where = rng.choice(WHERE)
             yield rng.uniform(*CALM), SlowClose("all", rng.randrange(1000, 4000), where)
@@ -111,7 +112,7 @@ class CutShort:
 
 
 class LossyNetwork:
-    """Some connections pass nothing and end after a while; others go on."""
+    """Let some connections pass nothing and end after a while; others go on."""
 
     name = "stalled-connections"
     faults: frozenset[type[Fault]] = frozenset({StallConnections, Heal})

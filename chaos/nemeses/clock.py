@@ -1,6 +1,6 @@
-"""Wall clocks that jump or run wrong. Only CLOCK_REALTIME is moved: no node's idea of how long it
-has waited is. Nothing that was acknowledged may be lost, doubled or disordered by it; a batch may
-be refused for its timestamp (KIP-937)."""
+"""Make wall clocks jump or run wrong. Only CLOCK_REALTIME is moved, not the clock by which a node
+measures how long it has waited. Nothing that was acknowledged may be lost, doubled or disordered by
+it; a batch may be refused for its timestamp (KIP-937)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JumpClock:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """By half a second to twenty minutes, for 0.5 to 4 seconds."""
+        """Schedule jumps of half a second to twenty minutes, for 0.5 to 4 seconds."""
         while True:
             node = rng.choice(("leader", "controller", "random", "all"))
             by_ms = rng.choice((500, 7_000, 90_000, 1_200_000)) * rng.choice((1, -1))
@@ -34,7 +34,7 @@ class SkewClock:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """By a thousandth to all of it, for 2 to 6 seconds."""
+        """Schedule clocks that run wrong by a thousandth to all of it, for 2 to 6 seconds."""
         while True:
             node = rng.choice(("leader", "controller", "random"))
             yield rng.uniform(0.5, 2.0), ClockSkew(node, rng.choice((1_000, 100_000, -900_000)))

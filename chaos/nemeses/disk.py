@@ -1,9 +1,9 @@
-"""Disks that hang, are full, or lose what was not synced. They need a target on its own disks.
+"""Make disks hang, fill up, or lose what was not synced. They need a target on its own disks.
 
-What a loss of power may take from an acknowledged record (guarantees of durability): of one node,
-nothing where others hold the record in sync; of all nodes, whatever was not flushed, which Kafka
-by default leaves to the operating system. These nemeses forgive neither: the judges' verdict stands
-although nodes come back without the end of their logs and leaders are elected among them.
+An acknowledged record may be lost by a loss of power (guarantees of durability): of one node, not
+if others hold it in sync; of all nodes, whatever was not flushed, which Kafka by default leaves to
+the operating system. These nemeses forgive neither: the judges' verdict stands although nodes come
+back without the end of their logs and leaders are elected among them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class StallDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Stalls of 0.2 to 7 seconds; a session is 3 in the targets' chaos settings."""
+        """Schedule stalls of 0.2 to 7 seconds; a session is 3 in the targets' chaos settings."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskStall(rng.choice(("leader", "random")))
             yield rng.choice((rng.uniform(0.2, 2.0), rng.uniform(4.0, 7.0))), Heal()
@@ -44,7 +44,7 @@ class FillDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Full for 0.5 to 4 seconds."""
+        """Schedule full disks for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskFull(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
@@ -87,11 +87,10 @@ class PowerLossAll:
 
 
 class PowerLossWhenShut:
-    """Shut all nodes down in good order, then pull their plugs: nothing at all may be gone.
+    """Shut all nodes down cleanly, then cut their power: nothing at all may be gone.
 
     A clean shutdown flushes every log and writes every checkpoint (LogManager, shutdown), however
-    seldom the node flushed before; so this one is judged with default flushing, too.
-    """
+    seldom the node flushed before; so this one is judged with default flushing, too."""
 
     name = "power-loss-when-shut"
     faults: frozenset[type[Fault]] = frozenset({Shutdown, PowerLoss, Heal})
@@ -123,11 +122,10 @@ class PowerLossMinority:
 
 
 class PowerLossMajority:
-    """Pull the plug of more than half of the nodes at once: perhaps of all that have a record.
+    """Cut the power of more than half of the nodes at once: perhaps of all that have a record.
 
     With default flushing what no node has synced may be lost (design#replication); with
-    flush.messages=1 nothing may.
-    """
+    flush.messages=1 nothing may."""
 
     name = "power-loss-majority"
     faults: frozenset[type[Fault]] = frozenset({PowerLoss, Heal})

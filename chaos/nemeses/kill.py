@@ -1,4 +1,4 @@
-"""Kill processes. What the page cache holds survives: SIGKILL is a crash of the broker only."""
+"""Kill processes. The page cache survives: SIGKILL is a crash of the broker only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class KillNode:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Held-back and plain in turn; the runner lets the dead node come back in between."""
+        """Schedule kills with answers held back and plain kills in turn; the dead node comes back
+        in between."""
         while True:
             yield rng.uniform(0.5, 1.5), DelayAnswers("all", latency_ms=150, jitter_ms=150)
             yield rng.uniform(0.8, 1.6), CutClients("all", how="refuse")

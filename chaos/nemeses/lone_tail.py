@@ -1,4 +1,4 @@
-"""A leader writes what no follower has, and dies; nobody writes until it is back."""
+"""A leader that has records which no follower has dies; nobody writes until it is back."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class LoneTail:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Killed well before its session (3 s in the targets' chaos settings) is over: so it led
-        until then. Away for long enough that another leads."""
+        """Kill the leader well before its session (3 s in the targets' chaos settings) is over, so
+        that it led until then, and keep it away for long enough that another leads."""
         while True:
             yield rng.uniform(2.0, 4.0), Isolate("leader", how="blackhole")
             yield rng.uniform(0.7, 1.5), CutClients("all", how="refuse")

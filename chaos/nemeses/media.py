@@ -1,11 +1,9 @@
-"""Media that fail, and what a crash makes of the writes that were under way.
-
-What each may take of an acknowledged record (guarantees of durability). A disk that dies or turns
-read-only keeps what it had: nothing. Writes that are torn or reordered, and names that were not
-synced: what was not flushed, as with a loss of power, so nothing where flush.messages=1 asks for
-each record to be flushed. A bit that flips: whatever only this node has; copies elsewhere stay as
-they were. No broker may hand out what the bit has changed as if it were what was written.
-"""
+"""Make media fail, and let a crash tear the writes in progress. What each may take of an
+acknowledged record (guarantees of durability): A disk that dies or turns read-only keeps what it
+had: nothing. Writes that are torn or reordered, and names that were not synced: what was not
+flushed, as with a loss of power, so nothing where flush.messages=1 asks for each record to be
+flushed. A bit that flips: whatever only this node has; copies elsewhere stay as they were. No
+broker may return the changed record as if it were what was written."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class ReadOnlyDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Read-only for 0.5 to 4 seconds."""
+        """Schedule read-only disks for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskReadOnly(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
@@ -55,7 +53,7 @@ class DeadDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Dead for 0.5 to 4 seconds."""
+        """Schedule dead disks for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskDead(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
@@ -69,7 +67,7 @@ class SlowDisks:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Slow for 1 to 5 seconds."""
+        """Schedule slow disks for 1 to 5 seconds."""
         while True:
             node = rng.choice(("leader", "random", "all"))
             yield rng.uniform(0.5, 2.0), SlowDisk(node, rng.choice((20, 100, 500)))
@@ -79,8 +77,8 @@ class SlowDisks:
 class TearWrites:
     """The power of all nodes fails while they sync: of what they had written, some is there.
 
-    With flush.messages=1 all of that is of records nobody was told of. What recovery makes of it
-    must be whole batches, and nothing else (LogSegment.recover).
+    With flush.messages=1 all of that belongs to records that were not acknowledged. Recovery must
+    keep whole batches, and nothing else (LogSegment.recover).
     """
 
     name = "torn-writes"
@@ -88,7 +86,8 @@ class TearWrites:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Torn and reordered by turns, in an order of the seed; now and then scattered."""
+        """Schedule torn and reordered writes in turn, in an order of the seed; now and then
+        scattered ones."""
         while True:
             ways: list[Tear] = ["torn", "reordered", "torn", "reordered", "scattered"]
             rng.shuffle(ways)

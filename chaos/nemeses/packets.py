@@ -36,7 +36,7 @@ class PacketLoss:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """From 1 % to what TCP hardly gets through."""
+        """Schedule losses from 1 % to what TCP hardly gets through."""
 
         def blow() -> Fault:
             return LosePackets(rng.choice(("leader", "follower", "all")), rng.choice((1, 10, 40)))

@@ -20,7 +20,7 @@ class PauseNode:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Pauses of 0.3 to 7 seconds; a session is 3 in the targets' chaos settings."""
+        """Schedule pauses of 0.3 to 7 seconds; a session is 3 in the targets' chaos settings."""
         while True:
             yield rng.uniform(1.5, 4.5), Pause(rng.choice(("leader", "random")))
             yield rng.choice((rng.uniform(0.3, 2.0), rng.uniform(4.0, 7.0))), Heal()

@@ -41,7 +41,7 @@ class PauseStorm:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Ten to twenty short pauses, then as long a rest."""
+        """Schedule ten to twenty short pauses, then as long a rest."""
         while True:
             for _ in range(rng.randrange(10, 20)):
                 yield rng.uniform(0.02, 0.2), Pause(rng.choice(("leader", "random", "all")))

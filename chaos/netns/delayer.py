@@ -1,4 +1,4 @@
-"""Holds packets back in network namespaces, for kernels without netem (NFQUEUE; needs root).
+"""Hold packets back in network namespaces, for kernels without netem (NFQUEUE; needs root).
 
 `python delayer.py NAME NAMESPACE…` runs by itself, without the project. In each namespace it takes
 the packets that a firewall's rule `-j NFQUEUE --queue-num N` hands over, and lets each go when its
@@ -126,7 +126,7 @@ class Namespace:
 
 
 class Delayer:
-    """What is held back, and until when."""
+    """The packets that are held back, and until when."""
 
     def __init__(self) -> None:
         self._late: dict[int, tuple[float, float]] = {}
@@ -136,7 +136,7 @@ class Delayer:
         self._rng = Random(0)
 
     def obey(self, order: str) -> str:
-        """Perform one order; the answer."""
+        """Perform one order, and return the answer."""
         if order == "heal":
             self._late.clear()
             self._newest.clear()
@@ -163,7 +163,7 @@ class Delayer:
             namespace.let_go(queue, number)
 
     def wait_s(self) -> float | None:
-        """Until the next is due; None if nothing is held."""
+        """Return the seconds until the next packet is due, or None if none is held."""
         return max(0.0, self._held[0][0] - time.monotonic()) if self._held else None
 
 

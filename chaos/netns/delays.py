@@ -20,7 +20,7 @@ class Delays:
     """Latencies, each with a number, which rules of the firewalls name."""
 
     def __init__(self, namespaces: Namespaces, log: Path) -> None:
-        """Raises LinkError."""
+        """Start the delayer. Raise LinkError."""
         self._name = namespaces.prefix + "delayer"
         self._latencies: list[tuple[int, int]] = []
         paths = [namespaces.path(node) for node in namespaces.nodes]
@@ -48,17 +48,18 @@ class Delays:
         return self._latencies.index(latency)
 
     def heal(self) -> None:
-        """What is held back goes; the rules are gone already. Raises LinkError."""
+        """Release the packets that are held back, after the rules are gone. Raise LinkError."""
         if self._latencies:
             self._order("heal")
             self._latencies.clear()
 
     def stop(self) -> None:
-        """It holds the namespaces, so it goes before them."""
+        """Stop the delayer, which holds the namespaces, before they are removed."""
         self._child.kill()
 
     def _order(self, text: str) -> None:
-        """It is up within milliseconds of the cluster's start, long before the first fault."""
+        """Give the delayer an order. It is up within milliseconds of the cluster's start, long
+        before the first fault."""
         deadline = time.monotonic() + ORDER_TIMEOUT_S
         while time.monotonic() < deadline and self._child.running:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:

@@ -3,7 +3,7 @@
 The names are those of proxied links, so the same faults mean the same links. What differs is how:
 `blackhole` drops the packets of the link's connections, both ways, and those come to life again
 after a heal, when TCP tries again; `refuse` answers them by a reset. Slow links hold their packets
-back (delays.py); what else proxies do to bytes, packets cannot be asked for.
+back (delays.py); the other things that proxies do to bytes are impossible with packets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NamespaceLinks(Links):
     def __init__(
         self, namespaces: Namespaces, ports: Mapping[str, int], delays: Delays | None = None
     ) -> None:
-        """ports: listener -> port, the same on every node."""
+        """Create the links. ports: listener -> port, the same on every node."""
         self.namespaces = namespaces
         self._delays = delays
         self._ports = ports
@@ -56,16 +56,16 @@ class NamespaceLinks(Links):
             self._add(node, f"-A OUTPUT -d {source} -p tcp --sport {port} -j DROP")
 
     def drop_packets(self, source: int, to: int) -> None:
-        """What one node sends another does not arrive; what the other sends does."""
+        """Drop the packets that one node sends another, but not those in the other direction."""
         self._add(to, f"-A INPUT -s {self.namespaces.address(source)} -j DROP")
 
     def lose_packets(self, node: int, percent: int) -> None:
-        """So many of the packets that reach a node from others, by chance, are lost."""
+        """Lose this share, at random, of the packets that reach a node from others."""
         chance = f"-m statistic --mode random --probability {percent / 100:.2f}"
         self._add(node, f"-A INPUT -i eth0 {chance} -j DROP")
 
     def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
-        """Not here: a packet that is held back arrives, though its sender has been killed."""
+        """Raise LinkError: a packet that is held back arrives even after its sender was killed."""
         raise LinkError("answers cannot be held back by packets; use --network proxy")
 
     def poison(self, name: str, toxic: Toxic) -> None:
@@ -90,10 +90,8 @@ class NamespaceLinks(Links):
         return ""
 
     def settle(self) -> None:
-        """Who is held back passes when he is let go, whatever rules follow: so those come first.
-
-        Where that fails it is still to be done, by the next heal.
-        """
+        """Set the rules first: a packet that is held back passes when it is released, whatever
+        rules follow. If that fails, the next heal does it."""
         nodes = sorted(self._unsettled)
         self.namespaces.set_rules(
             (node, sorted(self._rules.get(node, []), key=lambda rule: "NFQUEUE" in rule))
@@ -114,7 +112,7 @@ class NamespaceLinks(Links):
             self._unsettled.add(node)
 
     def _ends(self, name: str) -> tuple[str, int, int]:
-        """Whose packets, to which node, to which port of it."""
+        """Return whose packets to which node and port of it the link carries."""
         if client := _CLIENT.fullmatch(name):
             return self.namespaces.harness, int(client[1]), self._ports["CLIENT"]
         if between := _BETWEEN.fullmatch(name):

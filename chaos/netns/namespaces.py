@@ -4,7 +4,7 @@ The bridge is in a namespace of its own, so that neither the machine's firewall 
 touch what passes; the harness and its clients reach the nodes by one more port of that bridge. All
 addresses are of 198.18.0.0/15, which is set aside for tests of networks (RFC 2544).
 
-Who owns a namespace stands in its name: `touchstone-net-PID-START-NAMESPACE-NETWORK-WHO`. So the
+The name of a namespace contains its owner: `touchstone-net-PID-START-NAMESPACE-NETWORK-WHO`. So the
 kernel's list of names is the ledger, and what a dead owner left is found by the next command.
 """
 
@@ -38,7 +38,7 @@ _living: dict[int, Namespaces] = {}
 
 
 def why_none() -> str | None:
-    """Why this process cannot have network namespaces, or None."""
+    """Return why this process cannot have network namespaces, or None."""
     if not capabilities.has(capabilities.CAP_SYS_ADMIN | capabilities.CAP_NET_ADMIN):
         return (
             "network namespaces for nodes need CAP_SYS_ADMIN and CAP_NET_ADMIN; run as root, or"
@@ -54,7 +54,8 @@ class Namespaces:
     """Those of one cluster, from `make` to `remove`."""
 
     def __init__(self, network: int, nodes: int) -> None:
-        """network: 1 to 255, claimed by the caller for this cluster alone."""
+        """Create the namespaces. network: 1 to 255, claimed by the caller for this cluster
+        alone."""
         self.network = network
         self.nodes = range(1, nodes + 1)
         self._owner = os.getpid()
@@ -75,12 +76,12 @@ class Namespaces:
         return made
 
     def address(self, node: int) -> str:
-        """Where a node is."""
+        """Return the address of a node."""
         return f"198.18.{self.network}.{node}"
 
     @property
     def harness(self) -> str:
-        """Where everybody outside of the namespaces comes from, clients too."""
+        """The address from which everything outside of the namespaces comes, clients too."""
         return f"198.18.{self.network}.{HARNESS_HOST}"
 
     def path(self, node: int) -> Path:
@@ -88,11 +89,12 @@ class Namespaces:
         return NAMES / self._name(str(node))
 
     def enter(self, node: int) -> list[str]:
-        """What a command is put behind to run where a node is, as the same process."""
+        """Return the words before a command that make it run where a node is, as the same
+        process."""
         return [_program("nsenter"), f"--net={self.path(node)}"]
 
     def set_rules(self, rules: Iterable[tuple[int, Sequence[str]]]) -> None:
-        """Give nodes these rules of packets, and no others; all of one node's at once."""
+        """Replace the packet rules of nodes by these; all of one node's at once."""
         running = []
         for node, lines in rules:
             command = [*self.enter(node), _program("iptables-restore"), "-w"]
@@ -114,7 +116,7 @@ class Namespaces:
             raise LinkError(f"iptables-restore failed: {refused[0]}")
 
     def remove(self) -> None:
-        """Remove them; the nodes' processes must have ended. Safe to call twice."""
+        """Remove them. The nodes' processes must have ended. Safe to call twice."""
         if self._owner == os.getpid():
             _delete(name for name in _names() if name.startswith(self.prefix))
         with _lock:
@@ -122,7 +124,7 @@ class Namespaces:
 
     @property
     def prefix(self) -> str:
-        """Of all names of this cluster's namespaces."""
+        """The common prefix of the names of this cluster's namespaces."""
         return f"touchstone-net-{guard.owner_tag(self._owner)}-{self.network}-"
 
     def _name(self, who: str) -> str:
@@ -163,7 +165,7 @@ class Namespaces:
 
 
 def remove_leftovers() -> int:
-    """Remove the namespaces of dead owners, whose processes have been ended; how many."""
+    """Remove the namespaces of dead owners, whose processes have been ended; return how many."""
     left = leftovers()
     _delete(left)
     return len(left)
@@ -183,8 +185,8 @@ def _names() -> list[str]:
 
 
 def _delete(names: Iterable[str]) -> None:
-    """With a namespace go the pairs of devices in it; ours goes first, since its end out here would
-    be there for a moment longer."""
+    """Delete namespaces with the pairs of devices in them; delete our device first, since its end
+    out here would exist for a moment longer."""
     for name in names:
         *_, network, who = name.split("-")
         if who == HUB:
@@ -221,7 +223,7 @@ def _run(command: Sequence[str], text: str = "") -> None:
 
 
 def _at_exit() -> None:
-    """The nodes first: a namespace lives on as long as a process does in it."""
+    """End the nodes first, since a namespace lives on as long as a process in it does."""
     with _lock:
         mine = [one for one in _living.values() if one._owner == os.getpid()]
     if mine:

@@ -46,7 +46,7 @@ def expect_replicas(site: Site, wanted: list[int]) -> None:
 
 
 def topics_come_and_go(site: Site) -> str:
-    """Somebody who looks sees some of them, and none is left."""
+    """Prove that an observer sees some of the topics, and that none is left."""
     seen: set[str] = set()
     done = threading.Event()
 

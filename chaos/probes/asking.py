@@ -1,4 +1,5 @@
-"""What a probe asks of a Kafka or of a socket: is it refused, is it silent, is a record there?"""
+"""The questions of a probe to a Kafka or a socket: is it refused, is it silent, is a record
+there?"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ RETRY_S = 0.05
 
 
 def is_refused(address: Address) -> bool:
-    """Is a dial refused, or ended at once?"""
+    """Return whether a dial is refused, or ended at once."""
     try:
         with socket.create_connection(address, timeout=1) as connection:
             connection.settimeout(1)
@@ -36,7 +37,7 @@ def is_refused(address: Address) -> bool:
 
 
 def is_silent(address: Address, quiet_s: float) -> bool:
-    """Is a dial accepted, and a request then left without an answer or an end?"""
+    """Return whether a dial is accepted, and a request then left without an answer or an end."""
     try:
         with closing(Connection(address, quiet_s)) as connection:
             connection.ask(ApiKey.API_VERSIONS)
@@ -46,7 +47,7 @@ def is_silent(address: Address, quiet_s: float) -> bool:
 
 
 def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
-    """One partition, led by somebody; it may be there already."""
+    """Create a topic of one partition, unless it exists, and wait for its leader."""
     struct = request_definition(ApiKey.CREATE_TOPICS).struct
     wanted = struct("CreatableTopic", name=topic, num_partitions=1, replication_factor=replicas)
     deadline = time.monotonic() + TOPIC_TIMEOUT_S
@@ -68,7 +69,8 @@ def topics(address: Address) -> list[str]:
 
 
 def append(address: Address, topic: str, timeout_s: float) -> int:
-    """Send one record with acks=all; its offset. Raises WireError, without an answer too."""
+    """Send one record with acks=all; return its offset. Raise WireError, also if there is no
+    answer."""
     now_ms = time.time_ns() // 1_000_000
     batch = RecordBatch([Record(b"probe")], base_timestamp=now_ms).encode()
     struct = request_definition(ApiKey.PRODUCE).struct
@@ -84,7 +86,7 @@ def append(address: Address, topic: str, timeout_s: float) -> int:
 
 
 def refusal(site: Site, topic: str, what: str) -> str:
-    """Wait until a record is refused; why it is. Raises ProbeFailed."""
+    """Wait until a record is refused; return why. Raise ProbeFailed."""
     refused: list[str] = []
 
     def is_refused() -> bool:

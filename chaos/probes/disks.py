@@ -30,7 +30,8 @@ def a_write_hangs(site: Site) -> str:
 
 
 def there_is_no_room(site: Site) -> str:
-    """Writes are refused until there is room; the node may give up, and is started again."""
+    """Prove that writes are refused until there is room; the node may give up, and is started
+    again."""
     make_topic(site.cluster.direct(1), TOPIC)
     with site.struck(DiskFull(1)):
         said = refusal(site, TOPIC, "a write is refused for want of room")

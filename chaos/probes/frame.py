@@ -1,4 +1,4 @@
-"""What a probe is: a proof that one fault takes effect on one backend, and that it heals.
+"""A probe proves that one fault takes effect on one backend, and that it heals.
 
 A probe is a function over a `Site`, a cluster that runs on some `Ground`. It strikes inside
 `site.struck(fault)`, which measures how long the fault takes to apply and to heal, looks for the
@@ -41,7 +41,7 @@ class ProbeFailed(Exception):
 
 
 class Backend(StrEnum):
-    """By which means faults are performed; the columns of the table."""
+    """The means by which faults are performed; the columns of the table."""
 
     PROCESS = "process"
     """Child processes, signals, toxiproxy: no root is needed."""
@@ -52,7 +52,7 @@ class Backend(StrEnum):
 
 @dataclass(frozen=True)
 class Ground:
-    """What a probe stands on: how to start it, and why it cannot be had here."""
+    """The environment of a probe: how to start it, and why it cannot be had here."""
 
     name: str
     backend: Backend
@@ -90,8 +90,8 @@ class Site:
         self.back_ms = _since_ms(began)
 
     def expect(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until it is true. Whom it asks need not answer yet: a node that was just started
-        runs, and is deaf. Raises ProbeFailed."""
+        """Wait until the condition is true, or raise ProbeFailed. The node that it asks need not
+        answer yet: one that was just started runs, but does not listen."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             last = ""
@@ -105,13 +105,13 @@ class Site:
             time.sleep(LOOK_EVERY_S)
 
     def client(self, node: int = 1) -> Address:
-        """Where clients find a node: before the proxies."""
+        """Return where clients find a node: before the proxies."""
         where = self.cluster.bootstrap.split(",")[node - 1]
         host, _, port = where.rpartition(":")
         return host, int(port)
 
     def answers(self, node: int = 1, timeout_s: float = PATIENCE_S) -> bool:
-        """Does a node answer a client in this time?"""
+        """Return whether a node answers a client in this time."""
         return probe.answers(self.client(node), timeout_s)
 
     def ask_over(self, connection: socket.socket, whole: bool = True) -> bytes:
@@ -155,7 +155,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of one probe."""
+    """The result of one probe."""
 
     probe: Probe
     outcome: Outcome
@@ -166,7 +166,7 @@ class Proof:
 
     @property
     def is_slow(self) -> bool:
-        """Did applying take longer than is promised of a quiet machine?"""
+        """Whether applying took longer than is promised of an idle machine."""
         return self.probe.apply_ms_max is not None and self.apply_ms > self.probe.apply_ms_max
 
 

@@ -77,7 +77,7 @@ def what_has_no_name_is_gone(site: Site) -> str:
 
 @contextmanager
 def _somebody_syncs(site: Site) -> Iterator[None]:
-    """Topics are made meanwhile, for which the metadata log is synced."""
+    """Create topics meanwhile, for which the metadata log is synced."""
     done = threading.Event()
 
     def make_topics() -> None:
@@ -114,7 +114,8 @@ def _is_gone(
 
 
 def one_bit_is_another(site: Site) -> str:
-    """While the node is down; everything else of its segments is as it was."""
+    """Prove that one bit changes while the node is down, and everything else of its segments
+    stays."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     append(address, TOPIC, PATIENCE_S)

@@ -59,7 +59,7 @@ def clients_are_left_without_an_answer(site: Site) -> str:
 
 
 def answers_are_late(site: Site) -> str:
-    """By what was asked for, and not after the heal."""
+    """Prove that answers are late by the requested delay, and not after the heal."""
     return _late_under(site, DelayAnswers(1, latency_ms=DELAY_MS))
 
 
@@ -142,7 +142,8 @@ def a_node_is_far_away(site: Site) -> str:
 
 
 def many_bytes_take_long(site: Site) -> str:
-    """What passes in half a second as narrow as that, and at once after the heal."""
+    """Prove that a narrow link takes long for half a second's bytes, which pass at once after the
+    heal."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(NarrowLinks(2, rate_kb_s=2 * NARROW_KB, where="nodes")):
         took_ms = cluster.send(1, 2, NARROW_KB * 1024)
@@ -154,7 +155,8 @@ def many_bytes_take_long(site: Site) -> str:
 
 
 def connections_are_reset(site: Site) -> str:
-    """New ones by a reset; those there are end, too (toxiproxy can only close them)."""
+    """Prove that new connections are reset and existing ones end, too (toxiproxy can only close
+    them)."""
     with socket.create_connection(site.client(), timeout=PATIENCE_S) as there:
         site.ask_over(there)
         with site.struck(ResetConnections(1)):
@@ -191,7 +193,7 @@ def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
 
 
 def a_share_of_the_connections_stalls(site: Site) -> str:
-    """Some are left without an answer and end, others are answered."""
+    """Prove that some connections get no answer and end, while others are answered."""
     stalled = answered = 0
     with site.struck(StallConnections(1, share=0.5, timeout_ms=STALL_MS)):
         for _ in range(CONNECTIONS_MAX):
@@ -217,7 +219,8 @@ def packets_are_dropped_one_way(site: Site) -> str:
 
 
 def some_packets_are_lost(site: Site) -> str:
-    """TCP sends them again, a fifth of a second later at the earliest: some dials take that."""
+    """Prove that some dials take a fifth of a second longer, because TCP sends lost packets
+    again."""
     cluster = cast(SmallCluster, site.cluster)
     slow = quick = 0
     with site.struck(LosePackets(2, LOST_PERCENT)):
@@ -236,7 +239,7 @@ def some_packets_are_lost(site: Site) -> str:
 def expect_dials(
     site: Site, cut: set[tuple[int, int]], how: str = "silent", listener: str = "INTERNAL"
 ) -> None:
-    """Every node dials every other: those links are cut, and no others."""
+    """Let every node dial every other, and require that exactly these links are cut."""
     cluster = cast(SmallCluster, site.cluster)
     pairs = list(permutations(range(1, cluster.nodes + 1), 2))
 

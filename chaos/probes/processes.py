@@ -32,7 +32,7 @@ def a_paused_node_is_silent(site: Site) -> str:
 
 
 def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
-    """It is not killed: the operating system tells that it ended as it was asked to."""
+    """Prove that the node ended as asked to, by its exit status, without being killed."""
     with site.struck(Shutdown(1)):
         child = site.cluster.members()[0].child
         status = child.exit_status if child is not None else None

@@ -29,7 +29,7 @@ def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
 def perform(
     probes: Sequence[Probe], told: Callable[[Proof], None] = lambda proof: None
 ) -> list[Proof]:
-    """Perform them; each ground is started once, and again after a probe that failed on it."""
+    """Perform probes; start each ground once, and again after a probe that failed on it."""
     proofs: list[Proof] = []
     in_order = sorted(probes, key=lambda probe: probe.ground.name)  # stable
     for _, group in groupby(in_order, key=lambda probe: probe.ground.name):
@@ -51,7 +51,8 @@ def _on_one_ground(probes: list[Probe]) -> Iterator[Proof]:
 
 
 def _until_one_fails(ground: Ground, waiting: list[Probe], directory: Path) -> Iterator[Proof]:
-    """Take probes off the list; what a failure leaves behind must not fail the next one."""
+    """Take probes off the list until one fails, since what it leaves behind must not fail the next
+    one."""
     try:
         cluster = ground.start(directory)
     except TargetError as error:
@@ -77,7 +78,7 @@ def _prove(probe: Probe, site: Site) -> Proof:
 
 
 def exit_status(proofs: Sequence[Proof]) -> int:
-    """Failed if one is; a usage error if none could be performed here."""
+    """Return failure if one failed, and a usage error if none could be performed here."""
     if any(proof.outcome is Outcome.FAILED for proof in proofs):
         return FAILED
     return PROVED if any(proof.outcome is Outcome.PROVED for proof in proofs) else USAGE
@@ -101,7 +102,7 @@ def _times(proof: Proof) -> str:
 
 
 def registry_table() -> list[tuple[str, ...]]:
-    """Fault × backend as the registry has it: the grounds on which each is proved."""
+    """Return fault × backend as the registry has it: the grounds on which each is proved."""
     rows = []
     for fault in FAULTS.values():
         if fault is Heal:

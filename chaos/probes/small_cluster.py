@@ -23,7 +23,7 @@ COMMON: frozenset[type[Fault]] = PROCESS_FAULTS | {Heal}
 
 
 class SmallCluster(LocalCluster):
-    """Ready when every node says PONG; it speaks no Kafka."""
+    """A cluster that is ready when every node says PONG; it does not speak Kafka's protocol."""
 
     layout: Layout
 
@@ -41,29 +41,29 @@ class SmallCluster(LocalCluster):
             return False
 
     def order(self, node: int, line: str, timeout_s: float = ASK_TIMEOUT_S) -> str:
-        """Send a node one line, past every proxy; its answer."""
+        """Send a node one line, past every proxy, and return its answer."""
         with socket.create_connection(self.direct(node), timeout=timeout_s) as connection:
             connection.sendall(line.encode() + b"\n")
             return connection.makefile().readline().strip()
 
     def dial(self, source: int, to: int, seconds: float, listener: str = "INTERNAL") -> str:
-        """What a node tells of another that it dials: answered, refused or silent."""
+        """Return what a node reports of a node that it dials: answered, refused or silent."""
         host, port = self.where(source, to, listener)
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
 
     def dial_ms(self, source: int, to: int, listener: str = "INTERNAL") -> int:
-        """How many milliseconds a dial and an answer took."""
+        """Return how many milliseconds a dial and an answer took."""
         host, port = self.where(source, to, listener)
         return _milliseconds(self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
 
     def send(self, source: int, to: int, size_bytes: int) -> int:
-        """How many milliseconds so many bytes and an answer took; DIAL's wait at most."""
+        """Return how many milliseconds so many bytes and an answer took; at most DIAL's wait."""
         host, port = self.where(source, to, "INTERNAL")
         order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
         return _milliseconds(self.order(source, order))
 
     def where(self, source: int, to: int, listener: str) -> Address:
-        """Where a node finds another, as its hosts file has it."""
+        """Return where a node finds another, as its hosts file has it."""
         if self.layout.network is None:
             return self.layout.advertised(listener, to)
         return f"127.{self.layout.network}.{source}.{to}", self.layout.port(listener, to)

@@ -33,7 +33,7 @@ class SmallTarget(ContainerTarget):
     cluster_class = SmallContainers
 
     def check(self, nodes: int) -> None:
-        """As many as are asked for."""
+        """Accept any number of nodes."""
 
     def makers(
         self,

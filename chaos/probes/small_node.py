@@ -20,7 +20,7 @@ PING, PONG = b"PING", b"PONG"
 
 
 def dial(host: str, port: int, seconds: float, filling: bytes = b"") -> str:
-    """What becomes of a PING sent there."""
+    """Send a PING there, and return what became of it."""
     began = time.monotonic()
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:

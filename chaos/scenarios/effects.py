@@ -1,10 +1,7 @@
-"""What a recorded run shows of durability and order, counted without a judge.
-
-The judges accuse nobody of what was not promised (acks=1 may lose); the guarantee tables ask what
-really happens. So this counts, from the final read of the leaders' logs: records that somebody was
-told to be there and that are not, records that are there twice, records behind younger ones of
-their sender.
-"""
+"""Count what a recorded run shows of durability and order, without a judge. The judges do not
+report what was not promised (acks=1 may lose); the guarantee tables ask what really happens. So
+this counts, from the final read of the leaders' logs: records that were acknowledged and are
+missing, records that are there twice, records behind younger ones of their sender."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ PARTITION = ["topic", "partition"]
 
 
 class Effect(StrEnum):
-    """What may happen to records; the field of Effects that counts it."""
+    """The effects on records; the field of Effects that counts each."""
 
     LOST = "lost"
     DOUBLED = "doubled"
@@ -32,7 +29,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Effects:
-    """Counts of records. sent: those whose sender was told of success (acks=0: that it was sent).
+    """Counts of records. sent: those reported to their sender as successful (acks=0: as sent).
 
     problem: why the run cannot tell, if it cannot.
     """
@@ -76,14 +73,16 @@ def counted(events: pl.LazyFrame) -> Effects:
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.DataFrame:
-    """topic, partition, value and t_complete_ns of every send that was told a success."""
+    """Return topic, partition, value and t_complete_ns of every send that was reported as
+    successful."""
     good = (pl.col("f") == F.SEND.value) & (pl.col("type") == Type.OK.value)
     wanted = events.filter(good & pl.col("value").is_not_null())
     return wanted.select(*PARTITION, "value", "t_complete_ns").collect()
 
 
 def last_logs(events: pl.LazyFrame) -> pl.DataFrame:
-    """topic, partition, offset and value of the leaders' logs, as they were read at the end."""
+    """Return topic, partition, offset and value of the leaders' logs, as they were read at the
+    end."""
     found = _of_leaders() & pl.col("value").is_not_null()
     return events.filter(found).select(*PARTITION, "offset", "value").unique().collect()
 

@@ -11,7 +11,7 @@ from linearizability.verdict import Validity
 
 
 class Part(StrEnum):
-    """Why a scenario is run."""
+    """The reason to run a scenario."""
 
     REGRESSION = "regression"
     CANARY = "canary"
@@ -31,7 +31,7 @@ class Expectation:
 
     @property
     def command(self) -> str:
-        """What a person types to have this run, seed and all."""
+        """What a person types to repeat this run, seed included."""
         return self.scenario.command()
 
     @property

@@ -67,10 +67,8 @@ flushed as it is (docs/findings.md). A file system with a journal keeps it."""
 
 
 def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
-    """Round after round; in each, every pair that fits once, the targets taking turns.
-
-    Ends at once where nothing fits.
-    """
+    """Yield round after round every pair that fits once, the targets taking turns. End at once if
+    nothing fits."""
     rng = Random(f"{seed}:exploration")
     while True:
         rounds = [_round(target, rng) for target in targets]
@@ -108,7 +106,8 @@ def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario
 
 
 def promises(workload: str, nemesis: str, family: str) -> bool:
-    """Does Kafka promise what this workload's judges look for, whatever this nemesis does?"""
+    """Return whether Kafka promises what this workload's judges look for, whatever this nemesis
+    does."""
     if nemesis == LOSE_UNSYNCED_NAMES and family in NAMES_UNSYNCED:
         return False
     if workload in ASK_LEADERS and not NEMESES[nemesis].faults <= LEAVE_NO_OLD_LEADER:

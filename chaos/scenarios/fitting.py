@@ -1,4 +1,4 @@
-"""Which scenario can be run here: nodes, lengths, and why one cannot be."""
+"""Decide which scenarios can be run here: nodes, lengths, and why one cannot be."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ BACKENDS = ("docker", "netns")
 
 
 def family_of(target: str) -> str:
-    """ "apache" of "apache:4.3.1" and of "docker:apache:4.3.1": where it runs does not matter."""
+    """Return "apache" for "apache:4.3.1" and for "docker:apache:4.3.1": where it runs does not
+    matter."""
     first, _, rest = target.partition(":")
     return family_of(rest) if first in BACKENDS and rest else first
 
@@ -37,12 +38,12 @@ def nodes_of(target: str) -> int:
 
 
 def seconds_of(target: str) -> float:
-    """How long the attack lasts, unless somebody says otherwise."""
+    """Return how long the attack lasts by default."""
     return SECONDS.get(family_of(target), SECONDS_ELSEWHERE)
 
 
 def why_not(scenario: Scenario) -> str | None:
-    """Why a scenario cannot be run on this machine, or None."""
+    """Return why a scenario cannot be run on this machine, or None."""
     family = family_of(scenario.target)
     workload, nemesis = WORKLOADS.get(scenario.workload), NEMESES.get(scenario.nemesis)
     if workload is None or nemesis is None:

@@ -1,8 +1,6 @@
-"""What has been found once, and must be found again: the same scenarios and seeds every night.
-
-A scenario that loses what nobody promised to keep is expected to be invalid: were it to end valid,
-the harness would have lost the means to see it.
-"""
+"""Scenarios whose findings must be found again: the same scenarios and seeds every night. A
+scenario that may lose records is expected to be invalid: if it ended valid, the harness would have
+lost the means to see it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a node is preloaded with: a clock that can be set, syncs that can be held, and a ledger of
-what was synced. No root is needed. See shim.c for what the node's side does."""
+"""The library that nodes are preloaded with: a clock that can be set, syncs that can be held, and a
+ledger of what was synced. No root is needed. See shim.c for what the node's side does."""
 
 from chaos.shim.control import Shim, why_none
 

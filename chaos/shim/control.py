@@ -28,12 +28,12 @@ _HELD_AT, _WAITING_AT = 32, 36
 
 
 def library() -> Path:
-    """Where `make setup` puts the library."""
+    """Return where `make setup` puts the library."""
     return cache_directory() / "lib" / LIBRARY
 
 
 def why_none() -> str | None:
-    """Why nodes cannot be preloaded here, or None."""
+    """Return why nodes cannot be preloaded here, or None."""
     if library().is_file():
         return None
     return (
@@ -43,10 +43,11 @@ def why_none() -> str | None:
 
 
 class Shim:
-    """What one node is preloaded with."""
+    """The preloaded library of one node."""
 
     def __init__(self, home: Path, root: Path) -> None:
-        """`root` is the node's data; the shim's own files lie in `home`, outside of it."""
+        """Prepare the shim. `root` is the node's data; the shim's own files lie in `home`, outside
+        of it."""
         home.mkdir(parents=True, exist_ok=True)
         root.mkdir(parents=True, exist_ok=True)  # what is not there cannot be watched
         self.medium = Medium(root.resolve(), home / "ledger")
@@ -58,7 +59,7 @@ class Shim:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the node's process is to be started with."""
+        """The environment with which the node's process must be started."""
         others = os.environ.get("LD_PRELOAD", "")
         return {
             "LD_PRELOAD": f"{library()} {others}".strip(),
@@ -82,7 +83,7 @@ class Shim:
         self._write()
 
     def set_right(self) -> None:
-        """The node's clock tells the time again, and runs as it should: a jump, too."""
+        """Let the node's clock show the right time again and run as it should, by a jump."""
         self._offset_ns = self._skew_ppm = self._skew_since_ns = 0
         self._write()
 
@@ -92,12 +93,12 @@ class Shim:
     # --- syncs ------------------------------------------------------------------------------------
 
     def slow_down(self, delay_ms: int) -> None:
-        """Every sync takes so much longer."""
+        """Make every sync take so much longer."""
         self._sync_delay_us = delay_ms * 1000
         self._write()
 
     def hold_syncs(self) -> bool:
-        """No sync returns from now on. Whether one has begun, within a bound."""
+        """Let no sync return from now on. Return whether one has begun, within a bound."""
         _HELD.pack_into(self._control, _HELD_AT, 1)
         return self._await(lambda waiting: waiting > 0)
 
@@ -110,23 +111,23 @@ class Shim:
         return True
 
     def let_syncs_go(self) -> None:
-        """The syncs that are held return, and those which come: until they have, within a bound."""
+        """Let held and new syncs return, and wait until they have, within a bound."""
         _HELD.pack_into(self._control, _HELD_AT, 0)
         self._await(lambda waiting: waiting == 0)
 
     def release_syncs(self) -> None:
-        """Syncs return. What waited in a process that has ended, waits no more."""
+        """Let syncs return, and forget those that waited in a process that has ended."""
         _HELD.pack_into(self._control, _HELD_AT, 0)
         _HELD.pack_into(self._control, _WAITING_AT, 0)
 
     def heal(self) -> None:
-        """A clock that is right, and syncs as fast as the disk is."""
+        """Set the clock right, and let syncs be as fast as the disk is."""
         self.slow_down(0)
         self.set_right()
         _HELD.pack_into(self._control, _HELD_AT, 0)
 
     def close(self) -> None:
-        """The node has ended."""
+        """Close the shim of a node that has ended."""
         self._control.close()
 
     def _write(self) -> None:

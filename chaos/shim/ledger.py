@@ -1,13 +1,9 @@
-"""What of a node's data would be on the medium if the power failed now, by the shim's ledger.
-
-The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system
-with a journal: names, renames and cuts are on the medium at once and in order, the bytes of a file
-up to its last sync. `lose_names` takes back the names of which nobody has asked that they be there
-(fsync(2): a new file's name is safe when its directory was synced).
-
-What is written in place, or through a mapping, counts as written: Kafka does so with indexes only,
-which it checks, or builds anew, after a crash.
-"""
+"""What of a node's data would be on the medium if the power failed now, by the shim's ledger. The
+model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system with a
+journal: names, renames and cuts are on the medium at once and in order, the bytes of a file up to
+its last sync. `lose_names` removes the names that were never synced (fsync(2): a new file's name is
+safe when its directory was synced). What is written in place, or through a mapping, counts as
+written: Kafka does so with indexes only, which it checks, or rebuilds, after a crash."""
 
 from __future__ import annotations
 
@@ -31,8 +27,8 @@ class Tail:
     size: int
 
     def sectors(self) -> Iterator[tuple[int, int]]:
-        """Where each of its sectors begins and ends; the first one may be shared with what is
-        synced."""
+        """Yield where each of its sectors begins and ends; the first one may be shared with synced
+        bytes."""
         start = self.synced
         while start < self.size:
             end = min(self.size, (start // SECTOR_BYTES + 1) * SECTOR_BYTES)
@@ -52,20 +48,20 @@ class Medium:
         self.settle()
 
     def settle(self) -> None:
-        """All that is there now is on the medium. The node's processes must stand still."""
+        """Count all that is there now as on the medium. The node's processes must stand still."""
         self._sizes = {str(path): path.stat().st_size for path in self._files()}
         self._names = {str(path) for path in self.root.rglob("*")} if self.root.exists() else set()
         self.ledger.write_bytes(b"")
         self._read_bytes = 0
 
     def lose_power(self) -> None:
-        """What was not synced is gone. The node's processes must have ended."""
+        """Drop every unsynced byte. The node's processes must have ended."""
         for tail in self.tails():
             os.truncate(tail.path, tail.synced)
         self.settle()
 
     def tear(self, how: str, rng: Random) -> None:
-        """Of what was not synced some is there, and some is not (TornWrites)."""
+        """Keep some of the unsynced bytes, and drop the others (TornWrites)."""
         tails = self.tails()
         largest = max(tails, key=lambda tail: tail.size - tail.synced, default=None)
         for tail in tails:
@@ -78,7 +74,7 @@ class Medium:
         self.settle()
 
     def lose_names(self) -> None:
-        """What was not synced is gone, and files and directories whose names were not."""
+        """Drop every unsynced byte, and every file or directory whose name was never synced."""
         self._read_ledger()
         for path in sorted(self.root.rglob("*")):
             if str(path) not in self._names and path.exists():
@@ -86,7 +82,7 @@ class Medium:
         self.lose_power()
 
     def tails(self) -> list[Tail]:
-        """What would be lost now, by name."""
+        """Return what would be lost now, by name."""
         self._read_ledger()
         found = []
         for path in self._files():
@@ -101,11 +97,9 @@ class Medium:
     # --- the ledger -------------------------------------------------------------------------------
 
     def _read_ledger(self) -> None:
-        """Take in what has happened since the last time.
-
-        The node may run meanwhile. So nothing is taken out of the ledger, or a line that is added
-        between would be lost, and with it what the node had synced; and half a line waits.
-        """
+        """Read what has happened since the last time. The node may run meanwhile, so nothing is
+        removed from the ledger (a line added in between would be lost, and with it what the node
+        had synced), and half a line waits."""
         with self.ledger.open("rb") as ledger:
             ledger.seek(self._read_bytes)
             added = ledger.read()
@@ -133,7 +127,7 @@ class Medium:
             self._sizes[path] = max(synced, size)
 
     def _moved(self, old: str, new: str) -> None:
-        """A file, or a directory with all in it."""
+        """Note that a file, or a directory with all in it, was renamed."""
         replaced = new in self._names  # after a loss, one of the two has the name
         self._forget(new)
         for path in [path for path in self._sizes if _is_in(path, old)]:
@@ -161,7 +155,7 @@ def _some(sectors: list[tuple[int, int]], rng: Random) -> list[tuple[int, int]]:
 
 
 def _erase(tail: Tail, sectors: list[tuple[int, int]]) -> None:
-    """The file keeps its size, and has zeros where nothing was written."""
+    """Write zeros where nothing was written; the file keeps its size."""
     with tail.path.open("r+b") as file:
         for start, end in sectors:
             file.seek(start)

@@ -34,8 +34,8 @@ DESCRIBED: Callable[[Path], Target] = ForeignTarget
 
 
 def parse_target(text: str, bug: str | None = None) -> Target:
-    """ "apache:4.3.1", "apache" (4.3.1), "apache:3.9" (the pinned 3.9.1), "reference", "kfake", or
-    host:port[,host:port]. Raises TargetError, with the nearest known name."""
+    """Parse "apache:4.3.1", "apache" (4.3.1), "apache:3.9" (the pinned 3.9.1), "reference",
+    "kfake", or host:port[,host:port]. Raise TargetError with the nearest known name."""
     name, _, rest = text.partition(":")
     if text.endswith(SUFFIX):
         _refuse_bug(text, bug)

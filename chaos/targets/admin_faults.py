@@ -1,4 +1,4 @@
-"""What an administrator does to a cluster under load: elections, moves of replicas, other topics.
+"""Faults by an administrator under load: elections, moves of replicas, other topics.
 
 Asked of one node past every proxy; in KRaft any broker hands it on to the controller (KIP-590).
 Errors that Kafka answers are no errors of the fault: an election that nobody needs, or a move that
@@ -40,7 +40,7 @@ _storms = count(1)
 
 
 def _elect(cluster: LocalCluster, fault: Elect) -> list[int]:
-    """Who leads after an election that took place."""
+    """Elect a leader; return who leads if the election took place."""
     topic, index = _interesting(cluster)
     struct = request_definition(ApiKey.ELECT_LEADERS).struct
     answer = _ask(
@@ -151,7 +151,7 @@ def _rows(answer: Struct) -> Iterable[Struct]:
 
 
 def _all_done(rows: Iterable[Struct]) -> bool:
-    """Was there something, and did all of it succeed?"""
+    """Return whether there were rows, and all succeeded."""
     codes = [row.error_code for row in rows]
     return bool(codes) and all(code == ErrorCode.NONE for code in codes)
 

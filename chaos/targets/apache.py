@@ -94,7 +94,7 @@ class ApacheCluster(LocalCluster):
 
 
 def newest_leader(controllers: Iterable[Address]) -> int | None:
-    """Who leads the quorum, as the controller that knows of the newest epoch says."""
+    """Return the leader of the quorum, according to the controller that knows the newest epoch."""
     found: list[tuple[int, int]] = []
     for address in controllers:
         with suppress(NoAnswer):
@@ -114,8 +114,9 @@ class ApacheKafka:
         on_disks: bool = False,
         preloaded: bool = False,
     ) -> None:
-        """full_speed: with the JVM's optimizing compiler, for benchmarks. Without it a node is up
-        after half the CPU time, which counts where brokers are killed all the time."""
+        """Create the target. full_speed: use the JVM's optimizing compiler, for benchmarks. Without
+        it a node starts in half the CPU time, which matters where brokers are killed all the time.
+        """
         self.version = version
         self.full_speed = full_speed
         self.on_disks = on_disks
@@ -207,7 +208,7 @@ class ApacheKafka:
         return layout, links
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
-        """What else nodes need to be where the layout has them: nothing, on loopback."""
+        """Do what else nodes need where the layout has them: nothing, on loopback."""
 
     def jars(self) -> list[Path]:
         """Return the class path. Raise TargetError with the command that repairs it."""
@@ -220,7 +221,7 @@ class ApacheKafka:
         return found
 
     def _java(self) -> list[str]:
-        """Java with the class path. Raises TargetError where one of them is not here."""
+        """Return Java with the class path. Raise TargetError if one of them is not here."""
         return [str(find_java()), "-cp", ":".join(map(str, self.jars()))]
 
     def _launcher(self, java: Sequence[str], directory: Path) -> list[str]:
@@ -241,7 +242,8 @@ def _check_toxiproxy() -> None:
 def _write(
     directory: Path, layout: Layout, config: Mapping[str, str], launcher: Sequence[str]
 ) -> tuple[list[LocalNode], dict[str, str]]:
-    """Configuration, hosts file and command line of every node; listeners that are added."""
+    """Write configuration, hosts file and command line of every node; return the added
+    listeners."""
     (directory / "nodes").mkdir(parents=True, exist_ok=True)
     (directory / "nodes" / "log4j2.properties").write_text(LOG4J2)
     (directory / "nodes" / "log4j.properties").write_text(LOG4J1)
@@ -308,7 +310,7 @@ def kafka_uuid() -> str:
 
 
 def of_version(asked: str, bug: str | None) -> ApacheKafka:
-    """ "" and "4.3.1" are 4.3.1, "3.9" is the pinned 3.9.1. Raises TargetError."""
+    """Return the target: "" and "4.3.1" are 4.3.1, "3.9" is the pinned 3.9.1. Raise TargetError."""
     if bug:
         raise TargetError(f"Apache Kafka has no planted bugs, only the reference has: no {bug!r}")
     version = VERSIONS.get(asked or DEFAULT_VERSION)

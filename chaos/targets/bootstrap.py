@@ -60,7 +60,7 @@ class BootstrapCluster:
         )
 
     def alive(self) -> bool:
-        """Somebody answers ApiVersions."""
+        """Return whether any of the addresses answers ApiVersions."""
         return any(probe.answers(seed, ASK_TIMEOUT_S) for seed in self._seeds)
 
     def wait_ready(self, timeout_s: float = REACH_TIMEOUT_S) -> None:
@@ -77,14 +77,14 @@ class BootstrapCluster:
             time.sleep(POLL_S)
 
     def restart(self) -> None:
-        """Not ours to restart: wait until it is back."""
+        """Wait until the cluster is back, since it is not ours to restart."""
         self.wait_ready(RETURN_TIMEOUT_S)
 
     def collect(self, into: Path) -> None:
-        """Its logs are not here."""
+        """Collect nothing: its logs are not here."""
 
     def stop(self) -> None:
-        """Nothing here was started by us."""
+        """Stop nothing: we started nothing here."""
 
 
 class BootstrapTarget:

@@ -138,7 +138,7 @@ class LocalCluster:
     # --- life -------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start every node, and wait until the cluster is ready; otherwise leave nothing."""
+        """Start every node and wait until the cluster is ready; on failure leave nothing."""
         try:
             for member in self._members.values():
                 member.start()
@@ -174,7 +174,7 @@ class LocalCluster:
                 )
 
     def _not_ready(self) -> str:
-        """What is still missing, or the empty string."""
+        """Return what is still missing, or the empty string."""
         everybody = {number - 1 + self.lowest_broker_id for number in self._members}
         for number in self._members:
             try:
@@ -227,7 +227,7 @@ class LocalCluster:
                     shutil.copy2(file, destination / file.name)
 
     def stop(self) -> None:
-        """End every process, and remove the disks. What fails does not keep the rest from it."""
+        """End every process and remove the disks; a failure does not keep the rest from it."""
         members = self.members()
         with self._lock, ExitStack() as last_first:
             self._stopped = True
@@ -252,7 +252,7 @@ class LocalCluster:
         return self._members[node].direct
 
     def controller(self) -> int | None:
-        """Metadata's controller; clusters whose Metadata does not tell override this."""
+        """Return Metadata's controller; clusters whose Metadata does not name it override this."""
         for node in self.reachable():
             with suppress(NoAnswer):
                 found = probe.controller(self.direct(node), roles.ASK_TIMEOUT_S)
@@ -309,7 +309,7 @@ class LocalCluster:
         return self.links
 
     def _strike(self, fault: Any) -> Sequence[int]:
-        """Whom the fault struck."""
+        """Perform the fault, and return the nodes that it struck."""
         kind = type(fault)
         for performers in (link_faults.PERFORMERS, admin_faults.PERFORMERS):
             if kind in performers:
@@ -322,7 +322,7 @@ class LocalCluster:
         return process_faults.PERFORMERS[kind](members)
 
     def _heal(self, fault: Heal) -> Performed:
-        """Does not wait until the nodes are back: `wait_ready` does."""
+        """Heal without waiting until the nodes are back: `wait_ready` does that."""
         disk_faults.heal(self.members())
         shim_faults.heal(self.members())
         try:
@@ -332,10 +332,8 @@ class LocalCluster:
         return Performed(fault, tuple(helped), note)
 
     def _bring_back(self) -> list[int]:
-        """Continue the nodes that are paused, start those that are dead; which ones.
-
-        Each is tried, whatever became of those before. Raises TargetError.
-        """
+        """Continue the paused nodes, start the dead ones, and return which ones. Try each, even
+        after one failed. Raise TargetError."""
         helped, failure = [], None
         for number, member in self._members.items():
             try:

@@ -1,4 +1,4 @@
-"""How Docker Compose is called here: as a plug-in of Docker's client, or as the older program."""
+"""Call Docker Compose as a plug-in of Docker's client, or as the older program."""
 
 from __future__ import annotations
 

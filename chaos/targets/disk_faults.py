@@ -1,11 +1,9 @@
-"""Faults of the disks that nodes have for themselves, and how they are undone.
-
-Order is everything. A process that hangs on a frozen disk takes neither SIGSTOP nor SIGKILL, so a
-thaw comes first; all struck nodes stand still, out of every system call, before the first disk
-loses its power, since a sync that is under way may then return success without its data on the
-medium, and a node that lives on for a millisecond acknowledges it: without power it could have told
-nobody. Then they are killed, and a disk is mounted again only when its process has ended.
-"""
+"""Faults of the nodes' own disks, and how they are undone. The order matters. A process that hangs
+on a frozen disk takes neither SIGSTOP nor SIGKILL, so a thaw comes first; all struck nodes stand
+still, out of every system call, before the first disk loses its power, since a sync that is under
+way may then return success without its data on the medium, and a node that lives on for a
+millisecond acknowledges it, which it could not have done without power. Then they are killed, and a
+disk is mounted again only when its process has ended."""
 
 from __future__ import annotations
 
@@ -27,11 +25,9 @@ Members = Sequence["LocalNode"]
 
 @contextmanager
 def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, Disk]]:
-    """A disk for each node, where `directory`/data/NODE leads to it; or, unless wanted, none.
-
-    They are removed again if the block fails. A node's data lies one level below the root of its
-    file system, where lost+found is: Kafka takes every directory beside its own for a partition.
-    """
+    """Provide a disk for each node, to which `directory`/data/NODE leads; or, unless wanted, none.
+    Remove them again if the block fails. A node's data lies one level below the root of its file
+    system, where lost+found is: Kafka takes every directory beside its own for a partition."""
     made: dict[int, Disk] = {}
     try:
         for number in range(1, nodes + 1) if wanted else ():
@@ -53,7 +49,7 @@ def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, D
 
 
 def sync(members: Members) -> None:
-    """What a node wrote while it was set up is not what a loss of power is about."""
+    """Sync what nodes wrote while they were set up, which a loss of power must not take."""
     for disk in _disks(members):
         disk.sync()
     with standing_still([member for member in members if member.shim is not None]):
@@ -100,7 +96,8 @@ def _kill_disk(members: Members) -> list[int]:
 
 
 def _make_read_only(members: Members) -> list[int]:
-    """What is written before is kept: between the sync and the end of writing nobody writes."""
+    """Turn disks read-only. Everything written before is kept, since nobody writes between the sync
+    and the change."""
     return _while_standing_still(members, Disk.turn_read_only)
 
 
@@ -116,7 +113,7 @@ def _while_standing_still(members: Members, strike: Callable[[Disk], None]) -> l
 
 @contextmanager
 def standing_still(members: Members) -> Iterator[None]:
-    """Their processes, as far as they run, are out of every system call meanwhile."""
+    """Keep the running processes out of every system call meanwhile."""
     awake = [member for member in members if member.running and not member.paused]
     try:
         stand_still(members)

@@ -1,4 +1,4 @@
-"""What nodes need to be started with, so that certain faults can be performed on them.
+"""Choose what nodes must be started with, so that certain faults can be performed on them.
 
 Disks of their own need the right to mount, the shim needs a C compiler at set-up. A loss of power
 can be had by either: by the disks where there are some, since they lose what a real one would.
@@ -28,7 +28,7 @@ def equipped(target: Target, faults: Faults) -> Target:
 
 
 def why_not(target: Target, faults: Faults) -> str | None:
-    """Why this machine does not have what they need, or None."""
+    """Return why this machine does not have what they need, or None."""
     if _needs_disks(target, faults) and (reason := disks.why_none()):
         return reason
     if _needs_shim(target, faults) and (reason := shim.why_none()):
@@ -37,7 +37,7 @@ def why_not(target: Target, faults: Faults) -> str | None:
 
 
 def has_means(member: LocalNode, fault: type[Fault]) -> bool:
-    """Was the node started with what the fault needs?"""
+    """Return whether the node was started with what the fault needs."""
     if fault is PowerLoss:
         return member.disk is not None or member.shim is not None
     if fault in SHIM_FAULTS:

@@ -1,6 +1,6 @@
 """Any Kafka-compatible cluster, described by a TOML file (foreign_file.py): `--target FILE.toml`.
 
-Which faults are offered follows from what is given of every node: an address alone can be
+The available faults follow from what the file gives for every node: an address alone can be
 administered; a start command beside kill, stop or a pid file can be killed and restarted; a pid
 file, or pause and resume, can be paused; a service of Compose can do all of that.
 """
@@ -24,7 +24,7 @@ SUFFIX = ".toml"
 
 
 def faults_of(foreign: Foreign) -> frozenset[type[Fault]]:
-    """What can be done to every one of its nodes."""
+    """Return the faults that can be performed on every one of its nodes."""
     return frozenset.intersection(*map(_faults_of_node, foreign.nodes))
 
 
@@ -45,7 +45,7 @@ class ForeignCluster(LocalCluster):
     kept_logs: Mapping[int, Path]
 
     def collect(self, into: Path) -> None:
-        """What its commands said, and the logs that were named."""
+        """Collect what its commands printed, and the logs that were named."""
         super().collect(into)
         for number, log in self.kept_logs.items():
             with suppress(OSError):  # a log that is not there is no reason to lose a run
@@ -69,7 +69,8 @@ class ForeignTarget:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Reset it if there is a command for that; start what does not run; wait until ready."""
+        """Reset the cluster if there is a command for that, start what does not run, and wait until
+        it is ready."""
         if config:
             raise TargetError(
                 f"{self.name} is configured by its owner; leave out {', '.join(config)}"

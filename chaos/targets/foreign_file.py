@@ -44,7 +44,7 @@ TOP = {"name": str, "reset": str, "lowest_broker_id": int, "compose": dict, "nod
 
 @dataclass(frozen=True)
 class ForeignNode:
-    """One node as its owner describes it; None is what was not given."""
+    """One node as its owner describes it; None means not given."""
 
     address: Address
     data: Path | None = None
@@ -69,7 +69,7 @@ class Foreign:
 
 
 class Broken(Exception):
-    """What is wrong with one key: the sentence goes on after the file's name."""
+    """The problem with one key: the sentence goes on after the file's name."""
 
 
 def read(path: Path) -> Foreign:

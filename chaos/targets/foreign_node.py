@@ -48,7 +48,7 @@ class ForeignProcess:
 
     @property
     def pid(self) -> int:
-        """0 where none runs that is known."""
+        """The process id, or 0 if none is known to run."""
         found = self._found()
         return found[0] if found is not None else 0
 
@@ -65,7 +65,8 @@ class ForeignProcess:
         return self._seen
 
     def _told(self) -> int:
-        """0 where nobody told: below that kill(2) means groups of processes, or all there are."""
+        """Return the reported pid, or 0 if there is none: kill(2) takes numbers below for groups of
+        processes, or all."""
         if self._node.pid_file is not None:
             with suppress(OSError, ValueError, IndexError):
                 return max(0, int(self._node.pid_file.read_text().split()[0]))
@@ -85,7 +86,7 @@ class ForeignProcess:
         return not self._ended
 
     def _is_starting(self) -> bool:
-        """Between the start command and the pid file there is a moment without either."""
+        """Return whether it is in the moment between the start command and the pid file."""
         young = time.monotonic() < self._started_s + START_GRACE_S
         return young and not self._ended and self._status() in (None, 0) and not self.pid
 
@@ -115,7 +116,8 @@ class ForeignProcess:
         self._settle()
 
     def _start_for_its_owner(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """It goes on when this command has ended: it was found running."""
+        """Start it so that it goes on after this command has ended, because it was found
+        running."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as output:
             return subprocess.Popen(
@@ -127,7 +129,7 @@ class ForeignProcess:
         self._end(self._node.kill, signal.SIGKILL)
 
     def end(self, timeout_s: float = GONE_TIMEOUT_S) -> None:
-        """In an orderly way; with SIGKILL when the time is up."""
+        """End it in an orderly way, and with SIGKILL when the time is up."""
         if self.paused:
             self.resume()
         self._end(self._node.stop, signal.SIGTERM, timeout_s)
@@ -173,7 +175,7 @@ class ForeignProcess:
             raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
 
     def _owe(self, debt: Debt) -> None:
-        """Before it is done. A paused node that is killed is no more paused."""
+        """Write a note before the fault. A paused node that is killed is not paused any more."""
         try:
             owing = owed.Note(debt)
         except OSError as error:
@@ -216,7 +218,7 @@ class ForeignProcess:
 
 
 class ForeignMember(LocalNode):
-    """A member of a foreign cluster; one that runs already is not started, nor ended at the end."""
+    """A member of a foreign cluster; one that runs already is neither started nor ended."""
 
     process: ForeignProcess
     ours: bool = False
@@ -233,7 +235,7 @@ class ForeignMember(LocalNode):
         self.process.start(self.number, self.ours)
 
     def stop(self) -> None:
-        """Left as it was found: running, where it ran before."""
+        """Leave it as it was found: running, if it ran before."""
         if self.child is None:
             return
         if self.ours:

@@ -17,7 +17,7 @@ PROBE_TIMEOUT_S = 60
 
 
 def find_java() -> Path:
-    """JAVA_HOME, then PATH, then what set-up brought. Raises TargetError."""
+    """Return the Java in JAVA_HOME, on PATH, or from set-up. Raise TargetError."""
     home = os.environ.get("JAVA_HOME")
     on_path = shutil.which("java")
     candidates = [
@@ -41,7 +41,7 @@ def find_java() -> Path:
 
 @lru_cache(None)
 def feature_release(java: Path) -> int | None:
-    """17 for "17.0.15", 8 for "1.8.0_402"; None if it does not run."""
+    """Return 17 for "17.0.15", 8 for "1.8.0_402", and None if it does not run."""
     try:
         answer = subprocess.run(
             [java, "-version"],

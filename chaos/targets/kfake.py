@@ -26,7 +26,7 @@ FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Heal})
 
 
 class KfakeCluster(LocalCluster):
-    """Its only broker has the id 0; faults and roles count nodes from 1."""
+    """A cluster whose only broker has the id 0; faults and roles count nodes from 1."""
 
     lowest_broker_id = 0
 

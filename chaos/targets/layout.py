@@ -1,4 +1,4 @@
-"""Who listens where, and which proxies lie between: the addresses of one Apache cluster.
+"""The addresses of one Apache cluster: where each node listens, and which proxies lie between.
 
 Proxied, node i has loopback addresses of its own. All peers register under the same names b1, b2,
 b3, but each JVM resolves them by its own hosts file: node i finds node j at 127.N.i.j, where a
@@ -51,19 +51,19 @@ class Layout:
         return self.ports[listener][node - 1]
 
     def bound(self, listener: str, node: int) -> Address:
-        """Where a node really listens: the harness asks here, past every proxy."""
+        """Return where a node really listens: the harness asks here, past every proxy."""
         host = LOOPBACK if self.network is None else f"127.{self.network}.{node}.{node}"
         return host, self.port(listener, node)
 
     def advertised(self, listener: str, node: int) -> Address:
-        """What a node tells others to connect to."""
+        """Return the address that a node gives others to connect to."""
         if self.network is None:
             return self.bound(listener, node)
         host = f"127.{self.network}.0.{node}" if listener == "CLIENT" else f"b{node}"
         return host, self.port(listener, node)
 
     def hosts_file(self, node: int) -> str:
-        """How a node's JVM resolves names (-Djdk.net.hosts.file); nothing else is resolved."""
+        """Return how a node's JVM resolves names (-Djdk.net.hosts.file); it resolves no others."""
         lines = [f"127.{self.network}.{node}.{peer} b{peer}" for peer in self.numbers()]
         lines.append(f"{LOOPBACK} localhost {socket.gethostname()}")
         return "\n".join(lines) + "\n"

@@ -149,7 +149,8 @@ def _shuffled(cluster: LocalCluster, node: int) -> list[int]:
 
 
 def toxic_of(fault: Any) -> Toxic:
-    """What toxiproxy is to do; names of kinds and attributes are of its README."""
+    """Return what toxiproxy must do for a fault; names of kinds and attributes are of its
+    README."""
     name = fault.name
     match fault:
         case SlowLinks():

@@ -1,8 +1,8 @@
 """A cluster whose nodes have network namespaces of their own: its addresses, links and processes.
 
 No proxy stands between: every node is found where it is, and clients come from the bridge's one
-port to the harness. What the harness asks for itself goes to the listener of the brokers, since
-that of the clients may be cut.
+port to the harness. The harness's own requests go to the listener of the brokers, since that of the
+clients may be cut.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
 
 @dataclass(frozen=True)
 class NamespaceLayout(Layout):
-    """Where nodes are in their namespaces."""
+    """The addresses of nodes in their namespaces."""
 
     namespaces: Namespaces | None = None
 
@@ -65,7 +65,7 @@ def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]
 
 
 def settle_in(members: Iterable[LocalNode], layout: NamespaceLayout) -> None:
-    """From now on the nodes start in their namespaces."""
+    """Let the nodes start in their namespaces from now on."""
     assert layout.namespaces is not None
     for member in members:
         member.command = [*layout.namespaces.enter(member.number), *member.command]

@@ -16,7 +16,7 @@ from chaos.targets.namespaced import NamespaceLayout
 
 
 class NamespacedApache(ApacheKafka):
-    """The same release, its nodes where packets can be lost (chaos/netns); it needs root."""
+    """The same release with nodes whose packets can be lost (chaos/netns); it needs root."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class NamespacedApache(ApacheKafka):
             raise TargetError(f"{self.name} cannot be started: {error}") from error
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
-        """Each node starts in its namespace."""
+        """Let each node start in its namespace."""
         assert isinstance(layout, NamespaceLayout)
         namespaced.settle_in(members, layout)
 

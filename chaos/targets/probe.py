@@ -1,4 +1,4 @@
-"""What a cluster says of itself, asked over the wire on one fresh connection per question.
+"""Ask a cluster about itself over the wire, on one fresh connection per question.
 
 Sources: ApiVersionsRequest.json, MetadataRequest.json, DescribeQuorumRequest.json (KIP-595).
 """
@@ -75,7 +75,7 @@ def check_kafka(address: Address, timeout_s: float) -> None:
 
 
 def answers(address: Address, timeout_s: float) -> bool:
-    """Does a Kafka answer there?"""
+    """Return whether a Kafka answers there."""
     try:
         check_kafka(address, timeout_s)
     except NoAnswer:
@@ -84,7 +84,8 @@ def answers(address: Address, timeout_s: float) -> bool:
 
 
 def listens(where: str, timeout_s: float) -> bool:
-    """Does somebody accept connections at host:port? It may ask for TLS or SASL before it talks."""
+    """Return whether connections are accepted at host:port, which may want TLS or SASL before it
+    talks."""
     host, _, port = where.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s):

@@ -17,7 +17,8 @@ SHUTDOWN_TIMEOUT_S = 30.0
 
 
 def kill(members: Sequence[LocalNode]) -> list[int]:
-    """Kill the nodes that run, all at once; who waits for their ports or files kills them again."""
+    """Kill the running nodes, all at once; callers that wait for their ports or files kill them
+    again."""
     struck = {
         member.number: member.child
         for member in members
@@ -52,7 +53,7 @@ def kill_and_wait(members: Sequence[LocalNode]) -> list[int]:
 
 
 def _each(members: Sequence[LocalNode], strike: Callable[[Process], None]) -> list[int]:
-    """Strike the processes that run; whose they were."""
+    """Strike the processes that run; return their nodes."""
     struck = []
     for member in members:
         if member.child is not None and member.child.running:

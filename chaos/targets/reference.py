@@ -1,4 +1,4 @@
-"""Our own readable broker, in a child process; clients reach it through one proxied link."""
+"""The reference broker in a child process; clients reach it through one proxied link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which node is "the leader" now? Roles are resolved when the fault is performed."""
+"""Resolve roles: which node is "the leader" now? This happens when the fault is performed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASK_TIMEOUT_S = 2.0
 
 
 class Askable(Protocol):
-    """What resolving a role needs of a cluster."""
+    """The parts of a cluster that resolving a role needs."""
 
     nodes: int
     focus: tuple[str, int] | None
@@ -27,7 +27,7 @@ class Askable(Protocol):
     """0, 1, 2 …: how often the role "next" was asked for."""
 
     def reachable(self) -> Sequence[int]:
-        """Nodes that run and are not paused: those worth asking."""
+        """Return the nodes that run and are not paused: those worth asking."""
         ...
 
     def direct(self, node: int) -> Address: ...
@@ -130,7 +130,7 @@ def _views(cluster: Askable, topic: str, partition: int) -> Iterable[PartitionVi
 
 
 def _in_numbers(view: PartitionView, lowest_broker_id: int) -> PartitionView:
-    """Broker ids as node numbers; "no leader" (-1) becomes a number below 1."""
+    """Return broker ids as node numbers; "no leader" (-1) becomes a number below 1."""
     first = 1 - lowest_broker_id
     replicas = tuple(broker + first for broker in view.replicas)
     return PartitionView(view.leader + first, view.leader_epoch, replicas)

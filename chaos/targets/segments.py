@@ -20,7 +20,7 @@ def segments(data: Path, *, closed: bool) -> list[Path]:
 
 
 def flip_one(path: Path, rng: Random) -> int:
-    """Turn one bit of a file; where."""
+    """Flip one bit of a file; return where."""
     position = rng.randrange(path.stat().st_size)
     with path.open("r+b") as file:
         file.seek(position)

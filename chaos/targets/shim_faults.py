@@ -1,8 +1,8 @@
 """Faults of nodes that are preloaded (chaos/shim): clocks, slow syncs, torn writes, lost names; and
 the bit that flips while a node is down, which needs nothing.
 
-A torn write is the end of a node that waits for a sync. So syncs are held first: what the node has
-written and not synced then is what nobody was told of, if it flushes what it acknowledges.
+A torn write ends a node that waits for a sync. So syncs are held first: then nothing that is
+written but not synced was acknowledged, if the node flushes before it acknowledges.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ HOLDS_MAX = 10
 
 
 def preload(members: Members, directory: Path) -> None:
-    """Before their first start. Their data are in `directory`/data/NUMBER. Raises TargetError."""
+    """Preload nodes before their first start. Their data are in `directory`/data/NUMBER. Raise
+    TargetError."""
     if reason := why_none():
         raise TargetError(reason)
     for member in members:
@@ -36,13 +37,13 @@ def preload(members: Members, directory: Path) -> None:
 
 
 def heal(members: Members) -> None:
-    """Clocks are right, and syncs as fast as the disk is."""
+    """Set clocks right, and let syncs be as fast as the disk is."""
     for _, shim in _shims(members):
         shim.heal()
 
 
 def close(members: Members) -> None:
-    """The nodes have ended."""
+    """Close the shims of nodes that have ended."""
     for member, shim in _shims(members):
         shim.close()
         member.shim = None
@@ -80,7 +81,7 @@ def _lose_names(members: Members, fault: LostNames, rng: Random) -> list[int]:
 
 
 def _stop_and_kill(members: Members) -> None:
-    """What the ledgers say is settled when the last node stands still."""
+    """Settle what the ledgers say when the last node stands still, then kill the nodes."""
     stand_still(members)
     kill_and_wait(members)
 

@@ -1,4 +1,4 @@
-"""Appends: idempotent producers, acks=all; at the end the whole log is read."""
+"""Appends by idempotent producers with acks=all; at the end the whole log is read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Appends:
         return self.send(process, rng)
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """What one producer does."""
+        """Yield the operations of one producer."""
         return send_for_ever(self.topic, self.partitions, process, rng)
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:

@@ -1,9 +1,9 @@
 """Appends that promise less: acks=1, acks=0, and no idempotence.
 
-What is not promised is not accused: the history names the `acks` and `idempotent` of every send,
+Broken non-promises are not reported: the history names the `acks` and `idempotent` of every send,
 and the judges of durability and of duplicates look at those that promise. What holds for all of
-them (nothing is invented, altered, moved, or shown and then taken back) is judged as ever.
-Source: producer configuration, acks, enable.idempotence; design#replication.
+them (nothing is invented, altered, moved, or shown and then taken back) is judged as ever. Source:
+producer configuration, acks, enable.idempotence; design#replication.
 """
 
 from __future__ import annotations

@@ -12,11 +12,10 @@ from chaos.workloads.sending import send_for_ever
 
 
 class DeletingRecords(Appends):
-    """Appends, and now and then the deletion of what lies below some offset: no more goes.
+    """Append, and now and then delete what lies below some offset: no more may go.
 
     Spec: KIP-107. A producer deletes below a record which it knows to be acknowledged, or just
-    behind it; now and then below the high watermark, wherever that is.
-    """
+    behind it; now and then below the high watermark, wherever that is."""
 
     name = topic = "delete-records"
     judged_by = ("retention", *Appends.judged_by)
@@ -27,7 +26,7 @@ class DeletingRecords(Appends):
     most_kept = 50
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Sends, some followed by a deletion in the same partition."""
+        """Yield sends, some followed by a deletion in the same partition."""
         sends = send_for_ever(self.topic, self.partitions, process, rng)
         operation = next(sends)
         while True:

@@ -31,12 +31,9 @@ POLLS_PER_LIFE = 100
 
 
 class _Groups:
-    """What the three kinds of groups have in common.
-
-    Half of the members commit by themselves every second, half ask for it after polls. Between two
-    committed positions a group passes over no record, whoever comes and goes (docs, design,
-    "Message Delivery Semantics", at least once).
-    """
+    """The common base of the three kinds of groups. Half of the members commit by themselves every
+    second, half ask for it after polls. Between two committed positions a group skips no record,
+    whichever members come and go (docs, design, "Message Delivery Semantics", at least once)."""
 
     name: str
     protocol: GroupProtocol
@@ -197,7 +194,7 @@ class GroupPositions(ClassicGroups):
     def _haunted(
         self, process: int, living: Generator[Operation, Completion, None], rng: Random
     ) -> Generator[Operation, Completion, None]:
-        """What a member does, and now and then the last commit of the one before it."""
+        """Yield what a member does and, now and then, the last commit of the one before it."""
         current: CommitPosition | None = None
         old: CommitPosition | None = None
         """The first of this member and generation, in which nobody else is to own the partition."""
@@ -257,9 +254,9 @@ class ConsumerGroupPositions(GroupPositions):
     """The same by the group protocol of KIP-848.
 
     Members commit often, seldom crash, and stay away for some seconds, in which the others take
-    over what they had: so who comes back takes partitions over from members which live, and only
-    there it shows whether one is given before it was let go of. Heartbeats are slow, so that who
-    must let go is told late.
+    over what they had: so a returning member takes partitions over from living ones, which alone
+    shows whether a partition is assigned before it was released. Heartbeats are slow, so that
+    members learn late that they must release partitions.
     """
 
     name = "groups-consumer-positions"

@@ -12,7 +12,7 @@ from chaos.workloads.sending import send_for_ever
 
 
 class Offsets:
-    """Commit positions and ask for them: everybody finds what was committed last.
+    """Commit positions and ask for them: every process must find what was committed last.
 
     Two processes commit for each partition of a group, now and then going back; all processes ask.
     The answers are of OffsetFetch with `require_stable` (KIP-447).
@@ -47,7 +47,8 @@ class Offsets:
         return self._commit_for_ever(process, rng)
 
     def _commit_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """No two commits of a process have the same offset, so that an answer tells which it is."""
+        """Commit offsets that are never the same twice in a process, so that an answer shows which
+        commit it is."""
         offset = process
         while True:
             groups = self.rare_groups if rng.random() < self.rare_share else self.groups
@@ -59,7 +60,7 @@ class Offsets:
                 yield CommitPosition(group, self.topic, partition, offset)
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """What was committed last, by each group; then the log."""
+        """Yield reads of the last commits of each group, then of the log."""
         for group in (*self.groups, *self.rare_groups):
             everywhere = tuple(range(self.partitions))
             yield ClientSettings(), FetchPositions(group, self.topic, everywhere)

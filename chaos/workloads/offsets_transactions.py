@@ -30,8 +30,8 @@ RECORD_SHARE = 0.6
 class OffsetsInTransactions(Offsets):
     """Offsets, by transactions: what is committed holds, what is aborted or fenced never does.
 
-    Some are held open while others ask (OffsetFetch, require_stable): nobody may be told a position
-    that is not decided. Some outlive their time-out, some are fenced and asked to commit all the
+    Some are held open while others ask (OffsetFetch, require_stable): no process may get an
+    undecided position. Some outlive their time-out, some are fenced and asked to commit all the
     same. Spec: KIP-98; KIP-447.
     """
 
@@ -58,7 +58,8 @@ class OffsetsInTransactions(Offsets):
     def _transact_for_ever(
         self, process: int, rng: Random
     ) -> Generator[Operation, Completion, None]:
-        """No two commits of a process have the same offset, so that an answer tells which it is."""
+        """Commit in transactions offsets that are never the same twice in a process, so that an
+        answer shows which commit it is."""
         offset, partition, values = process, process % self.partitions, values_of(process)
         while True:
             groups = self.rare_groups if rng.random() < self.rare_share else self.groups

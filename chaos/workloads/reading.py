@@ -29,11 +29,8 @@ def everything(topics: Sequence[TopicSpec]) -> tuple[tuple[str, int], ...]:
 def poll_for_ever(
     partitions: Sequence[tuple[str, int]], rng: Random, from_log_start: bool = False
 ) -> Generator[Operation, Completion, None]:
-    """Sessions of polls over a random half of the partitions, each from offset 0,
-    or from the start of the logs.
-
-    A failed poll ends the session: where its position stands is not known.
-    """
+    """Yield sessions of polls over a random half of the partitions, each from offset 0, or from the
+    start of the logs. A failed poll ends the session, since its position is unknown."""
     half = max(1, len(partitions) // 2)
     while True:
         yield Assign(tuple(sorted(rng.sample(list(partitions), half))), from_log_start)

@@ -1,4 +1,4 @@
-"""Recreate: topics that are deleted and made anew under the same name, again and again."""
+"""Recreate: topics that are deleted and created again under the same name, again and again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Recreated:
                 pass
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
-        """Topic by topic: each read is of one of the namesakes."""
+        """Yield topic by topic a read of one of the topics of the same name."""
         for topic in self.topics():
             yield ClientSettings(), ReadAll(everything([topic]), raw=True)
         for topic in self.topics():

@@ -17,10 +17,10 @@ KEY = "register"
 class Register:
     """Compare-and-set by one writer per register, and readers of all: each reads the last value.
 
-    The writer reads, compares with what it wrote last, and writes the next only then; whatever is
-    read is what was written last, for everybody, in real time (linearizability). A leader that does
-    not know yet that it is none any more may tell less: faults that cut leaders off may show it.
-    Source: KIP-207; design#replication; design#compaction.
+    The writer reads, compares with what it wrote last, and writes the next only then; every read
+    returns what was written last, for every reader, in real time (linearizability). A leader that
+    does not know yet that it has been replaced may answer less: faults that cut leaders off may
+    show it. Source: KIP-207; design#replication; design#compaction.
     """
 
     name = topic = "register"

@@ -1,7 +1,5 @@
-"""Did brokers remove anything at all? A run in which they did not shows nothing of removal.
-
-Told by the final reading of the leaders: where it began, where it ended, what it found between.
-"""
+"""Find out whether brokers removed anything at all; otherwise the run shows nothing about removal.
+The final read of the leaders shows it: where it began and ended, and what it found between."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ WHOLE = "read_all"
 
 
 def nothing_deleted(records: Iterable[Record]) -> str | None:
-    """Why a run shows nothing of deletion from the start of logs, or None."""
+    """Return why a run shows nothing about deletion from the start of logs, or None."""
     starts = [record.extra["log_start"] or 0 for record in records if _is_summary(record)]
     if any(starts):
         return None
@@ -21,7 +19,8 @@ def nothing_deleted(records: Iterable[Record]) -> str | None:
 
 
 def nothing_cleaned(records: Iterable[Record]) -> str | None:
-    """Why a run shows nothing of compaction, or None: no offset is without its record."""
+    """Return why a run shows nothing about compaction (no offset is without its record), or
+    None."""
     offsets = found = 0
     for record in records:
         if _is_summary(record):

@@ -67,7 +67,7 @@ class Seeks(Appends):
             operation = sends.send((yield dressed))
 
     def _seek_for_ever(self, rng: Random) -> Generator[Operation, Completion, None]:
-        """Sessions of polls over half of the partitions, with seeks between them."""
+        """Yield sessions of polls over half of the partitions, with seeks between them."""
         partitions = everything(self.topics())
         while True:
             chosen = sorted(rng.sample(partitions, len(partitions) // 2))
@@ -84,7 +84,7 @@ class Seeks(Appends):
                     completion = yield self._seek(known[-1], rng)
 
     def _seek(self, known: Known, rng: Random) -> Operation:
-        """To the record, just behind it, or to its time, a moment before or after."""
+        """Return a seek to the record, just behind it, or to its time, a moment before or after."""
         topic, partition, offset, timestamp_ms = known
         if rng.random() < self.by_time_share:
             return SeekToTime(topic, partition, timestamp_ms + rng.choice((-1, 0, 0, 0, 1)))

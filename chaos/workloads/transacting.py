@@ -1,4 +1,4 @@
-"""What workloads of transactions have in common: who writes them, who reads, and how one goes."""
+"""The common base of workloads of transactions: who writes them, who reads, and how one goes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ByTransactions(ABC):
 
     @abstractmethod
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
-        """What a process that writes does."""
+        """Yield the operations of a process that writes."""
 
     def settings(self, process: int) -> ClientSettings:
         if process >= self.producers:
@@ -53,7 +53,7 @@ class ByTransactions(ABC):
 
 
 class End(Enum):
-    """How a transaction ends."""
+    """The ways in which a transaction ends."""
 
     COMMIT = "commit"
     ABORT = "abort"

@@ -36,7 +36,7 @@ ADDED_SHARE = 0.7
 
 
 class _Memory:
-    """What a worker has committed last, in this life and in the one before."""
+    """A worker's last commit, in this life and in the one before."""
 
     def __init__(self, transactional_id: str) -> None:
         self._transactional_id = transactional_id
@@ -60,8 +60,8 @@ class _Memory:
                 return cast("Completion", ended.value)
 
     def _note(self, completion: Completion) -> None:
-        """Of unknown outcome, it may have gone further than what is known: to repeat that would go
-        back, lawfully."""
+        """Note what was committed. After an unknown outcome nothing is known: repeating an older
+        commit would lawfully go back."""
         self._last = None
         for row in completion.told if completion.outcome is Outcome.OK else ():
             if row.get("member_id") and row.get("generation") is not None:
@@ -72,7 +72,7 @@ class _Memory:
                 )  # fmt: skip
 
     def die(self) -> None:
-        """The life ends: what was committed last in it is a zombie's."""
+        """End the life: its last commit becomes that of a zombie."""
         self.zombie, self._last = self._last or self.zombie, None
 
 

@@ -35,7 +35,7 @@ def up() -> str:
 
 
 def run(command: list[str]) -> int:
-    """With the daemon up; its exit status."""
+    """Run a command with the daemon up; return its exit status."""
     if not command:
         raise UsageError("airgap run: name a command")
     with daemon_up() as address:
@@ -45,7 +45,7 @@ def run(command: list[str]) -> int:
 
 @contextmanager
 def daemon_up() -> Iterator[str]:
-    """The daemon's address; it is taken down again unless it was up before."""
+    """Provide the daemon's address; stop the daemon at the end unless it was up before."""
     was_up = daemon.is_up()
     try:
         yield up()

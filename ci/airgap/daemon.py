@@ -33,7 +33,8 @@ STORAGE_DRIVERS = ("overlay2", "vfs")
 
 
 def run_directory() -> Path:
-    """Short, since a socket's path may have 107 characters; another one for each cache."""
+    """Return a directory with a short path, since a socket's may have 107 characters; a different
+    one for each cache."""
     name = hashlib.sha256(str(places.CACHE).encode()).hexdigest()[:8]
     return Path(tempfile.gettempdir()) / f"touchstone-dockerd-{name}"
 
@@ -47,7 +48,7 @@ def is_up() -> bool:
 
 
 def start() -> str:
-    """Start it unless it runs; its address. Raises UsageError."""
+    """Start the daemon unless it runs, and return its address. Raise UsageError."""
     if is_up():
         return url()
     program = shutil.which(PROGRAM, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
@@ -64,7 +65,7 @@ def start() -> str:
 
 
 def stop() -> bool:
-    """Stop what `start` started, and what runs in it; was there anything?"""
+    """Stop what `start` started, and what runs in it; return whether there was anything."""
     pid = _living_pid()
     if pid is not None:
         os.kill(pid, signal.SIGTERM)
@@ -87,7 +88,8 @@ def purge() -> None:
 
 
 def _try_to_start(program: str, driver: str) -> str:
-    """Start with that storage driver; the last words of the daemon if it does not come up."""
+    """Start with that storage driver; return the last words of the daemon if it does not come
+    up."""
     directory = run_directory()
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o711)  # the socket is for the group docker, if there is one
@@ -146,7 +148,7 @@ def _wait_for_end(pid: int, timeout_s: float) -> None:
 
 
 def _orphans() -> list[int]:
-    """What a daemon that was killed leaves running: its containerd, and processes of containers,
+    """Return what a killed daemon leaves running: its containerd, and processes of containers,
     which are in a control group of our name."""
     here = str(run_directory()).encode()
     group = f"/{run_directory().name}/".encode()
@@ -161,7 +163,7 @@ def _orphans() -> list[int]:
 
 
 def _mount_points() -> list[str]:
-    """What a daemon that was killed leaves mounted below its directories, innermost first."""
+    """Return what a killed daemon leaves mounted below its directories, innermost first."""
     ours = (f"{DATA}/", f"{run_directory()}/")
     found = (where for where in mounts.mount_points() if f"{where}/".startswith(ours))
     return sorted(found, reverse=True)

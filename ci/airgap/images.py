@@ -1,4 +1,4 @@
-"""Stand-ins for published images, under their names, made of what this machine can get.
+"""Build stand-ins for published images, under their names, from what this machine can get.
 
 The base is a small Debian (debootstrap, so from the distribution's packages) with Java, Python and
 iptables; on it come the jars, libraries and programs that set-up has put into .cache. Every
@@ -56,7 +56,7 @@ class StandIn:
     """(path, where it leads)."""
 
     def key(self) -> str:
-        """Changes when the image must be made anew."""
+        """A digest that changes when the image must be built again."""
         digest = hashlib.sha256(repr((self.base, self.instructions, self.links)).encode())
         for path, file in sorted(self.files.items()):
             status = file.stat()
@@ -64,7 +64,7 @@ class StandIn:
         return digest.hexdigest()[:16]
 
     def context(self) -> io.BytesIO:
-        """What Docker builds it from: no RUN, so no network and no shell is needed."""
+        """Return what Docker builds it from: no RUN, so no network and no shell is needed."""
         lines = [f"FROM {self.base}", f"LABEL {STAND_IN}={self.key()}", *self.instructions]
         lines += ["COPY files/ /"] if self.files or self.links else []
         recipe = "\n".join([*lines, ""]).encode()
@@ -147,7 +147,7 @@ def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _make_root_files() -> None:
-    """A small Debian in .cache, made once."""
+    """Make a small Debian in .cache, once."""
     done = ROOT_FILES / ".done"
     if done.exists():
         return
@@ -176,7 +176,7 @@ def _jars(version: str) -> list[Path]:
 
 
 def _libraries() -> Iterable[tuple[str, Path]]:
-    """What the reference imports, as pip has put it into .venv: for the same Python only."""
+    """Yield the files of the reference's libraries in .venv, which suit the same Python only."""
     for name in reference.LIBRARIES:
         for file in importlib.metadata.files(name) or ():
             source = Path(str(file.locate()))

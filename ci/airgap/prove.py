@@ -1,4 +1,4 @@
-"""What shows that nodes in containers work: tests, probes, three scenarios, the Compose file."""
+"""Prove that nodes in containers work: tests, probes, three scenarios, the Compose file."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ WARM_UP_REQUESTS, WARM_UP_S_MAX = 50_000, 15.0
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one slice of time: what was done in a second, and the median wait for one answer."""
+    """The result of one slice of time: operations per second, and the median wait for one
+    answer."""
 
     rate: float
     p50_ms: float
@@ -59,7 +60,8 @@ def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
 
 
 def produce(size: int, acks: int) -> Load:
-    """Batches of one record of so many bytes: rate with DEPTH in flight, latency with one."""
+    """Return a load of batches of one record of so many bytes: rate with DEPTH in flight, latency
+    with one."""
 
     def run(wire: Wire, seconds: float) -> Measured:
         frame = produce_frame(wire, wire.create_topic(), size, acks)
@@ -73,7 +75,7 @@ def produce(size: int, acks: int) -> Load:
 
 
 def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
-    """Requests a second with DEPTH of them in flight."""
+    """Return the requests a second with DEPTH of them in flight."""
     started = time.monotonic()
     sent = answered = 0
     while sent > answered or time.monotonic() < started + seconds:
@@ -87,7 +89,7 @@ def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
 
 
 def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
-    """Median latency in ms of a request that finds the broker idle."""
+    """Return the median latency in ms of a request that finds the broker idle."""
     latencies: list[float] = []
     ends = time.monotonic() + seconds
     while not latencies or time.monotonic() < ends:
@@ -146,7 +148,8 @@ def _batch_bytes(data: bytes) -> int:
 
 
 def transactions(wire: Wire, seconds: float) -> Measured:
-    """Transactions of TRANSACTION_BATCHES batches of ten 100-byte records; each is committed."""
+    """Measure transactions of TRANSACTION_BATCHES batches of ten 100-byte records; each is
+    committed."""
     topic = wire.create_topic()
     producer = Producer.ready(wire)
     latencies: list[float] = []

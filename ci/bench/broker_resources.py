@@ -1,4 +1,5 @@
-"""What the reference broker needs: time to start, time to come back, memory. Bounds of its own.
+"""Measure what the reference broker needs: time to start, time to come back, memory. Each has a
+bound.
 
 The time of a start is the user's: from the command to the line `ready`.
 """
@@ -33,7 +34,7 @@ SMALL_LOG = (
 
 
 def add_rows(table: Table, scratch: Path) -> None:
-    """One row for each bound; they stand in the columns `reference` and `ratio`."""
+    """Add one row for each bound; they stand in the columns `reference` and `ratio`."""
     # The best of them: whatever else runs on the machine can only add to it.
     started_s = min(_start(scratch / f"empty-{n}") for n in range(STARTS))
     _add(table, "start-up (s)", started_s, START_S_MAX)
@@ -69,7 +70,8 @@ def _thousand_partitions(data: Path) -> tuple[float, float]:
 
 
 def _growth(data: Path) -> float:
-    """How much memory the broker takes at most beyond what it had after its warm-up, in MiB."""
+    """Return how much memory the broker takes at most beyond what it had after its warm-up, in
+    MiB."""
     records = RecordBatch([Record(os.urandom(1000))] * (BATCH_BYTES // 1010)).encode()
     per_batch = BATCH_BYTES // 1010
     samples: list[float] = []
@@ -113,6 +115,6 @@ def _produce(client: RawClient, topic: str, partitions: range | list[int], recor
 
 
 def _resident_mib(broker: BrokerProcess) -> float:
-    """What the process has in memory (proc(5), statm)."""
+    """Return the process's resident memory (proc(5), statm)."""
     pages = Path(f"/proc/{broker.process.pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20

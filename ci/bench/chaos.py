@@ -1,7 +1,8 @@
-"""Faults: what striking and healing each takes beside its bound; what a minute's attack costs.
+"""Measure faults: the time to apply and heal each, beside its bound; and the cost of a minute's
+attack.
 
-Each fault is struck ROUNDS times and the best counts: whatever else runs on the machine can only
-add to it. The minute is one of `touchstone chaos run` as a user types it, on three nodes of Apache
+Each fault is struck ROUNDS times and the best counts, since other load on the machine can only add
+to it. The minute is one of `touchstone chaos run` as a user types it, on three nodes of Apache
 Kafka: cluster, attack, recovery, final reads, verdict, report.
 """
 
@@ -42,7 +43,7 @@ def run() -> Table:
 
 
 def _is_timed(probe: Probe) -> bool:
-    """What Docker's daemon takes is not ours."""
+    """Return whether the probe's time is ours, not Docker's daemon's."""
     return probe.ground.backend is not Backend.DOCKER
 
 
@@ -51,7 +52,7 @@ def _tell(proof: Proof) -> None:
 
 
 def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
-    """One row: the best of the proofs, if none failed."""
+    """Add one row: the best of the proofs, if none failed."""
     shown = [proof for proof in proofs if proof.outcome is Outcome.PROVED]
     if all(proof.outcome is Outcome.NOT_HERE for proof in proofs):
         table.add(name, "not here", "", "", "")
@@ -67,7 +68,8 @@ def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
 
 
 def _add_minute(table: Table) -> None:
-    """Seconds in all to seconds of attack, and the most that harness or broker held."""
+    """Add the ratio of all seconds to those of the attack, and the most memory that harness or
+    broker held."""
     target = f"apache:{KAFKA_VERSION}"
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         command = [

@@ -1,4 +1,5 @@
-"""What this process and all its descendants took: Spark works in a JVM, and in Python beside it.
+"""Measure what this process and all its descendants took: Spark works in a JVM, and in Python
+beside it.
 
 Read from /proc; the time of children that have ended counts where they were waited for.
 """
@@ -18,7 +19,7 @@ IDLE, IO_WAIT, GUEST = 3, 4, 8
 
 
 def cpu_s() -> float:
-    """User and system time."""
+    """Return user and system time."""
     ticks = sum(
         int(stat[field])
         for stat in _family().values()

@@ -1,8 +1,9 @@
-"""Hostile clients: what another client in another process waits meanwhile, and what they leave.
+"""Measure hostile clients: how long another client in another process waits meanwhile, and what
+they leave behind.
 
 The reference beside Apache Kafka: each attack on one after the other, both with an authorizer. The
-bounds are the reference's; what Apache shows stands beside it. Waits are wall time: a busy machine
-lengthens them, so the load is said.
+bounds are the reference's; what Apache shows stands beside it. Waits are wall time, which a busy
+machine lengthens, so the load is reported.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ LOOKED_AT_S = 3.0
 
 @dataclass(frozen=True)
 class Attack:
-    """What hostile clients do, and what the well-behaved one may notice at most."""
+    """The actions of hostile clients, and the effect that a well-behaved client may notice at
+    most."""
 
     run: Callable[[Address], None]
     longest_s: float = 1.0
@@ -104,7 +106,7 @@ class Target:
         return Seen(longest_s, witness.percentile_s(0.99), cpu_s, cpu_after, left, mib_after)
 
     def cpu_s(self) -> float:
-        """User and system time so far (proc(5), stat)."""
+        """Return user and system time so far (proc(5), stat)."""
         stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -114,7 +116,7 @@ class Target:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def sockets(self) -> int:
-        """How many it has open."""
+        """Return how many sockets it has open."""
         found = 0
         for link in Path(f"/proc/{self.pid}/fd").iterdir():
             try:

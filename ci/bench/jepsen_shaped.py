@@ -1,4 +1,4 @@
-"""A history of the shape that Jepsen's Kafka workload records, valid, as JSON lines.
+"""Make a valid history of the shape that Jepsen's Kafka workload records, as JSON lines.
 
 Ten threads run transactions of one or two micro-operations, sends and polls, over eight partitions
 that all of them are assigned; each is invoked, takes effect when it completes, and is committed.
@@ -23,7 +23,7 @@ Log = list[tuple[int, int]]
 
 
 def write(file: Path, operations: int, seed: int = 1) -> int:
-    """Write the history; how many records were polled."""
+    """Write the history; return how many records were polled."""
     made = _Cluster(random.Random(seed))
     with file.open("w") as out:
         for index, event in enumerate(made.events(operations)):
@@ -41,7 +41,7 @@ class _Cluster:
         self.next_value = 0
 
     def events(self, operations: int) -> Iterator[dict[str, Any]]:
-        """Invocations and completions in the order of time."""
+        """Yield invocations and completions in the order of time."""
         keys = list(range(PARTITIONS))
         pending: list[tuple[int, int, list[Any] | None]] = []
         for thread in range(THREADS):
@@ -73,7 +73,8 @@ class _Cluster:
         return asked
 
     def _perform(self, thread: int, asked: list[Any]) -> list[Any]:
-        """Polls see what was committed before; the commit's markers take an offset each."""
+        """Perform an operation: polls see what was committed before; the commit's markers take an
+        offset each."""
         done: list[Any] = []
         sends = [micro for micro in asked if micro[0] == "send"]
         for micro in asked:

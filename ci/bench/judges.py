@@ -97,7 +97,7 @@ def _spark(table: Table, scratch: Path, sizes: Sequence[int]) -> None:
 
 
 def _porcupine(table: Table) -> None:
-    """What the binding adds to the time of porcupine itself."""
+    """Add what the binding adds to the time of porcupine itself."""
     from linearizability.porcupy import OperationsBuilder, RegisterKind, check
 
     builder = OperationsBuilder()
@@ -124,7 +124,7 @@ def _add(table: Table, what: str, size: object, found: Figures, bound: object) -
 
 
 def write_history(file: Path, rows: int) -> int:
-    """Write a valid history of at least so many rows, block by block; how many there are."""
+    """Write a valid history of at least so many rows, block by block; return how many there are."""
     parts: list[Any] = []
     while sum(map(len, parts)) < min(rows, BLOCK_ROWS):
         parts.append(valid_rows(len(parts), TURNS))

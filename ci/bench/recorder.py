@@ -1,4 +1,5 @@
-"""What recording costs: one confluent producer at full speed, in turn with and without recorder."""
+"""Measure what recording costs: one confluent producer at full speed, in turn with and without
+recorder."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Table:
 
     @property
     def broken(self) -> list[Ratio]:
-        """The ratios beyond their bound."""
+        """Return the ratios beyond their bound."""
         return [c for row in self.rows for c in row if isinstance(c, Ratio) and not c.holds]
 
     def render(self) -> str:

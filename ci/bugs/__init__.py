@@ -24,8 +24,8 @@ def run_bugs(
 ) -> int:  # fmt: skip
     """Hunt, and print what was found, also after Ctrl-C. Return the exit status.
 
-    form: of the result on standard output: text, json or markdown; progress goes to standard error
-    beside the last two.
+    form: the form of the result on standard output: text, json or markdown; with the last two,
+    progress goes to standard error.
     """
     output = sys.stdout if form == "text" else sys.stderr
 

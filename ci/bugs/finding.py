@@ -1,4 +1,4 @@
-"""What became of one planted bug: its runs, those of the clean broker, and what they come to."""
+"""The results for one planted bug: its runs, those of the clean broker, and the conclusion."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Finding:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Checkers that have found something, and that the bug does not name."""
+        """The checkers that have found something, but that the bug does not name."""
         every = {name for attempt in self.attempts for name in attempt.accusers}
         return tuple(sorted(every - set(self.expected_of)))
 
@@ -87,7 +87,7 @@ class Finding:
 
     @property
     def seconds(self) -> float:
-        """How long all its runs took, judgement included."""
+        """How long all its runs took, including judging."""
         return sum(attempt.seconds for attempt in self.attempts)
 
     @property

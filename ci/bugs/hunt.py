@@ -1,6 +1,6 @@
 """A hunt: run every planted bug until one of its checkers finds it, then the clean broker.
 
-Each run is a process of its own (ci.nightly.job) with ports of its own; so several go on at once.
+Each run is a process of its own (ci.nightly.job) with ports of its own; so several run at once.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Hunt:
                 finding.clean = examined(cases, None)
 
     def _clean_run(self, scenario: Scenario, own_ports: range) -> Attempt | None:
-        """Return the clean broker's run, made now or before; None where we were interrupted."""
+        """Return the clean broker's run, made now or before, or None if we were interrupted."""
         command = scenario.command()
         with self._lock:
             known = self._clean.get(command)
@@ -195,7 +195,7 @@ def examined(cases: str, bug: str | None) -> Attempt:
 
 
 def _join(threads: Sequence[threading.Thread], deadline: float | None = None) -> None:
-    """Wait for all that were started; signals are taken meanwhile."""
+    """Wait for all threads that were started; handle signals meanwhile."""
     for thread in threads:
         while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
             thread.join(LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""What `touchstone bugs` prints: the list of planted bugs, and what a hunt has found."""
+"""The output of `touchstone bugs`: the list of planted bugs, and the results of a hunt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A change between versions is cited in one form, so that a program can list and a reader trust it.
+"""Require one form for citing a change between versions, so that a program can list them and a
+reader trust them.
 
 The form begins the comment above the branch it explains, or the docstring of a rule; outside of an
 API's own handler it names the API, and a reason may follow:

@@ -1,6 +1,6 @@
 """The state diagrams of the READMEs are drawn from the tables of transitions that the code obeys.
 
-`python -m ci.checks --draw` draws them anew.
+`python -m ci.checks --draw` draws them again.
 """
 
 import re
@@ -98,7 +98,7 @@ def diagram_violations(root: Path) -> list[str]:
 
 
 def draw_diagrams(root: Path) -> None:
-    """Draw all of them anew."""
+    """Draw all of them again."""
     for readme, diagrams in readmes().items():
         file = root / readme
         file.write_text(with_diagrams(file.read_text(encoding="utf-8"), diagrams), encoding="utf-8")

@@ -1,7 +1,7 @@
 """docs/guarantees.md: the prose is written by hand, its pictures, claims and table are made here.
 
 A picture is the project's own drawing of a hand-written history that the checker accuses, so it
-shows a real anomaly, found anew each time. `python -m ci.checks --draw` makes all of it anew.
+shows a real anomaly, found again each time. `python -m ci.checks --draw` makes all of it again.
 """
 
 from collections.abc import Iterator
@@ -142,7 +142,7 @@ def with_block(text: str, name: str, block: str) -> str:
 
 
 def guarantee_violations(root: Path) -> list[str]:
-    """What of the page and its pictures is not what the checkers and histories say."""
+    """Return what on the page or in its pictures does not match the checkers and histories."""
     page = root / PAGE
     if not page.is_file():
         return []
@@ -161,7 +161,7 @@ def guarantee_violations(root: Path) -> list[str]:
 
 
 def draw_guarantees(root: Path) -> None:
-    """Make all of it anew."""
+    """Make all generated parts of the page again."""
     page = root / PAGE
     text = page.read_text(encoding="utf-8")
     (root / FOLDER).mkdir(exist_ok=True)

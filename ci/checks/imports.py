@@ -1,8 +1,6 @@
-"""Who may import whom, as a table: the simulator meets no socket, a judge no cluster.
-
-A row names a part of the project (a module or package, the longest prefix wins) and what it may
-import beside itself. Tests may import anything but ci; ci, the composition root, anything at all.
-"""
+"""A table of allowed imports: the simulator meets no socket, a judge no cluster. A row names a part
+of the project (a module or package, the longest prefix wins) and what it may import besides itself.
+Tests may import anything but ci; ci, the composition root, anything at all."""
 
 import ast
 from pathlib import Path
@@ -179,7 +177,7 @@ def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
 
 
 def violation(module: str, imported: str, in_test: bool) -> str | None:
-    """Why this import is not allowed, or None."""
+    """Return why this import is not allowed, or None."""
     if in_test and not covers("ci", module):
         return f"nobody imports ci, yet {module} does" if part_of(imported) == "ci" else None
     own = part_of(module) or module

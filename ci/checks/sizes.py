@@ -32,7 +32,7 @@ def size_violations(root: Path) -> list[str]:
 
 
 def size_advice(root: Path) -> list[str]:
-    """What is above the aim but within the limit: told, not refused."""
+    """Return what is above the aim but within the limit, which is printed, not refused."""
     aims = {"file": FILE_LINES_AIM, "function": FUNCTION_LINES_AIM}
     limits = {"file": FILE_LINES_MAX, "function": FUNCTION_LINES_MAX}
     return [

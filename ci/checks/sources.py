@@ -1,4 +1,4 @@
-"""Which files belong to the project: what git tracks or would track, else everything in sight."""
+"""The files of the project: those that git tracks or would track, or without git all files."""
 
 import ast
 import subprocess
@@ -9,7 +9,8 @@ IGNORED_FOLDERS = {".git", ".venv", ".cache", "runs", "__pycache__"}
 
 
 def project_files(root: Path) -> list[Path]:
-    """Tracked files and new ones that are not ignored, as absolute paths in a stable order."""
+    """Return tracked files and new ones that are not ignored, as absolute paths in a stable
+    order."""
     command = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -32,7 +33,8 @@ def python_files(root: Path) -> list[Path]:
 
 
 def parsed(path: Path) -> ast.Module:
-    """Return a file's tree; an empty one where it does not parse, which the linter says better."""
+    """Return a file's tree, or an empty one if it does not parse, which the linter reports
+    better."""
     try:
         return ast.parse(path.read_text(), str(path))
     except SyntaxError:
@@ -40,7 +42,8 @@ def parsed(path: Path) -> ast.Module:
 
 
 def module_name(root: Path, path: Path) -> str:
-    """chaos/nemeses/kill.py -> chaos.nemeses.kill; a package is named without its __init__."""
+    """Return a file's module: chaos/nemeses/kill.py -> chaos.nemeses.kill; a package is named
+    without its __init__."""
     parts = path.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -46,7 +46,8 @@ def fuzz(
         int | None, typer.Option(help="So many cases, however long they take.")
     ] = None,
 ) -> None:
-    """Schema-aware fuzz of the reference broker; 1 if it dies, leaks, or disturbs a good client."""
+    """Fuzz the reference broker with the message schemas; exit 1 if it dies, leaks, or disturbs a
+    good client."""
     from chaos import leftovers
     from reference_impl.tests.fuzz.run import fuzz as run_fuzz
 

@@ -38,7 +38,8 @@ def nightly(
         False
     ),
 ) -> None:
-    """Canaries, regressions and the matrix of scenarios, judged by Spark; summary and trend."""
+    """Run canaries, regressions and the matrix of scenarios, judged by Spark; print summary and
+    trend."""
     from ci.nightly import plan_text, run_nightly
 
     named = targets_named(targets, more)

@@ -44,7 +44,7 @@ SPARK_MASTERS = ("local", "spark://", "sc://")
 
 
 def pairs(config: list[str] | None) -> dict[str, str]:
-    """["a=b"] -> {"a": "b"}; UsageError names a word that is not key=value."""
+    """Return ["a=b"] as {"a": "b"}. Raise UsageError naming a word that is not key=value."""
     result = {}
     for word in config or []:
         key, equals, value = word.partition("=")
@@ -55,7 +55,7 @@ def pairs(config: list[str] | None) -> dict[str, str]:
 
 
 def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
-    """What the file says, and what --config says instead. Raises UsageError."""
+    """Return the file's settings, overridden by those of --config. Raise UsageError."""
     from reference_impl.core.config_keys import BadConfig
     from reference_impl.host import properties
 
@@ -67,7 +67,7 @@ def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
 
 
 def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
-    """How to type the settings again, where a file says some of them."""
+    """Return the words that give the settings again, if a file has some of them."""
     if file is None:
         return ()
     pairs_typed = [word for pair in config or [] for word in ("--config", pair)]
@@ -75,14 +75,14 @@ def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
 
 
 def check_above_zero(**options: float | None) -> None:
-    """UsageError names an option that is not a number above zero; None was not given."""
+    """Raise UsageError naming an option that is not a number above zero; None was not given."""
     for name, value in options.items():
         if value is not None and not 0 < value < math.inf:
             raise UsageError(f"--{name.replace('_', '-')} {value:g}: say a number above zero")
 
 
 def check_judges(engine: str, spark_master: str | None = None) -> None:
-    """UsageError for judges that nobody has: said before an attack is made, not after it."""
+    """Raise UsageError for unknown judges, before an attack is made."""
     from linearizability.judging import ENGINES
 
     if engine not in ENGINES:
@@ -98,6 +98,6 @@ def check_judges(engine: str, spark_master: str | None = None) -> None:
 
 
 def check_directory(option: str, path: Path) -> None:
-    """UsageError where a file is in the way: said before hours of runs that need a directory."""
+    """Raise UsageError if a file stands where a directory is needed, before hours of runs."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{option} {path}: a file is there, not a directory; name another")

@@ -51,7 +51,7 @@ def demo(
         "runs/demo"
     ),
 ) -> None:
-    """Doctor, conformance, chaos, judges, canaries, report: everything once."""
+    """Run everything once: doctor, conformance, chaos, judges, canaries, report."""
     from ci.demo import run_demo
 
     check_above_zero(seconds=seconds)

@@ -40,14 +40,14 @@ ADDRESSES = tuple(("127.0.0.1", port) for port in (19092, 19093, 19094, 29092, 2
 
 
 def compose_command() -> list[str]:
-    """How Compose is called here. Raises UsageError."""
+    """Return the words that call Compose here. Raise UsageError."""
     if (words := compose.found()) is None:
         raise UsageError("compose: there is no `docker compose`; install Docker Compose")
     return words.split()
 
 
 def perform(command: Sequence[str], *verb: str) -> None:
-    """One verb of Compose on our project. Raises UsageError."""
+    """Run one verb of Compose on our project. Raise UsageError."""
     whole = [*command, "-f", str(FILE), "-p", PROJECT, *verb]
     done = subprocess.run(
         whole, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=UP_TIMEOUT_S,
@@ -59,7 +59,7 @@ def perform(command: Sequence[str], *verb: str) -> None:
 
 
 def stand_ins(client: Any) -> dict[str, str]:
-    """Return what the composition is told of images that are stand-ins: no digest."""
+    """Return the environment for images that are stand-ins: no digest."""
     import docker.errors
 
     found: dict[str, str] = {}
@@ -123,7 +123,7 @@ def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
 
 
 def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
-    """Up, healthy, attacked, down; down in any case."""
+    """Start the composition, attack it once it is healthy, and stop it in any case."""
     import docker
 
     command = compose_command()

@@ -1,8 +1,6 @@
-"""`touchstone findings RUNS…`: what runs have shown about claims, as one page with pictures.
-
-Only what lies in run directories is told: each finding has its scenario, seed, verdict, counts,
-picture and the command that makes the run again.
-"""
+"""`touchstone findings RUNS…`: what runs have shown about claims, as one page with pictures. It
+only uses run directories: each finding has its scenario, seed, verdict, counts, picture and the
+command that makes the run again."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ class Finding:
 
     @property
     def meaning(self) -> str:
-        """What the outcome says about the claim."""
+        """What the outcome means for the claim."""
         if self.noted or (self.effects.lost and not self.claim.broken_by):
             return self.claim.lost
         if self.validity == Validity.VALID.value:
@@ -60,7 +58,7 @@ class Finding:
 
     @property
     def noted(self) -> tuple[str, ...]:
-        """What the run noted that breaks the claim."""
+        """The notes of the run that break the claim."""
         broken_by = self.claim.broken_by
         notes = map(str, self.facts.get("notes") or ())
         return tuple(note for note in notes if broken_by and broken_by in note)
@@ -85,7 +83,8 @@ def run_directories(paths: Sequence[Path]) -> list[Path]:
 
 
 def findings_of(paths: Sequence[Path]) -> list[Finding]:
-    """What the runs say, in the order of the claims; of several runs of one claim the last."""
+    """Return the findings of runs, in the order of the claims; of several runs of one claim the
+    last."""
     newest: dict[tuple[int, str], Finding] = {}
     for run in sorted(run_directories(paths), key=lambda path: path.name):
         finding = _finding(run)

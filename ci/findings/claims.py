@@ -1,4 +1,4 @@
-"""What each finding is about: the claim, when a run speaks of it, and what either outcome means.
+"""The claims that findings are about: when a run concerns one, and what either outcome means.
 
 Sources: KIP-966 (eligible leader replicas), KIP-497 (AlterPartition), KIP-112 (disks that fail),
 the documentation's sections on replication, and on flushing (design#replication, flush.messages).
@@ -28,7 +28,7 @@ class Claim:
     """What a run notes where the claim does not hold, if that is not that records are gone."""
 
     def is_of(self, facts: Mapping[str, Any]) -> bool:
-        """Does a run (its run.json) speak of this claim?"""
+        """Return whether a run (its run.json) concerns this claim."""
         return (
             facts.get("workload") == self.workload
             and facts.get("nemesis") == self.nemesis

@@ -38,7 +38,7 @@ def draw(run: Path, out: Path) -> Path:
 
 
 def per_second(recorded: Recorded) -> pl.DataFrame:
-    """second, kept, lost: of the records acknowledged in it."""
+    """Return second, kept, lost: counts of the records acknowledged in each second."""
     assert recorded.rows is not None
     sent = acknowledged(recorded.rows).drop_nulls("t_complete_ns")
     there = last_logs(recorded.rows).select(*PARTITION, "value", there=pl.lit(True)).unique()

@@ -1,9 +1,9 @@
 """`touchstone nightly`: canaries, regressions and the matrix, until the time is up.
 
-Every run is made by a process of its own (ci.attacker), several at once where --jobs says so,
-and judged by Spark (where Java is found) in one process with one session. Its history is kept by
-date and target; nightly.json says how each scenario ended, and the trend report shows every
-scenario over the nights. Red where a verdict differs from the scenario's expected one.
+Every run is made by a process of its own (ci.attacker), several at once with --jobs, and judged by
+Spark (where Java is found) in one process with one session. Its history is kept by date and target;
+nightly.json says how each scenario ended, and the trend report shows every scenario over the
+nights. A night is red if a verdict differs from the scenario's expected one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KEEP_GIB = 20.0
 
 
 def targets_of(words: Sequence[str]) -> tuple[str, ...]:
-    """["apache:4.3.1,reference", "kfake"] -> all three; both of ours where none is named."""
+    """Return ["apache:4.3.1,reference", "kfake"] as all three, or both of ours if none is named."""
     named = [name for word in words for name in word.split(",") if name]
     return tuple(dict.fromkeys(named)) or TARGETS
 
@@ -29,14 +29,14 @@ def run_nightly(
     minutes: float, targets: Sequence[str], seed: int, runs: Path,
     keep_gib: float = KEEP_GIB, seconds: float | None = None, jobs: int = 1,
 ) -> int:  # fmt: skip
-    """Run scenarios until the time is up; print the summary; the exit status."""
+    """Run scenarios until the time is up, print the summary, and return the exit status."""
     return Nightly(minutes, Plan(tuple(targets), seed, seconds), runs, keep_gib, jobs).perform()
 
 
 def plan_text(
     minutes: float, targets: Sequence[str], seed: int, seconds: float | None = None, jobs: int = 1
 ) -> str:
-    """What `run_nightly` would begin in that time, without running it."""
+    """Return what `run_nightly` would begin in that time, without running it."""
     check_targets(targets)
     plan = Plan(tuple(targets), seed, seconds)
     rest_s = minutes * 60

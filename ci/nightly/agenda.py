@@ -1,4 +1,4 @@
-"""Which scenario is begun next, where several are run at once.
+"""Choose the scenario that is begun next when several run at once.
 
 A cluster of Apache Kafka is three JVMs: one alone keeps two cores busy while it starts, and two
 that start together would each be late (ci/workflows/README.md has the measurement). So of those
@@ -46,7 +46,7 @@ class Agenda:
         return None
 
     def done(self, one: Expectation) -> None:
-        """It has ended: its place is free."""
+        """Free the place of a scenario that has ended."""
         with self._changed:
             self._large -= not is_cheap(one)
             self._changed.notify_all()
@@ -58,7 +58,8 @@ class Agenda:
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until a place was freed, so long at most; False where nothing is to be begun."""
+        """Wait until a place was freed, at most so long. Return False if nothing is left to
+        begin."""
         with self._changed:
             if not self._closed and self._large:
                 self._changed.wait(seconds)
@@ -77,7 +78,7 @@ class Agenda:
 
 
 def is_cheap(one: Expectation) -> bool:
-    """May it run beside others?"""
+    """Return whether the scenario may run beside others."""
     return family_of(one.scenario.target) in CHEAP
 
 
@@ -87,7 +88,7 @@ def begun_within(
     jobs: int,
     cost_s: Callable[[Expectation], float],
 ) -> list[Expectation]:
-    """What `jobs` at once would begin in so many seconds, if each took what it costs."""
+    """Return what `jobs` at once would begin in so many seconds, if each took its expected cost."""
     agenda, chosen, now = Agenda(scenarios), list[Expectation](), 0.0
     running: list[tuple[float, int, Expectation]] = []
     numbers = count()

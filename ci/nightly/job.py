@@ -1,8 +1,8 @@
-"""One attack in a process of its own (ci.attacker), so that nothing which happens in it ends
-another, or the night.
+"""Run one attack in a process of its own (ci.attacker), so that nothing in it ends another attack,
+or the night.
 
 Its standard input is ours: it ends in good order when that does, because it is interrupted, or
-because the night itself was killed. What it says goes to a file, which outlives whoever reads it.
+because the night itself was killed. Its output goes to a file, which outlives the reader.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Job:
 
     @classmethod
     def start(cls, scenario: Scenario, runs: Path, home: Path, own_ports: range) -> Self:
-        """home: a directory for its files. own_ports: which no other job chooses from."""
+        """Start the process. home: a directory for its files. own_ports: which no other job chooses
+        from."""
         home.mkdir(parents=True, exist_ok=True)
         asked, result, log = (home / name for name in ("scenario.json", "result.json", "job.log"))
         asked.write_text(json.dumps(asdict(scenario) | {"config": dict(scenario.config)}))
@@ -59,8 +60,8 @@ class Job:
         return cls(result, log, process)
 
     def wait(self, interrupted: threading.Event, say: Callable[[str], None]) -> None:
-        """Until it has ended, repeating what it says; ended in good order where interrupted, or
-        where what it says cannot be repeated: it never outlives this call."""
+        """Wait until it has ended, repeating its output. End it in good order if interrupted, or if
+        its output cannot be repeated: it never outlives this call."""
         try:
             while self.process.poll() is None and not interrupted.is_set():
                 with suppress(subprocess.TimeoutExpired):
@@ -71,7 +72,7 @@ class Job:
         self._repeat(say)
 
     def _end(self) -> None:
-        """In good order, if it has not ended by itself."""
+        """End it in good order, if it has not ended by itself."""
         self._close_input()
         try:
             self.process.wait(END_TIMEOUT_S)
@@ -106,7 +107,7 @@ class Job:
                 self.process.stdin.close()
 
     def _repeat(self, say: Callable[[str], None]) -> None:
-        """Whole lines only; what is not ended yet comes with the next look."""
+        """Repeat whole lines of its output; an unfinished one comes with the next look."""
         with self.log.open("rb") as log:
             log.seek(self._said)
             whole, newline, _ = log.read().rpartition(b"\n")

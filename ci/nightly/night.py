@@ -1,4 +1,4 @@
-"""Runs one night: scenario after scenario until the time is up, each on record as it ends.
+"""Run one night: scenario after scenario until the time is up, each on record as it ends.
 
 Each attack is a process of its own (ci.attacker), `jobs` of them at once; judges work one at a
 time here, in one session of Spark, whichever attack has just ended.
@@ -86,7 +86,7 @@ class Nightly:
     # --- lanes ----------------------------------------------------------------------------------
 
     def _perform_all(self, deadline: float) -> None:
-        """A thread for each job; Ctrl-C ends them all, each in good order."""
+        """Run a thread for each job; Ctrl-C ends them all in good order."""
         threads = [
             threading.Thread(target=self._lane, args=(own_ports, deadline), daemon=True)
             for own_ports in lanes(self.jobs)
@@ -106,7 +106,7 @@ class Nightly:
                 raise
 
     def _lane(self, own_ports: range, deadline: float) -> None:
-        """One scenario after the other; what no scenario is to blame for ends the night."""
+        """Run one scenario after the other; an error that is no scenario's fault ends the night."""
         try:
             self._perform_in_turn(own_ports, deadline)
         except BaseException as error:
@@ -114,7 +114,7 @@ class Nightly:
             self._agenda.close()
 
     def _perform_in_turn(self, own_ports: range, deadline: float) -> None:
-        """Until the time is up, or there are no more."""
+        """Run scenarios until the time is up, or there are no more."""
         while not self._interrupted.is_set() and time.monotonic() < deadline:
             one = self._agenda.choose()
             if one is None:
@@ -127,7 +127,8 @@ class Nightly:
                 self._agenda.done(one)
 
     def _perform(self, one: Expectation, own_ports: range, deadline: float) -> None:
-        """Once, and once more where it ended as it must not: the same again, or flaky?"""
+        """Run a scenario, and repeat it if it did not end as it must, to see whether it is
+        flaky."""
         with self._writing:
             self._begun += 1
             number = self._begun
@@ -194,7 +195,7 @@ class Nightly:
 
     @property
     def _jobs_home(self) -> Path:
-        """What attacks are asked, say and answer, while the night goes on."""
+        """The folder of the attacks' files while the night goes on."""
         return self.night.file.parent / "jobs"
 
     # --- records --------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def is_unrelated(one: Expectation, verdict: Verdict) -> bool:
 
 
 def explained(verdict: Verdict) -> str:
-    """Why it is not valid; of what was not finished not only who says so, but why."""
+    """Return why a verdict is not valid, with the reasons of unfinished checkers."""
     unfinished = [
         checker.reason
         for checker in verdict.checkers.values()
@@ -242,7 +243,7 @@ def explained(verdict: Verdict) -> str:
 
 
 def _join(threads: list[threading.Thread], deadline: float | None = None) -> None:
-    """Wait for all that were started; signals are taken meanwhile."""
+    """Wait for all threads that were started; handle signals meanwhile."""
     for thread in threads:
         while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
             thread.join(LOOK_EVERY_S)

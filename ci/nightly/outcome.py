@@ -1,4 +1,4 @@
-"""How a scenario ended, compared with how it must end; and what a whole night comes to."""
+"""How a scenario ended, compared with how it must end; and the result of a whole night."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario of one night. verdicts: of each time it was run; none where it could not be."""
+    """A scenario of one night. verdicts: one for each time it was run; none if it could not be."""
 
     name: str
     command: str
@@ -85,7 +85,8 @@ class Outcome:
 
 
 def exit_status(outcomes: Sequence[Outcome], robustness: Iterable[bool]) -> int:
-    """1 if anything is red or flaky, 3 if something (or nothing at all) was not judged, else 0."""
+    """Return 1 if anything is red or flaky, 3 if something (or nothing at all) was not judged, else
+    0."""
     endings = {outcome.ending for outcome in outcomes}
     if endings & {Ending.RED, Ending.FLAKY} or not all(robustness):
         return 1

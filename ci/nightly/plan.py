@@ -1,8 +1,6 @@
-"""Which scenarios a night runs, in which order, and what each is expected to cost.
-
-First what must be seen every night: some canaries and the regression list. Then the exploration,
-until the time is up. A scenario that this machine cannot run is left out, aloud.
-"""
+"""Choose the scenarios of a night, their order, and the expected cost of each. First come those of
+every night: some canaries and the regression list. Then the exploration, until the time is up. A
+scenario that this machine cannot run is left out, and the output says so."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ class Plan:
     seconds: float | None = None
 
     def always(self) -> list[Expectation]:
-        """Canaries and regressions that can be run here, the targets taking turns."""
+        """Return canaries and regressions that can be run here, the targets taking turns."""
         return [one for one in self._candidates() if why_not(one.scenario) is None]
 
     def left_out(self) -> list[tuple[Expectation, str]]:
@@ -57,7 +55,7 @@ class Plan:
         yield from everything
 
     def within(self, seconds: float, jobs: int = 1) -> list[Expectation]:
-        """What is expected to be begun in so many seconds."""
+        """Return what is expected to be begun in so many seconds."""
         return begun_within(islice(self.scenarios(), PLANNED_MAX), seconds, jobs, cost_s)
 
     def _candidates(self) -> Iterator[Expectation]:
@@ -93,12 +91,12 @@ def canaries_of_night(seed: int) -> list[Expectation]:
 
 
 def cost_s(one: Expectation) -> float:
-    """How long a scenario is expected to take in all."""
+    """Return how long a scenario is expected to take in all."""
     fixed = FIXED_COST_S.get(family_of(one.scenario.target), FIXED_COST_ELSEWHERE_S)
     return one.scenario.seconds + fixed
 
 
 def check_targets(targets: Sequence[str]) -> None:
-    """Raises TargetError for a name that nobody knows, before anything is run."""
+    """Raise TargetError for an unknown name, before anything is run."""
     for target in targets:
         parse_target(target)

@@ -1,4 +1,4 @@
-"""What stays of a night: nightly.json, the histories by date and target, and no more than asked.
+"""The records of a night: nightly.json, the histories by date and target, and no more than asked.
 
 RUNS/<run>/                                       run directories, as chaos run makes them
 RUNS/nightly/nights/<utc>/nightly.json            what was run, and how it ended
@@ -30,7 +30,7 @@ GIB = 1 << 30
 
 @dataclass
 class Night:
-    """One night, written after each scenario: a night that is cut off has told what it did."""
+    """One night, written after each scenario, so that an interrupted night keeps its results."""
 
     file: Path
     settings: Mapping[str, Any]
@@ -59,7 +59,7 @@ class Night:
 
     @classmethod
     def read(cls, file: Path) -> Night:
-        """Raises UsageError, naming the file, if it is none that `write` wrote."""
+        """Read a night. Raise UsageError naming the file if `write` did not write it."""
         try:
             facts = json.loads(file.read_text())
             return cls(
@@ -109,10 +109,8 @@ class Store:
         return kept
 
     def prune(self, keep_gib: float) -> list[str]:
-        """Delete runs of nights until the rest fits, the oldest green ones first; their names.
-
-        What nights did not make is not counted and never touched.
-        """
+        """Delete runs of nights until the rest fits, the oldest green ones first; return their
+        names. Runs that nights did not make are not counted and never touched."""
         kept = [run for run in self._by_worth() if run and (self.runs / run).is_dir()]
         sizes = {run: self._size(run) for run in kept}
         total, gone = sum(sizes.values()), []
@@ -127,7 +125,7 @@ class Store:
         return gone
 
     def _by_worth(self) -> Iterator[str]:
-        """Runs in the order in which they may go."""
+        """Yield runs in the order in which they may be deleted."""
         outcomes = [outcome for night in self.nights() for outcome in night.outcomes]
         for green in (True, False):
             for outcome in outcomes:
@@ -144,8 +142,8 @@ def _plain(target: str) -> str:
 
 
 def flaky_commands(nights: Sequence[Night]) -> set[str]:
-    """Commands, seed and all, whose verdicts differ although the project is the same: in one night,
-    or in several of one commit, if nothing was changed that is not in it."""
+    """Return the commands, seed included, whose verdicts differ although the project is the same:
+    in one night, or in several of one commit, if nothing was changed that is not in it."""
     seen: dict[tuple[str, str], set[str]] = {}
     for night in nights:
         commit = str(night.settings.get("commit"))

@@ -18,8 +18,8 @@ FILES_A_MINUTE = 100
 
 
 def robustness(minutes: float, seed: int) -> dict[str, bool]:
-    """Return what fuzz and kills say of the reference, and fuzz of what reads histories; and
-    whether it is good."""
+    """Run fuzz and kills of the reference, and fuzz of the history readers; return whether each is
+    good."""
     seconds = share_s(minutes) * FUZZ_SHARE
     print(f"\n== fuzz of the reference, {seconds:.0f} s", flush=True)
     fuzzed = fuzz(seed, seconds)
@@ -41,7 +41,7 @@ def robustness(minutes: float, seed: int) -> dict[str, bool]:
 
 
 def share_s(minutes: float) -> float:
-    """How long both may take together."""
+    """Return how long both may take together."""
     return minutes * 60 * SHARE
 
 

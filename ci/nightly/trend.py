@@ -26,7 +26,7 @@ TONES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What one night says of one scenario: the worst of its seeds."""
+    """The result of one scenario in one night: the worst of its seeds."""
 
     tone: Tone
     word: str
@@ -64,7 +64,7 @@ class Column:
 
 
 def write_trend(store: Store) -> Path:
-    """Draw nightly/trend.html anew from all nights on record; its path."""
+    """Draw nightly/trend.html from all nights on record; return its path."""
     nights = store.nights()[-NIGHTS_MAX:]
     flaky = flaky_commands(nights)
     names = dict.fromkeys(o.name for night in reversed(nights) for o in night.outcomes)
@@ -85,14 +85,14 @@ def write_trend(store: Store) -> Path:
 
 
 def counts(outcomes: Sequence[Outcome]) -> str:
-    """How many ended how, in words; what there is none of is left out, except the good."""
+    """Return how many ended how, in words; leave out zeros, except for the good."""
     numbers = Counter(outcome.ending for outcome in outcomes)
     shown = [ending for ending in Ending if numbers[ending] or ending is Ending.AS_EXPECTED]
     return ", ".join(f"{numbers[ending]} {ending.value}" for ending in shown)
 
 
 def _wrong(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """What did not end as expected, the worst first."""
+    """Return what did not end as expected, the worst first."""
     found = [outcome for outcome in outcomes if outcome.ending is not Ending.AS_EXPECTED]
     return sorted(found, key=lambda outcome: WORST_FIRST.index(outcome.ending))
 

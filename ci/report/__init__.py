@@ -29,7 +29,7 @@ __all__ = ["build", "report_demo", "report_run"]
 
 
 def build(data: ReportData, out: Path) -> Path:
-    """Write the page to `out` and its Markdown beside it; returns `out`."""
+    """Write the page to `out` and its Markdown beside it; return `out`."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(render_html(data), encoding="utf-8")
     out.with_name(SUMMARY).write_text(render_markdown(data), encoding="utf-8")

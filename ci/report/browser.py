@@ -30,7 +30,8 @@ def find_browser() -> str:
 
 
 def open_page(page: Path, *options: str, width: int = 1240, height: int = 900) -> tuple[str, str]:
-    """Open a page with further options of Chromium; its standard output and what it logged."""
+    """Open a page with further options of Chromium; return its standard output and what it
+    logged."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(
         prefix="touchstone-browser-", ignore_cleanup_errors=True

@@ -48,7 +48,7 @@ def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Mar
 
 
 def levels(run: Recorded, scale: TimeScale, series: Sequence[Series], unit: str) -> Markup:
-    """What is counted or measured at moments, from zero to the highest value."""
+    """Draw values that are counted or measured at moments, from zero to the highest."""
     values = [value for each in series for _, value in each.points if value is not None]
     return _linear(run, scale, series, max(values, default=1.0), unit)
 
@@ -66,7 +66,7 @@ def _linear(
 
 
 def latency(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:
-    """Milliseconds on a logarithmic scale, whole decades."""
+    """Draw milliseconds on a logarithmic scale, in whole decades."""
     values = [value for each in series for _, value in each.points if value]
     low = math.floor(math.log10(max(min(values, default=1.0), 0.1)))
     high = max(math.ceil(math.log10(max(values, default=10.0))), low + 1)
@@ -147,7 +147,7 @@ def _grid(ticks: Sequence[float], y: Callable[[float], float], unit: str = "") -
 
 
 def _with_unit(value: float, unit: str) -> str:
-    """500/s, 10 ms; a thousand milliseconds are a second."""
+    """Return 500/s or 10 ms; a thousand milliseconds become a second."""
     if unit == " ms" and value >= 1000:
         return f"{number_text(round(value / 1000, 1))} s"
     return f"{number_text(value)}{unit if value else ''}"

@@ -102,7 +102,7 @@ def _number(value: int | None) -> str:
 
 
 def _detail(row: dict[str, Any]) -> str:
-    """What else the history knows of this row, in the columns' own names."""
+    """Return what else the history has about this row, in the columns' own names."""
     columns = (
         "control", "producer_id", "producer_epoch", "sequence", "leader_epoch", "replica", "txn",
         "log_start", "high_watermark", "acks",

@@ -1,4 +1,4 @@
-"""Which figures a run has, with their captions and keys."""
+"""The figures of a run, with their captions and keys."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _bad(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
 
 
 def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator[Figure]:
-    """What `linearizability.availability` measured, where the run was judged."""
+    """Draw what `linearizability.availability` measured, if the run was judged."""
     found = run.verdict.availability if run.verdict else None
     if not found or not found["operations"]:
         return
@@ -127,7 +127,7 @@ def _share_served(
 
 
 def _backlog(run: Recorded, scale: TimeScale) -> Iterator[Figure]:
-    """What `linearizability.backlog` measured."""
+    """Draw what `linearizability.backlog` measured."""
     found = run.backlog
     if found is None:
         return
@@ -179,7 +179,8 @@ def _served(found: Mapping[str, Any]) -> str:
 
 
 def _points(summary: Summary, f: str, column: str) -> list[tuple[float, float | None]]:
-    """Second by second; a second in which nothing completed counts 0, and has no latency."""
+    """Return the values second by second; one in which nothing completed counts 0, and has no
+    latency."""
     rows = summary.series.filter(pl.col("f") == f)
     found = dict(zip(rows["t_s"].to_list(), rows[column].to_list(), strict=True))
     if not found:

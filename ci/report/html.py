@@ -1,4 +1,5 @@
-"""The page: Jinja templates with everything inline; nothing is ever loaded from elsewhere."""
+"""Render the page from Jinja templates with everything inline; nothing is ever loaded from
+elsewhere."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ ANOMALIES_MAX = 3
 
 
 def render_markdown(data: ReportData) -> str:
-    """Verdicts, conformance counts, failing cases, anomalies, and how to have each again."""
+    """Render verdicts, conformance counts, failing cases, anomalies, and the commands that repeat
+    each."""
     parts = [f"## {data.tone.symbol} Touchstone: {plain(data.title)}: {data.word}", ""]
     parts += _verdicts(data)
     if data.examinations:
@@ -28,10 +29,8 @@ def render_markdown(data: ReportData) -> str:
 
 
 def plain(words: object) -> str:
-    """Text that Markdown and HTML take literally, on one line, also inside a table.
-
-    An address is no link: a stranger may have chosen it.
-    """
+    """Return text that Markdown and HTML take literally, on one line, also inside a table. An
+    address does not become a link: a stranger may have chosen it."""
     line = _printable(" ".join(str(words).split()))
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = re.sub(r"([\\`*_\[\]|~#@$])", r"\\\1", line)
@@ -39,7 +38,8 @@ def plain(words: object) -> str:
 
 
 def _printable(line: str) -> str:
-    """Control characters, and those that turn the direction of a line, are seen as such."""
+    """Replace control characters, and those that turn the direction of a line, by a visible
+    mark."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line)
 
 

@@ -1,4 +1,4 @@
-"""What a report shows, as plain values: no file is read and nothing is drawn here."""
+"""The content of a report as plain values: no file is read and nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linearizability.verdict import Validity
 
 
 class Tone(StrEnum):
-    """How a statement is coloured; always together with its symbol and a word."""
+    """The colour of a statement, always together with its symbol and a word."""
 
     GOOD = "good"
     BAD = "bad"
@@ -34,7 +34,8 @@ TONE_OF = {
 
 
 def worst(tones: Sequence[Tone]) -> Tone:
-    """BAD beats UNKNOWN beats GOOD; nothing at all is UNKNOWN (guarantees: never green)."""
+    """Return the worst tone: BAD beats UNKNOWN beats GOOD; nothing at all is UNKNOWN (guarantees:
+    never green)."""
     for tone in (Tone.BAD, Tone.UNKNOWN, Tone.GOOD):
         if tone in tones:
             return tone
@@ -126,7 +127,7 @@ class Examination:
 
 @dataclass(frozen=True)
 class CheckerLine:
-    """What one checker said."""
+    """The opinion of one checker."""
 
     name: str
     title: str
@@ -234,7 +235,7 @@ class Canary:
 
     @property
     def tone(self) -> Tone:
-        """Green when it was caught: here a red verdict is what must be."""
+        """Green when it was caught: here a red verdict is expected."""
         return Tone.GOOD if self.caught_by else Tone.BAD
 
     @property
@@ -271,19 +272,19 @@ class ReportData:
 
     @property
     def tally(self) -> str:
-        """How many lines ended how: "5 as expected, 1 not judged"."""
+        """Return how many lines ended how: "5 as expected, 1 not judged"."""
         words = list(dict.fromkeys(line.word for line in self.lines))
         counts = [(sum(line.word == word for line in self.lines), word) for word in words]
         return ", ".join(f"{count} {word}" for count, word in counts)
 
     @property
     def amiss(self) -> list[Line]:
-        """The lines that are not as expected, or were not judged."""
+        """Return the lines that are not as expected, or were not judged."""
         return [line for line in self.lines if line.tone is not Tone.GOOD]
 
     @property
     def areas(self) -> list[str]:
-        """Areas of the catalogue in which any target was examined."""
+        """Return the areas of the catalogue in which any target was examined."""
         return sorted({area for examined in self.examinations for area in examined.areas})
 
     def apis(self, area: str) -> list[str]:

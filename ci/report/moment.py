@@ -43,7 +43,7 @@ def moment(run: Recorded, evidence: Sequence[Evidence]) -> Markup:
 
 
 def _said(operation: int, evidence: Sequence[Evidence]) -> str:
-    """What the operation did, with the records that the anomaly names."""
+    """Return what the operation did, with the records that the anomaly names."""
     rows = [row for row in evidence if row.operation == operation]
     named = [row for row in rows if row.is_named] or rows
     records = "; ".join(
@@ -55,7 +55,7 @@ def _said(operation: int, evidence: Sequence[Evidence]) -> str:
 
 
 def _label(words: str, x: float, width: float, y: float) -> str:
-    """Right of the bar, or left of it where there is more room."""
+    """Place words right of the bar, or left of it if there is more room."""
     if x + width + 6 + len(words) * LETTER < LEFT + PLOT:
         return text(x + width + 6, y, words, "said")
     if x - 6 - len(words) * LETTER > LEFT:

@@ -51,7 +51,7 @@ def nice_ticks(low: float, high: float, wanted: int) -> list[float]:
 
 
 def number_text(value: float) -> str:
-    """0.5, 12, 1.5k: short enough for an axis."""
+    """Return a number short enough for an axis: 0.5, 12, 1.5k."""
     if value >= 1_000_000:
         return f"{value / 1_000_000:g}M"
     if value >= 10_000:
@@ -89,9 +89,8 @@ def rect(x: float, y: float, width: float, height: float, css: str, title: str =
 def bands(
     scale: TimeScale, faults: Sequence[Fault], top: float, bottom: float, final_s: float | None
 ) -> list[str]:
-    """What went on behind the operations: bands of faults, and where the final reads began.
-
-    Faults that overlap are one band: where something was broken is what a reader compares with.
+    """Draw the background of the operations: bands of faults, and where the final reads began.
+    Faults that overlap are one band, since a reader only compares with when something was broken.
     """
     parts = []
     for together in overlapping(faults):
@@ -105,7 +104,7 @@ def bands(
 
 
 def overlapping(faults: Sequence[Fault]) -> list[list[Fault]]:
-    """Faults gathered so that no two groups overlap in time."""
+    """Group faults so that no two groups overlap in time."""
     groups: list[list[Fault]] = []
     for fault in sorted(faults, key=lambda fault: fault.start_s):
         if groups and fault.start_s <= max(each.end_s for each in groups[-1]):
@@ -116,7 +115,7 @@ def overlapping(faults: Sequence[Fault]) -> list[list[Fault]]:
 
 
 def time_axis(scale: TimeScale, y: float) -> list[str]:
-    """Ticks of seconds below a figure."""
+    """Draw ticks of seconds below a figure."""
     parts = [line(LEFT, y, LEFT + PLOT, y, "axis")]
     ticks = scale.ticks()
     for tick in ticks:

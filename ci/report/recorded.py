@@ -44,7 +44,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What lies in a run directory. problem: why its history cannot be read, if it cannot."""
+    """The content of a run directory. problem: why its history cannot be read, if it cannot."""
 
     directory: Path
     facts: dict[str, Any]
@@ -55,7 +55,7 @@ class Recorded:
 
     @cached_property
     def bounds_ns(self) -> tuple[int, int]:
-        """First invocation and last completion of the clients."""
+        """The first invocation and the last completion of the clients."""
         if self.rows is None:
             return 0, 0
         found = (
@@ -179,7 +179,8 @@ def _ended(what: dict[str, Any], start: float, end: float, is_healed: bool) -> F
 
 
 def load(directory: Path) -> Recorded:
-    """Read a run directory; UsageError if it is none. A broken history is told, not raised."""
+    """Read a run directory, or raise UsageError if it is none. A broken history becomes `problem`,
+    not an error."""
     if not directory.is_dir():
         raise UsageError(
             f"{directory} is not a run directory; name one that `touchstone chaos run` made"

@@ -71,7 +71,7 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
 
 
 def title_of(run: Recorded) -> str:
-    """Target, workload, nemesis; for a lone history the directory's name."""
+    """Return target, workload, nemesis; for a lone history the directory's name."""
     facts = run.facts
     if not facts.get("target"):
         return run.directory.name
@@ -105,7 +105,7 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
 
 
 def _commands(run: Recorded) -> Iterator[Command]:
-    """What a reader of the verdict may want to do next."""
+    """Yield the commands that a reader of the verdict may want next."""
     check = f"touchstone check {shlex.quote(shown(run.directory))}"
     if run.facts.get("reproduce"):
         yield Command("attack again", str(run.facts["reproduce"]))
@@ -182,7 +182,7 @@ def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
 
 
 def _title(name: str) -> str:
-    """What the checker judges, in its own words."""
+    """Return what the checker judges, in its own words."""
     from linearizability.checkers import CHECKERS
 
     if name == "run":
@@ -224,7 +224,7 @@ def _named(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
 
 
 def _summary(run: Recorded) -> tuple[Summary | None, str]:
-    """By Spark where Spark has judged, so that its session is used again; else by polars."""
+    """Summarise by Spark if Spark has judged, so that its session is used again, else by polars."""
     if run.rows is None:
         return None, ""
     written_ns = history_file(run.directory).stat().st_mtime_ns
@@ -240,7 +240,7 @@ def _summary(run: Recorded) -> tuple[Summary | None, str]:
 
 @lru_cache(maxsize=32)
 def _summarised(directory: Path, engine: str, written_ns: int) -> Summary:
-    """Once per history: a run's own report and the demo's show the same figures."""
+    """Summarise a history once: a run's own report and the demo's show the same figures."""
     return summarise(directory, engine)
 
 
@@ -291,7 +291,8 @@ def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int
 
 
 def _scope(anomaly: Anomaly) -> str:
-    """Where: a partition as Kafka's tools write it, anything else by its column."""
+    """Return where it happened: a partition as Kafka's tools write it, anything else by its
+    column."""
     scope = {key: value for key, value in anomaly.scope.items() if value is not None}
     if "topic" in scope and "partition" in scope:
         scope.pop("topic_id", None)
@@ -300,13 +301,13 @@ def _scope(anomaly: Anomaly) -> str:
 
 
 def _explained(directory: Path) -> str:
-    """What `touchstone check RUN --explain` wrote, if it did."""
+    """Return what `touchstone check RUN --explain` wrote, if it did."""
     file = directory / EXPLAINED
     return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
 
 def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:
-    """Porcupine's drawings, the first few whole; the names of the others."""
+    """Return porcupine's drawings, the first few whole, and the names of the others."""
     files = sorted((directory / "porcupine").glob("*.html"))
     small = [file for file in files if file.stat().st_size <= DRAWING_BYTES_MAX][:DRAWINGS_MAX]
     drawings = tuple(

@@ -33,7 +33,8 @@ ORDER = ("wait", "other", "read", "txn", "send")
 
 
 def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> Markup:
-    """anomalies: the operations that prove an anomaly -> the anchor that tells of it."""
+    """Draw the operations in time. anomalies: the operations that prove an anomaly -> its
+    anchor."""
     lanes = {process: number for number, process in enumerate(run.roles)}
     lane = max(7.0, min(20.0, LANES_HEIGHT_MAX / max(len(lanes), 1)))
     rows = fault_rows(run.faults)
@@ -86,7 +87,8 @@ def _fault_lane(scale: TimeScale, faults: list[Fault], rows: list[int]) -> list[
 
 
 def _fault_label(fault: Fault, x: float, width: float, free: float, y: float) -> list[str]:
-    """Inside its box, or beside it up to where the next box begins; short if it must be."""
+    """Place a label inside its box, or beside it up to where the next box begins; shorten it if
+    needed."""
     for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
         needed = len(label) * FAULT_LABEL_PIXELS
         if needed < width:
@@ -97,7 +99,7 @@ def _fault_label(fault: Fault, x: float, width: float, free: float, y: float) ->
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
-    """Neighbours joined where no more than gap_s lies between them; gap_s grows until they fit."""
+    """Join neighbours with no more than gap_s between them; gap_s grows until they fit."""
     key = ["process", "kind", "outcome", "open"]
     ordered = operations.sort(*key, "start").with_columns(
         reach=pl.col("end").cum_max().shift(1).over(key)

@@ -1,1 +1,1 @@
-"""What brings a fresh machine to a working one: .venv first, then the tools in .cache."""
+"""Bring a fresh machine to a working state: .venv first, then the tools in .cache."""

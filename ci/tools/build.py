@@ -15,7 +15,7 @@ from ci.tools.step import Step, StepFailed
 
 
 def perform_all(lane: list[Step]) -> None:
-    """One after another, a line each; steps already done are not worth a line."""
+    """Perform steps one after another, a line each, but none for steps already done."""
     for step in lane:
         try:
             word = step.perform()

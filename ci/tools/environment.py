@@ -1,8 +1,6 @@
-"""Makes .venv from requirements.lock, then hands over to ci.tools.build. Run by `make setup`.
-
-Runs on the machine's own Python with nothing installed, hence the standard library only. What is
-already in place is recognised by a key over its inputs, so a second run takes a moment.
-"""
+"""Make .venv from requirements.lock, then hand over to ci.tools.build. `make setup` runs this. It
+uses the machine's own Python with nothing installed, hence the standard library only. What is
+already in place is recognised by a key over its inputs, so a second run takes a moment."""
 
 import fcntl
 import hashlib
@@ -25,7 +23,8 @@ USAGE_OR_ENVIRONMENT_ERROR = 2
 
 
 def environment_key() -> str:
-    """Changes whenever .venv must be made or filled anew; the path, since scripts embed it."""
+    """Return a key that changes whenever .venv must be made or filled again; it includes the path,
+    since scripts embed it."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {ROOT}".encode())
     for name in ("requirements.lock", "pyproject.toml"):
         digest.update((ROOT / name).read_bytes())
@@ -53,7 +52,7 @@ def make_environment() -> None:
 
 
 def install_requirements() -> None:
-    """The locked packages by hash, then the project itself, in place."""
+    """Install the locked packages by hash, then the project itself, in place."""
     log = LOGS / "pip.log"
     locked = ("install", "-q", "--require-hashes", "-r", "requirements.lock")
     if not run(log, str(VENV_PYTHON), *PIP, *locked):
@@ -64,7 +63,8 @@ def install_requirements() -> None:
 
 
 def run(log: Path, *command: str) -> bool:
-    """Run to the end or the time-out, output into the log; True if it succeeded."""
+    """Run a command to its end or the time-out, with output to the log; return True if it
+    succeeded."""
     with log.open("a") as sink:
         try:
             done = subprocess.run(
@@ -77,7 +77,7 @@ def run(log: Path, *command: str) -> bool:
 
 
 def output_of(*command: str) -> str:
-    """What it prints, or nothing where it cannot run: then .venv is made anew."""
+    """Return what it prints, or nothing if it cannot run: then .venv is made again."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
@@ -85,7 +85,7 @@ def output_of(*command: str) -> str:
 
 
 def stop(sentence: str, log: Path) -> None:
-    """One sentence with the log's last word, then exit 2."""
+    """Print one sentence with the log's last error, then exit 2."""
     lines = [line.strip() for line in log.read_text().splitlines() if line.strip()]
     reason = next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "")
     print(f"setup: {sentence}: {reason} (all of it: {log.relative_to(ROOT)})", file=sys.stderr)

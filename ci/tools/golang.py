@@ -83,7 +83,7 @@ def go_for(needed: Version) -> str:
 
 
 def build(name: str, module: Path, package: str, output: Path, link_flags: str) -> None:
-    """Compile one main package; the finished program replaces the old one in one move."""
+    """Compile one main package; the finished program replaces the old one atomically."""
     go = go_for(version_needed(module))
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.name}.partial")

@@ -1,8 +1,8 @@
 """The SHA-256 of every jar that Maven brings: a list beside each pom.xml, as `sha256sum` writes it.
 
-A repository of jars is believed no further than that: what it brings is compared with the list
-before it is used, and Maven itself is told to refuse what differs from the repository's own
-checksums (-C). `make lock` writes the lists anew.
+A repository of jars is not trusted further: what it brings is compared with the list before it is
+used, and Maven itself is told to refuse what differs from the repository's own checksums (-C).
+`make lock` writes the lists again.
 """
 
 import hashlib

@@ -69,7 +69,8 @@ def make_java() -> None:
 
 
 def fetch(name: str, pom: Path, target: Path) -> None:
-    """Copy the jars that a pom.xml asks for; the folder appears whole, and right, or not at all."""
+    """Copy the jars that a pom.xml asks for; the folder appears complete and verified, or not at
+    all."""
     partial = target.with_name(f".{target.name}.partial")
     download(name, pom, partial)
     jars.check(partial, pom.with_name(jars.NAME))
@@ -115,7 +116,7 @@ def poms() -> list[Path]:
 
 
 def write_locks() -> list[Path]:
-    """List the jars of every pom.xml anew, as Maven brings them now. Raise StepFailed."""
+    """List the jars of every pom.xml again, as Maven brings them now. Raise StepFailed."""
     locks = []
     for pom in poms():
         with tempfile.TemporaryDirectory(prefix="touchstone-jars-") as folder:
@@ -134,7 +135,7 @@ def kafka_step(version: str) -> Step:
 
 
 def steps() -> list[Step]:
-    """Java first, since Maven may need it, and only where the machine has none."""
+    """Return the steps, Java first, since Maven may need it, and only if the machine has none."""
     java = Step(name="java", inputs=(JAVA_LOCK,), output=WRAPPER, make=make_java)
     brought = [kafka_step(version) for version in places.kafka_versions()]
     brought.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))

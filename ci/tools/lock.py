@@ -21,7 +21,8 @@ COMPILE = [
 
 
 def main() -> int:
-    """uv lives apart from .venv: nobody needs it but who changes a requirement."""
+    """Install uv apart from .venv, since only a change of requirements needs it, and write the
+    locks."""
     try:
         if not (UV_HOME / "bin" / "uv").exists():
             venv.create(UV_HOME, with_pip=True, clear=True)

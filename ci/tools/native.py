@@ -20,7 +20,8 @@ def find_compiler() -> str | None:
 
 
 def build(output: Path = OUTPUT) -> None:
-    """Compile it; the finished library replaces the old one in one move, under running nodes."""
+    """Compile the library; the finished one replaces the old one atomically, under running
+    nodes."""
     compiler = find_compiler()
     if compiler is None:
         raise StepFailed("there is no C compiler; apt-get install gcc libc6-dev")

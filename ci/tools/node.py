@@ -15,13 +15,13 @@ Packages = dict[str, tuple[str, str]]
 
 
 def locked(lock: Path = NODE_LOCK) -> Packages:
-    """What the lock file asks for."""
+    """Return what the lock file asks for."""
     lines = (line.split() for line in lock.read_text().splitlines() if not line.startswith("#"))
     return {name: (version, digest) for name, version, digest in lines}
 
 
 def installed(modules: Path = MODULES) -> Packages:
-    """What npm says it has put into a folder."""
+    """Return what npm reports to have put into a folder."""
     try:
         entries = json.loads((modules / ".package-lock.json").read_text())["packages"]
     except (OSError, ValueError, KeyError):

@@ -44,7 +44,7 @@ class Step:
         )
 
     def perform(self) -> str:
-        """Do it unless it is done; a short word for the progress line."""
+        """Do the step unless it is done; return a short word for the progress line."""
         if self.is_done():
             return "ready"
         started = time.monotonic()

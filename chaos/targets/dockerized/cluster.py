@@ -51,24 +51,23 @@ class ContainerNode(LocalNode):
             self.container.start()
 
     def stop(self) -> None:
-        """Removed with it: its data are not needed any more, and nothing may hold its disk."""
+        """Remove the container with its data, so that nothing holds its disk."""
         if self.container is not None:
             self.container.remove()
             self.child = self.container = None
 
 
 class ContainerCluster(LocalCluster):
-    """What LocalCluster does, and at the end all that was made is removed."""
+    """A LocalCluster of containers, which removes at the end all that was made."""
 
     engine: Engine
     network: Network
     layout: Layout
 
     def perform(self, fault: Fault) -> Performed:
-        """Raises DaemonLost, which ends a run, where LocalCluster would note that a link is odd.
-
-        Docker is asked at a heal, or where a fault fails: most need nothing of it, and do not wait.
-        """
+        """Perform a fault. Raise DaemonLost, which ends a run, where LocalCluster would note that a
+        link is odd. Docker is asked at a heal, or if a fault fails: most need nothing of it, and do
+        not wait."""
         if isinstance(fault, Heal):
             self.engine.check()
         try:
@@ -78,7 +77,7 @@ class ContainerCluster(LocalCluster):
             raise
 
     def collect(self, into: Path) -> None:
-        """The logs are Docker's until now."""
+        """Collect the logs, which Docker has until now."""
         for member in self.members():
             if isinstance(member, ContainerNode) and member.container is not None:
                 member.log.write_text(member.container.log(), "utf-8")
@@ -92,13 +91,13 @@ class ContainerCluster(LocalCluster):
         atexit.unregister(self._at_exit)
 
     def _at_exit(self) -> None:
-        """Before the disks are removed, which chaos.disks does at exit, too."""
+        """Stop before the disks are removed, which chaos.disks does at exit, too."""
         with suppress(TargetError):
             self.stop()
 
 
 class ContainerTarget(ABC):
-    """What runs in containers: subclasses say in which image, and how."""
+    """The base of targets in containers: subclasses say in which image, and how."""
 
     name: str
     version: str
@@ -167,7 +166,7 @@ class ContainerTarget(ABC):
 
     @property
     def first_words(self) -> str:
-        """What a node's shell is to do before anything else."""
+        """Return what a node's shell must do before anything else."""
         return IS_PRELOADED if self.preloaded else ""
 
     @abstractmethod
@@ -182,16 +181,16 @@ class ContainerTarget(ABC):
         config: Mapping[str, str],
         places: Mapping[int, Path],
     ) -> dict[int, Maker]:
-        """For each node what makes its container, given the options of every node; `places` are
-        where their data are, in the container as outside."""
+        """Return for each node what makes its container, given the options of every node; `places`
+        are the paths of their data, the same in the container as outside."""
 
 
 Maker = Callable[[Mapping[str, Any]], Container]
 
 
 def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str, Any]:
-    """What every node's container gets. Its data have the same path as outside, so that what the
-    shim writes down of them is true here, too."""
+    """Return the options of every node's container. Its data have the same path as outside, so that
+    the shim's ledger is true here, too."""
     place = str(_place(member))
     volumes = {place: {"bind": place, "mode": "rw"}}
     environment = {"HOME": HOME}
@@ -213,6 +212,7 @@ def _volumes(shim: Shim) -> dict[str, dict[str, str]]:
 
 
 def _place(member: ContainerNode) -> Path:
-    """Where its data really are: on a disk of its own, one level below its root (disk_faults)."""
+    """Return where its data really are: on a disk of its own, one level below its root
+    (disk_faults)."""
     assert member.data is not None
     return member.data.resolve()

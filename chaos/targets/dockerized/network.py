@@ -36,7 +36,7 @@ _API_PORT, _FIRST_PROXY_PORT = 8474, 20_001
 
 @dataclass(frozen=True)
 class ContainerLayout(Layout):
-    """Where nodes in containers listen, and where they are found (chaos.targets.layout)."""
+    """Where nodes in containers listen, and where clients find them (chaos.targets.layout)."""
 
     addresses: Mapping[int, str] | None = None
     clients: Mapping[int, Address] | None = None
@@ -60,14 +60,14 @@ class Sidecar:
     """Is the network on this machine, so that its addresses are reached from here?"""
 
     def seen(self, port: int) -> Address:
-        """Where this machine reaches a port. A published one is Docker's proxy: it accepts whom
-        nobody serves, and tells nobody of a reset."""
+        """Return where this machine reaches a port. A published one is Docker's proxy: it accepts
+        connections even if nothing serves them, and hides resets."""
         return (self.address, port) if self.is_here else self.container.published(port)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network with its sidecars running, and its proxies if asked for; no broker yet."""
+    """A network with its sidecars running, and its proxies if requested; no broker yet."""
 
     layout: ContainerLayout
     sidecars: Mapping[int, Sidecar]
@@ -80,7 +80,7 @@ class Network:
 
 
 def build(engine: Engine, nodes: int, proxied: bool) -> Network:
-    """Make it. What was made when it fails is the engine's to remove."""
+    """Build the network. If that fails, the engine removes what was made."""
     bridge = engine.network()
     sidecars = {
         number: _sidecar(
@@ -147,7 +147,7 @@ def _toxiproxy(engine: Engine, bridge: Bridge, links: Sequence[Link]) -> tuple[S
 
 
 def _turn_links(sidecars: Mapping[int, Sidecar], links: Sequence[Link], toxiproxy: str) -> None:
-    """What a node dials towards a peer goes to toxiproxy. Docker's own rules, for names, stay."""
+    """Send what a node dials towards a peer to toxiproxy. Docker's own rules, for names, stay."""
     by_name = {link.name: link for link in links}
     for source, sidecar in sidecars.items():
         names = [name for to in sidecars if to != source for name in node_links(source, to)]
