@@ -1,11 +1,10 @@
-"""What is owed to nodes that are not ours: how they are put right should we be killed before. A
+"""Record how to undo faults on nodes that are not ours, in case this process is killed before. A
 child of ours carries its owner's name in its environment (chaos.guard) and is ended with its owner.
-A node of somebody else's cluster must live on, and that it was paused, or ended, stands nowhere. So
-before such a fault is performed a note says how to undo it, and it goes when that is done. The
-notes of an owner are in `touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary
-files; the next command does what the notes of dead owners say (`pay_leftovers`). Notes name
-commands, so only those in a directory are trusted that belongs to our user and that no other user
-can write."""
+A node of a foreign cluster must live on, and nothing shows that it was paused or ended. So before
+such a fault is performed, a note says how to undo it; it is removed when that is done. The notes of
+an owner are in `touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary files; the
+next command does what the notes of dead owners say (`pay_leftovers`). Notes name commands, so only
+those in a directory are trusted that belongs to our user and that no other user can write."""
 
 from __future__ import annotations
 

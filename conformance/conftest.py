@@ -106,7 +106,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A case with versions runs on the first and last that it and the target share."""
+    """Run a case with versions on the first and last that it and the target share."""
     stated = case_of(metafunc.function)
     if stated is None or "version" not in metafunc.fixturenames:
         return
@@ -151,13 +151,14 @@ def _config_of(item: pytest.Item) -> tuple[tuple[str, str], ...]:
 
 @pytest.fixture
 def examined(request: pytest.FixtureRequest) -> Examined:
-    """The target under examination, with the settings that the case asks for."""
+    """Provide the target under examination, with the settings that the case asks for."""
     return request.config.stash[EXAMINED].for_case(case_of(request.function))
 
 
 @pytest.fixture
 def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
-    """The raw client of one case. Unsupported if the target lacks what the case needs."""
+    """Provide the raw client of one case. Raise Unsupported if the target lacks what the case
+    needs."""
     stated = case_of(request.function)
     if stated is not None:
         examined.require(stated)

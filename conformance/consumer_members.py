@@ -124,23 +124,23 @@ class ConsumerMember:
         return answer
 
     def described(self, version: int | None = None) -> Struct:
-        """ConsumerGroupDescribe of the group, on a connection that serves every group."""
+        """Send ConsumerGroupDescribe for the group, on a connection that serves every group."""
         version = self.wire.version("ConsumerGroupDescribe") if version is None else version
         return described(self.connection, self.group, version)
 
     def describe(self) -> Struct:
-        """ConsumerGroupDescribe of the group, which must be one of the new protocol."""
+        """Describe the group, which must be one of the new protocol."""
         found = self.described()
         expect(found.error_code, ErrorCode.NONE, f"describe error ({found.error_message})")
         return found
 
     def member_ids(self) -> list[str]:
-        """Whom the coordinator counts as members."""
+        """Return the ids of the members that the coordinator counts."""
         return sorted(member.member_id for member in self.describe().members)
 
 
 def described(connection: Connection, group: str, version: int) -> Struct:
-    """ConsumerGroupDescribe of one group."""
+    """Send ConsumerGroupDescribe for one group."""
     answer = connection.call("ConsumerGroupDescribe", version, group_ids=[group])
     expect([g.group_id for g in answer.groups], [group], "groups described")
     return answer.groups[0]  # type: ignore[no-any-return]
@@ -172,8 +172,8 @@ def owned_field(owned: Iterable[Partition]) -> list[Struct]:
 
 
 def settle(*members: ConsumerMember) -> None:
-    """Heartbeats of all, until the group is stable and together they own every partition of what
-    they subscribe to, each once."""
+    """Send heartbeats of all until the group is stable and together they own every subscribed
+    partition once."""
     wanted = partitions_of(*{topic for member in members for topic in member.topics})
 
     def one_round() -> tuple[str, bool, list[Partition]]:

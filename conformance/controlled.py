@@ -116,13 +116,13 @@ def acl(**fields: Any) -> Struct:
 
 
 def create(wire: Wire, *rows: Struct, version: int | None = None) -> list[int]:
-    """CreateAcls; the error code of each."""
+    """Send CreateAcls; return the error code of each."""
     answer = wire.call("CreateAcls", version, creations=list(rows))
     return [row.error_code for row in answer.results]
 
 
 def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Struct]:
-    """DescribeAcls with this filter, which must succeed: the resources."""
+    """Send DescribeAcls with this filter, which must succeed; return the resources."""
     answer = wire.call("DescribeAcls", version, **(EVERYTHING | wanted))
     expect(answer.error_code, ErrorCode.NONE, "DescribeAcls error")
     resources: list[Struct] = answer.resources
@@ -130,7 +130,8 @@ def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Str
 
 
 def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> list[Struct]:
-    """DeleteAcls with these filters; the result of each, once the broker has forgotten them."""
+    """Send DeleteAcls with these filters; return the result of each, once the broker has forgotten
+    them."""
     rows = [part("DeleteAcls", "DeleteAclsFilter", **(EVERYTHING | each)) for each in filters]
     results: list[Struct] = wire.call("DeleteAcls", version, filters=rows).filter_results
     for wanted, result in zip(filters, results, strict=True):

@@ -1,4 +1,4 @@
-"""What every answer must repeat of its request: the topics, partitions, groups … that it is about.
+"""Check that every answer repeats its request: the topics, partitions, groups … that it is about.
 
 Compared here once, for each answer that a case receives: so no case can take the answer about one
 partition for that about another, or loop over an answer that has no entries.
@@ -130,7 +130,7 @@ def _of_whole_groups(
 
 
 def _asked(api: str, version: int, asked: Struct, echo: Echo) -> list[Key] | None:
-    """What the request names; None where it asks for everything, or in another way."""
+    """Return what the request names, or None if it asks for everything, or in another way."""
     levels = _levels("request", api, version, echo.asked)
     if levels is None or getattr(asked, levels[0][0]) is None:
         return None
@@ -201,7 +201,7 @@ def _plain(value: Any) -> Any:
 
 
 def _topics(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Topics that are named by a name or by an id, and answered with both."""
+    """Compare topics that are requested by a name or by an id, and answered with both."""
     if not asked.topics or (api == "DeleteTopics" and version < 6):
         return
     by_id = [t for t in asked.topics if t.topic_id != ZERO_UUID]
@@ -215,7 +215,7 @@ def _topics(api: str, version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _counted(rows: str, results: str) -> Callable[[str, int, Struct, Struct], None]:
-    """Results that come in the order of the request, without a name."""
+    """Return a comparison of results that come in the order of the request, without a name."""
 
     def compare(api: str, version: int, asked: Struct, answer: Struct) -> None:
         wanted, told = len(getattr(asked, rows)), len(getattr(answer, results))
@@ -226,7 +226,7 @@ def _counted(rows: str, results: str) -> Callable[[str, int, Struct, Struct], No
 
 
 def _member(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """A member that brings an id keeps it."""
+    """Require that a member that brings an id keeps it."""
     if asked.member_id and answer.error_code == NONE and answer.member_id != asked.member_id:
         raise Deviation(f"member id in the answer of {api} v{version}", asked.member_id,
                         answer.member_id)  # fmt: skip

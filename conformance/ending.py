@@ -1,4 +1,4 @@
-"""When the examination ends before its last case, and the sentence that says why."""
+"""Decide when the examination ends before its last case, and say why in one sentence."""
 
 from __future__ import annotations
 

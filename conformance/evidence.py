@@ -1,4 +1,4 @@
-"""What a failure shows: the requirement, where it comes from, what was expected and what came."""
+"""The evidence of a failure: the requirement, its source, what was expected and what came."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was compared, what was expected and what came; all None of a case that passed."""
+    """What was compared, what was expected and what came; all None for a case that passed."""
 
     what: str | None = None
     expected: str | None = None
@@ -28,7 +28,7 @@ class Evidence:
 
     @staticmethod
     def of(error: BaseException | None, stated: Case) -> Evidence:
-        """What an error tells of the target."""
+        """Return what an error shows of the target."""
         if error is None:
             return Evidence()
         if isinstance(error, Deviation):
@@ -38,7 +38,7 @@ class Evidence:
         return Evidence(expected=stated.requirement, actual=_actual(error))
 
     def sides(self) -> tuple[str, str]:
-        """What was expected and what came, each as a line for people."""
+        """Return what was expected and what came, each as a line for people."""
         prefix = f"{self.what}: " if self.what is not None else ""
         expected = "the requirement above to hold" if self.what is None else self.expected
         return f"{prefix}{expected}", f"{prefix}{self.actual}"

@@ -1,4 +1,5 @@
-"""What is examined: a target that we start, and start again if a case kills it, or an address."""
+"""Provide what is examined: a target that we start, and start again if a case kills it, or an
+address."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ class Examined:
         )  # fmt: skip
 
     def for_case(self, stated: Case | None) -> Examined:
-        """Where this case runs: here, or on a second instance with the settings that it asks for.
+        """Return where this case runs: here, or on a second instance with the settings that it asks
+        for.
 
         One second instance lives at a time; it is stopped when a case asks for another.
         """
@@ -122,7 +124,7 @@ class Examined:
             self._variant = None
 
     def require(self, stated: Case) -> None:
-        """Unsupported unless the target can do what the case needs beside its API."""
+        """Raise Unsupported unless the target can do what the case needs besides its API."""
         if stated.api not in self.advertised:
             raise Unsupported(f"{stated.api} is not advertised")
         if "restart" in stated.requires and not self.can_restart:
@@ -133,10 +135,8 @@ class Examined:
             raise Unsupported("the case waits for retention or compaction, minutes on this target")
 
     def kill_and_restart(self, while_down: Callable[[Path], None] | None = None) -> None:
-        """SIGKILL, then start again on the same data; returns once it answers.
-
-        while_down: is given the first node's data directory while nothing runs on it.
-        """
+        """Send SIGKILL, start again on the same data, and wait until it answers. while_down: called
+        with the first node's data directory while nothing runs on it."""
         self.cluster.perform(Kill("all"))
         if while_down is not None:
             node = self._local_cluster().members()[0]
@@ -145,7 +145,8 @@ class Examined:
         self.cluster.restart()
 
     def stop_and_restart(self) -> None:
-        """SIGTERM, so that the target may shut down in order; then start again on the same data."""
+        """Send SIGTERM, so that the target can shut down cleanly; then start again on the same
+        data."""
         for member in self._local_cluster().members():
             if member.child is not None:
                 member.child.end(SHUTDOWN_TIMEOUT_S)

@@ -62,7 +62,7 @@ class Listed:
 
     @property
     def versions(self) -> str:
-        """ "v3-13" as the case states it; the API's own where it does not."""
+        """ "v3-13" as the case states it, or else the API's own versions."""
         low, high = self.case.versions or (0, 1 << 15)
         valid = _valid_versions(self.case.api)
         low, high = max(low, valid[0]), min(high, valid[-1])
@@ -115,7 +115,7 @@ def _by_area(cases: Sequence[Listed]) -> Mapping[str, list[Listed]]:
 
 
 def _by_api(cases: Sequence[Listed]) -> Mapping[str, list[Listed]]:
-    """In the order of the API keys; only APIs with cases."""
+    """Group cases by API, in the order of the API keys; leave out APIs without cases."""
     apis: dict[str, list[Listed]] = {name: [] for _, name in sorted(CAMEL.items())}
     for listed in cases:
         apis[listed.case.api].append(listed)

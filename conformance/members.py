@@ -81,7 +81,7 @@ def group_connection(wire: Wire, group: str) -> Connection:
 
 
 def described(connection: Connection, wire: Wire, group: str, version: int | None = None) -> Struct:
-    """DescribeGroups of one group."""
+    """Send DescribeGroups for one group."""
     version = wire.version("DescribeGroups") if version is None else version
     answer = connection.call("DescribeGroups", version, groups=[group])
     expect([g.group_id for g in answer.groups], [group], "groups described")
@@ -159,12 +159,12 @@ class Member:
         return answer
 
     def try_to_join(self, **changed: Any) -> Struct:
-        """JoinGroup once."""
+        """Send JoinGroup once."""
         self.ask_to_join(**changed)
         return self.answer_to_join()
 
     def get_member_id(self) -> None:
-        """Where a member id is demanded first (KIP-394): fetch one, without joining yet."""
+        """Fetch a member id without joining yet, if one is demanded first (KIP-394)."""
         if self.member_id or self.instance_id is not None or self.version("JoinGroup") < 4:
             return
         expect(self.try_to_join().error_code, ErrorCode.MEMBER_ID_REQUIRED, "first JoinGroup error")
@@ -181,7 +181,7 @@ class Member:
         return answer
 
     def join(self) -> Struct:
-        """Become a member; the answer."""
+        """Become a member; return the answer."""
         self.begin_to_join()
         return self.finish_joining()
 
@@ -210,7 +210,7 @@ class Member:
         return self.answer_to_sync()
 
     def sync(self, assignments: Mapping[str, bytes] | None = None) -> bytes:
-        """SyncGroup that must succeed: this member's assignment."""
+        """Send SyncGroup, which must succeed; return this member's assignment."""
         answer = self.try_to_sync(assignments)
         expect(answer.error_code, ErrorCode.NONE, "SyncGroup error")
         return bytes(answer.assignment)
@@ -224,7 +224,7 @@ class Member:
         return int(self.call("Heartbeat", **(fields | changed)).error_code)
 
     def leave(self) -> Struct:
-        """LeaveGroup of this member alone."""
+        """Send LeaveGroup for this member alone."""
         identity = part("LeaveGroup", "MemberIdentity", member_id=self.member_id,
                         group_instance_id=self.instance_id)  # fmt: skip
         return self.call(
@@ -236,7 +236,7 @@ class Member:
         return str(self.describe().group_state)
 
     def describe(self) -> Struct:
-        """DescribeGroups of the group, on a connection that no waiting request blocks."""
+        """Describe the group, on a connection that no waiting request blocks."""
         return described(self.observer, self.wire, self.group)
 
     def wait_for_state(self, state: str) -> None:

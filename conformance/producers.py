@@ -1,4 +1,4 @@
-"""What a partition remembers of its producers (DescribeProducers, KIP-664)."""
+"""Read a partition's state of its producers (DescribeProducers, KIP-664)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def described_producers(wire: Wire, topic: Topic, version: int | None = None) ->
 def state_of(
     wire: Wire, topic: Topic, producer: Transactional, version: int | None = None
 ) -> Struct:  # fmt: skip
-    """What the partition knows of this producer."""
+    """Return the partition's state of this producer."""
     found = [p for p in described_producers(wire, topic, version)
              if p.producer_id == producer.producer_id]  # fmt: skip
     expect(len(found), 1, "descriptions of the producer")

@@ -1,8 +1,8 @@
-"""Why an address cannot be examined, in one sentence that names the cause.
+"""Find out why an address cannot be examined, in one sentence that names the cause.
 
 Before the first case each bootstrap address is asked two questions, ApiVersions and Metadata,
-within a total deadline: bytes that trickle do not extend it. What answers otherwise is looked at
-more closely (HTTP, TLS, SASL), since a user mends those in different places.
+within a total deadline: bytes that trickle do not extend it. Other answers are examined more
+closely (HTTP, TLS, SASL), since a user fixes those in different places.
 """
 
 from __future__ import annotations

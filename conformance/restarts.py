@@ -17,7 +17,8 @@ def leader_epochs(wire: Wire, topic: Topic) -> list[int]:
 
 @contextmanager
 def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
-    """Inside, the case takes the target down and up again; afterwards these topics are led.
+    """Let the case take the target down and up again inside, and wait afterwards until these topics
+    are led.
 
     A broker that comes back may answer under its old leadership for a moment, until the controller
     has noticed that it was gone, and then leads for the first time of its new life (seen on Apache

@@ -48,7 +48,7 @@ def plain(user: str, password: str, authorization_id: str = "") -> bytes:
 
 
 def salted(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes:
-    """Hi(password, salt, i) of RFC 5802: what AlterUserScramCredentials sends."""
+    """Return Hi(password, salt, i) of RFC 5802, which AlterUserScramCredentials sends."""
     return hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
 
 
@@ -82,7 +82,7 @@ class Scram:
         return f"{self.final_without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def server_signature(self) -> bytes:
-        """What a server which knows the password must send in the end."""
+        """Return what a server that knows the password must send in the end."""
         signature = self._hmac(self._hmac(self._salted(), b"Server Key"), self._auth_message())
         return b"v=" + base64.b64encode(signature)
 

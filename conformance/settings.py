@@ -1,4 +1,4 @@
-"""What a broker says of its own settings, for cases whose limit is the operator's to choose."""
+"""Read a broker's own settings, for cases whose limit is the operator's to choose."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class WireCluster:
         timestamp: int,
         isolation_level: int = READ_UNCOMMITTED,
     ) -> int:
-        """Send ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
+        """Send Send ListOffsets: EARLIEST is the log start; LATEST the high watermark, or under
         READ_COMMITTED the last stable offset.
 
         It names the leader's epoch, so that only this leader can answer (KIP-320)."""

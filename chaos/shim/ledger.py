@@ -1,9 +1,9 @@
-"""What of a node's data would be on the medium if the power failed now, by the shim's ledger. The
-model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system with a
-journal: names, renames and cuts are on the medium at once and in order, the bytes of a file up to
-its last sync. `lose_names` removes the names that were never synced (fsync(2): a new file's name is
-safe when its directory was synced). What is written in place, or through a mapping, counts as
-written: Kafka does so with indexes only, which it checks, or rebuilds, after a crash."""
+"""Compute what of a node's data would be on the medium if the power failed now, by the shim's
+ledger. The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file
+system with a journal: names, renames and cuts are on the medium at once and in order, the bytes of
+a file up to its last sync. `lose_names` removes the names that were never synced (fsync(2): a new
+file's name is safe when its directory was synced). What is written in place, or through a mapping,
+counts as written: Kafka does so with indexes only, which it checks, or rebuilds, after a crash."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class StandIn:
     """(path, where it leads)."""
 
     def key(self) -> str:
-        """A digest that changes when the image must be built again."""
+        """Return a digest that changes when the image must be built again."""
         digest = hashlib.sha256(repr((self.base, self.instructions, self.links)).encode())
         for path, file in sorted(self.files.items()):
             status = file.stat()

@@ -60,7 +60,7 @@ COLUMNS = (
 
 
 def run() -> Table:
-    """Rate and median latency of each load; the ratios are reference to Apache."""
+    """Measure rate and median latency of each load; the ratios are reference to Apache."""
     table = Table(COLUMNS)
     if not doctor.found("kafka-jars"):
         raise UsageError("bench: broker compares with Apache Kafka, whose jars are missing")
@@ -107,7 +107,7 @@ def _median(slices: list[Measured]) -> Measured:
 
 @contextmanager
 def running(target: Target, directory: Path) -> Iterator[Wire]:
-    """A raw client of a freshly started target."""
+    """Provide a raw client of a freshly started target."""
     cluster = target.start(directory)
     try:
         wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))

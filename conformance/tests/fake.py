@@ -107,7 +107,7 @@ class FakeKafka:
         return response("ApiVersions", api_keys=keys)
 
     def find_coordinator(self, _version: int, request: Struct) -> Struct:
-        """This one, whatever is asked."""
+        """Answer this broker, whatever is asked."""
         host, port = self.address
         coordinators = [
             piece("FindCoordinator", "Coordinator", key=key, node_id=1, host=host, port=port)
@@ -173,6 +173,6 @@ class FakeTarget:
 
 
 def errors_of(codes: Sequence[int]) -> Answer:
-    """Heartbeat answers with these error codes, one after another."""
+    """Answer heartbeats with these error codes, one after another."""
     left = iter(codes)
     return lambda _version, _request: response("Heartbeat", error_code=next(left))

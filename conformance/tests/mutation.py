@@ -49,7 +49,7 @@ class Gate:
         self._last: dict[str, Struct] = {}
 
     def decode(self, frame: Any, key: int, version: int, *rest: Any) -> tuple[int, Struct]:
-        """In place of `decode_response`."""
+        """Replace `decode_response`."""
         correlation_id, answer = decode_response(frame, key, version, *rest)
         api = API_NAMES[key]
         if self.mutant is None:

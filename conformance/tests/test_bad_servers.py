@@ -46,7 +46,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def why_not(bootstrap: str) -> str:
-    """Why this address cannot be examined."""
+    """Return why this address cannot be examined."""
     started = time.monotonic()
     with pytest.raises(TargetError) as refused:
         Examined.start(None, bootstrap, None, None).stop()
@@ -129,7 +129,7 @@ LATER = "".join(PASSES.replace("a_heartbeat_is_accepted", f"c_{number}") for num
 
 
 def turn() -> None:
-    """Each test puts here what happens in the second case."""
+    """Do what a test puts here for the second case."""
     raise NotImplementedError
 
 

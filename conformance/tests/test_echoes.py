@@ -1,4 +1,5 @@
-"""What answers must repeat: for each API a right answer passes, and every wrong one is named."""
+"""Answers must repeat their requests: for each API a right answer passes, and every wrong one is
+named."""
 
 from __future__ import annotations
 

@@ -36,18 +36,18 @@ HEARTBEAT = "ConsumerGroupHeartbeat"
 
 
 def no_error(answer: Struct) -> None:
-    """Whatever was refused looks accepted."""
+    """Make whatever was refused look accepted."""
     answer.error_code = ErrorCode.NONE
 
 
 def fenced(answer: Struct) -> None:
-    """Whoever says that it is a member already is sent away."""
+    """Refuse a sender that says that it is a member already."""
     if answer.member_epoch > 0:
         answer.error_code = ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def no_assignment(answer: Struct) -> None:
-    """Nobody is told what to own."""
+    """Leave out every assignment."""
     answer.assignment = None
 
 

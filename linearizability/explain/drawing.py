@@ -53,7 +53,7 @@ def timeline(operations: list[list[Row]]) -> str:
 
 
 def _timeline(operations: list[list[Row]], proof: Collection[int] = ()) -> Drawing:
-    """proof: the operations whose words are bold."""
+    """Draw the operations in time. proof: the operations whose words are bold."""
     drawn = operations[:LINES_MAX]
     labels = [in_words(operation) for operation in drawn]
     instants = sorted({t for o in drawn for t in _span(o) if t is not None})

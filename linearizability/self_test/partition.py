@@ -109,18 +109,20 @@ class Partition:
                     break
 
     def _ends_of_batches(self) -> list[int]:
-        """Batches are whole everywhere: where a follower's log may end, from the high watermark."""
+        """Return where a follower's log may end, from the high watermark on: batches are never
+        cut."""
         tail = range(self.high_watermark, len(self.log))
         return [o for o in tail if self.log[o].begins_batch] + [len(self.log)]
 
     def change_leader(self, rng: Random) -> None:
-        """The new leader has all below the high watermark, and maybe some of what is above."""
+        """Elect a leader that has everything below the high watermark, and maybe some of what is
+        above."""
         del self.log[rng.choice(self._ends_of_batches()) :]
         self.leader_epoch += 1
         self.open = {p: first for p, first in self.open.items() if first < len(self.log)}
 
     def end_transaction(self, producer_id: int, marker: str) -> None:
-        """The replicated marker takes effect."""
+        """Let a replicated marker take effect."""
         first = self.open.pop(producer_id, None)
         if first is not None and marker == "abort":
             for entry in self.log[first:]:
@@ -128,14 +130,14 @@ class Partition:
                     entry.aborted = True
 
     def readable(self, position: int, committed_only: bool) -> list[tuple[int, Entry]]:
-        """What a consumer at this position may be given now, control records included."""
+        """Return what a consumer at this position may receive now, control records included."""
         end = self.last_stable_offset if committed_only else self.high_watermark
         entries = [(o, self.log[o]) for o in range(max(position, self.start), end)]
         return [(o, e) for o, e in entries if not e.removed and not (committed_only and e.aborted)]
 
     def compact(self, dress: Callable[[int | None], Dress], tombstones_go: bool) -> None:
-        """The cleaner: of what is decided only the last record of each key stays. Aborted records
-        go, and tombstones where their time is over."""
+        """Clean the log: of decided records only the last of each key stays. Aborted records go,
+        and tombstones whose time is over."""
         last: dict[str | None, Entry] = {}
         decided = [e for e in self.log[: self.last_stable_offset] if e.control is None]
         for entry in decided:

@@ -17,8 +17,8 @@ GROUP = "processors"
 
 @dataclass
 class Inputs:
-    """What the group has committed, what open transactions have sent, and the partitions that
-    transactions have under way."""
+    """The offsets that the group has committed and open transactions have sent, and the partitions
+    that transactions have in progress."""
 
     committed: dict[int, int] = field(default_factory=dict)
     pending: dict[int, int] = field(default_factory=dict)

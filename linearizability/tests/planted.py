@@ -12,7 +12,7 @@ from linearizability.self_test.truth import stripped
 
 
 def write_planted(file: Path) -> None:
-    """Valid histories beside one with each anomaly."""
+    """Write valid histories beside one with each anomaly."""
     histories = [valid_rows(seed) for seed in range(8)]
     for name in MUTATORS:
         attempts = (broken(name, rows_with_truth(seed), Random(seed)) for seed in range(100, 200))

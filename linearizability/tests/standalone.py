@@ -22,7 +22,8 @@ _DEPLOY = "org.apache.spark.deploy"
 
 @contextmanager
 def standalone_cluster(directory: Path) -> Iterator[str]:
-    """The URL of its master, once the worker has registered; all its processes end with it."""
+    """Provide the URL of its master, once the worker has registered; all its processes end with
+    it."""
     started: list[subprocess.Popen[bytes]] = []
     try:
         log = directory / "master.log"
@@ -41,7 +42,8 @@ def standalone_cluster(directory: Path) -> Iterator[str]:
 
 @contextmanager
 def connect_server(directory: Path) -> Iterator[str]:
-    """The URL of a Spark Connect server that runs its tasks in itself; it ends with the block."""
+    """Provide the URL of a Spark Connect server that runs its tasks in itself; it ends with the
+    block."""
     log = directory / "connect.log"
     settings = {
         "spark.connect.grpc.binding.address": LOOPBACK, "spark.connect.grpc.binding.port": "0",

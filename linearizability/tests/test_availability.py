@@ -1,4 +1,4 @@
-"""How a run was served: by hand, by a dumb twin, and on histories of the model."""
+"""Availability of runs: by hand, by a dumb twin, and on histories of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far readers were behind, on histories one can follow by hand."""
+"""The backlog of readers, on histories that one can follow by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linearizability.history import frame, write
 
 
 def at(second: float) -> Row:
-    """Invoked and answered then."""
+    """Return the times of an operation invoked and answered then."""
     return {"t_invoke_ns": int(second * 10**9), "t_complete_ns": int(second * 10**9)}
 
 

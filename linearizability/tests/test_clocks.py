@@ -1,4 +1,4 @@
-"""Where a history says that brokers' clocks were moved, what they delete by them is no proof."""
+"""Moved clocks of brokers: what these then delete is no proof."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class AcceptOldGenerations(Rules):
     """
 
     def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
-        """Whoever was a member once."""
+        """Accept everyone who was ever a member."""
 
     def check_generation(self, group: ClassicGroup, committer: Committer) -> None:
-        """Whenever."""
+        """Accept every generation."""

@@ -17,4 +17,4 @@ class AcceptOldMarkers(Rules):
     """
 
     def check_marker(self, partition: Partition, marker: Marker) -> None:
-        """Believe every coordinator."""
+        """Accept the marker of every coordinator."""

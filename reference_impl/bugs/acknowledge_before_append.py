@@ -51,7 +51,7 @@ class AcknowledgeBeforeAppend(Rules):
         return True
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Before another batch of the partition is judged, the one before it goes in."""
+        """Append the batch that is late before another one of the partition is judged."""
         late = self._late.pop((partition.topic, partition.index), None)
         if late is not None:
             super().append(*late)

@@ -1,4 +1,4 @@
-"""What a planted bug is: a Node and Rules which differ from the correct ones in one decision."""
+"""A planted bug: a Node and Rules that differ from the correct ones in one decision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONFORMANCE = "conformance"
 
 
 class Kind(StrEnum):
-    """What a run must record, exercise or measure for the bug to be seen."""
+    """What a run must record, exercise or measure for the bug to show."""
 
     START = "where a reader begins"
     RECORD = "what a record is"
@@ -48,7 +48,7 @@ class Bug:
 
     @property
     def expected_of(self) -> tuple[str, ...]:
-        """Everybody of whom one must find it."""
+        """The checkers and suites of which at least one must find it."""
         return (*self.caught_by, CONFORMANCE) if self.cases else self.caught_by
 
     def parts(self) -> tuple[type[Node], Rules]:

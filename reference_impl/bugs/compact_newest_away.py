@@ -14,5 +14,5 @@ class CompactNewestAway(Rules):
     """
 
     def keeps_newest_of_key(self) -> bool:
-        """What is not younger than the newest goes."""
+        """Return False: the newest record of a key goes, too."""
         return False

@@ -15,7 +15,7 @@ class DeleteRecordsTooFar(Rules):
     """
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """Up to the high watermark; the answer is what was asked for."""
+        """Delete up to the high watermark, but answer the offset that was asked for."""
         super().delete_records(partition, before)
         super().delete_records(partition, partition.high_watermark)
         return before

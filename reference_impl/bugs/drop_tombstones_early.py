@@ -18,5 +18,5 @@ class DropTombstonesEarly(Rules):
     """
 
     def waits_for_delete_horizon(self) -> bool:
-        """No reader is thought of."""
+        """Return False: drop a tombstone although readers have not seen it."""
         return False

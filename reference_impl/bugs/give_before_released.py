@@ -20,5 +20,5 @@ class GiveBeforeReleased(Rules):
     def is_released(
         self, group: ConsumerGroup, member_id: str, partition: TopicIdPartition
     ) -> bool:
-        """Nobody is waited for."""
+        """Return True: do not wait for the owner before."""
         return True

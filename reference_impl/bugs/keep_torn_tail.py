@@ -19,5 +19,5 @@ class KeepTornTail(Rules):
     """
 
     def checks_batches_after_crash(self) -> bool:
-        """What is long enough is whole."""
+        """Return False: keep a batch whose length alone is right."""
         return False

@@ -1,4 +1,4 @@
-"""What the bugs of recompression have in common: batches that the broker has compressed anew."""
+"""The common base of the bugs of recompression: batches that the broker has compressed again."""
 
 from __future__ import annotations
 

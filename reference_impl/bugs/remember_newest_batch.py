@@ -1,4 +1,4 @@
-"""Of each producer one batch is remembered, and an older one is appended again."""
+"""Remember only one batch of each producer, so that a retry of an older one is appended again."""
 
 from __future__ import annotations
 

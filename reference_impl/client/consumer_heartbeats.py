@@ -170,7 +170,8 @@ class ConsumerHeartbeats:
         self._kernel.after(delay_ms, HEARTBEAT, self._beat)
 
     def _say_everything_after(self, delay_ms: int) -> None:
-        """The coordinator may have acted on it or not: who says everything is told everything."""
+        """Send every field after this delay, since the coordinator may not have received the last
+        heartbeat; it then answers with everything, too."""
         self._told, self._under_way = {}, None
         self._beat_after(delay_ms)
 

@@ -160,8 +160,8 @@ class GroupOffsets:
         self._ask(ApiKey.OFFSET_FETCH, body, answered, on_failed)
 
     def _asker(self) -> dict[str, object]:
-        """[New in v9: KIP-848] Return our identity: a member that missed an epoch must not begin at
-        old offsets."""
+        """Return our identity: a member that missed an epoch must not begin at old offsets."""
+        # [New in v9: KIP-848]
         member = self._member()
         if not self._has_epochs or not member.member_id:
             return {}

@@ -26,7 +26,7 @@ ALL_BROKERS = ""
 
 @dataclass(frozen=True)
 class Names:
-    """What a request is about."""
+    """The names that a request is about."""
 
     topic: str
     group: str
@@ -208,7 +208,7 @@ def config_of_topic(api: str) -> Fields:
 
 
 def config_of_brokers(api: str) -> Fields:
-    """What is set for all brokers."""
+    """Return the settings of all brokers."""
     return configs(api, CONFIG_OF_BROKER, lambda names: ALL_BROKERS)
 
 

@@ -1,4 +1,4 @@
-"""What the cases of SEC do all the time: come in by a listener, make a user of SCRAM."""
+"""Helpers of the SEC cases: connect to a listener, make a user of SCRAM."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def errors_by_user(answer: Struct) -> Mapping[str, ErrorCode]:
 
 
 def expect_served(connection: Connection) -> None:
-    """Whoever is in gets answers."""
+    """Require that an authenticated client gets answers."""
     answer = connection.call("DescribeCluster", 0)
     expect(answer.error_code, ErrorCode.NONE, "DescribeCluster")
 

@@ -1,7 +1,7 @@
-"""Which entries decide. SEC-13.
+"""The entries that decide about access. SEC-13.
 
 Source: KIP-11 (deny beats allow, wildcards, hosts), KIP-290 (prefixes), StandardAuthorizerData.java
-(implied operations), KIP-679 (who may write may be idempotent).
+(implied operations), KIP-679 (a principal that may write may be idempotent).
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def test_who_may_alter_a_configuration_may_describe_it(wire: Wire, alice: Guest)
 
 @case("SEC-13", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
 def test_users_are_told_apart(wire: Wire, alice: Guest, bob: Guest) -> None:
-    """What is granted to one user, on one connection, is granted to no other."""
+    """A permission granted to one user, on one connection, is granted to no other."""
     topic = wire.create_topic()
     alice.may(READ, TOPIC, topic.name)
     expect((may_read(alice, topic), may_read(bob, topic)), (True, False), "may read")

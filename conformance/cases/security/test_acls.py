@@ -179,7 +179,7 @@ def test_an_acl_that_two_filters_mean_is_named_by_both(wire: Wire, alice: Guest)
 @case("SEC-11", "CreateAcls", spec="KIP-801", priority="P1", requires=["restart"],
       config=CONTROLLED)  # fmt: skip
 def test_acls_survive_a_kill(wire: Wire, examined: Examined, alice: Guest) -> None:
-    """What was created before a kill -9 is there after it, and what was deleted is not."""
+    """Entries created before a kill -9 are there after it, and deleted ones are not."""
     kept, gone = wire.new_name(), wire.new_name()
     alice.may(AclOperation.READ, TOPIC, kept)
     alice.may(AclOperation.READ, TOPIC, gone)

@@ -1,4 +1,5 @@
-"""What one may not see is not there: lists, bit fields, names behind ids. SEC-09, SEC-10.
+"""Resources that a client may not see do not appear: in lists, bit fields, names behind ids.
+SEC-09, SEC-10.
 
 Source: KafkaApis.scala, AuthorizerIntegrationTest.scala; KIP-430 (authorized operations).
 """
@@ -265,7 +266,7 @@ def test_a_pattern_finds_the_topics_one_may_describe(wire: Wire, alice: Guest) -
 def test_a_consumer_group_is_described_to_who_may_see_its_topics(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """Who may describe the group, but not a topic that its members are assigned, gets
+    """A client that may describe the group, but not a topic assigned to its members, gets
     TOPIC_AUTHORIZATION_FAILED (29) without members; a topic that is subscribed to and does not
     exist hides nothing."""
     topic, group = wire.create_topic(), wire.new_name("group")

@@ -1,4 +1,4 @@
-"""Which topics a member of a consumer group may subscribe to. GRP8-29.
+"""The topics that a member of a consumer group may subscribe to. GRP8-29.
 
 Source: KIP-848, ConsumerGroupHeartbeat API; KafkaApis.handleConsumerGroupHeartbeat.
 """

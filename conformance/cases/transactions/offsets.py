@@ -73,7 +73,7 @@ def commit_in_transaction(
 
 
 def offset_of(wire: Wire, group: str, topic: Topic) -> int:
-    """What the group has committed to partition 0."""
+    """Return what the group has committed to partition 0."""
     return committed(wire, group, topic).offset
 
 

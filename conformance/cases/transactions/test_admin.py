@@ -1,4 +1,4 @@
-"""What an administrator is told of transactions (KIP-664)."""
+"""Administrators' requests about transactions (KIP-664)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may commit offsets with a transaction, and who is refused (KIP-447, KIP-890)."""
+"""Permission to commit offsets with a transaction, and refusals (KIP-447, KIP-890)."""
 
 from __future__ import annotations
 

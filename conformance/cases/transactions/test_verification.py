@@ -13,7 +13,7 @@ SPEC = "KIP-890, AddPartitionsToTxn; AddPartitionsToTxnRequest.json"
 
 
 def of(producer: Producer, topic: Topic, *indexes: int, verify_only: bool = False) -> Struct:
-    """What is asked about one transaction."""
+    """Return the request about one transaction."""
     entry = part("AddPartitionsToTxn", "AddPartitionsToTxnTopic", name=topic.name,
                  partitions=list(indexes))  # fmt: skip
     return part(

@@ -12,7 +12,7 @@ SETTINGS = '{"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}'
 
 
 def OF(process: int, f: str, second: int, **more: object) -> Row:
-    """Something that a member of group g does or says of itself."""
+    """Return a row of something that a member of group g does or reports."""
     own = {"f": f, "process": process, "group": "g", "member_id": f"m{process}"}
     return own | at(second) | more
 
@@ -22,7 +22,7 @@ def JOINS(process: int, second: int) -> Row:
 
 
 def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> list[Row]:
-    """It says what it owns, in one operation."""
+    """Return the report of what a member owns, in one operation."""
     own = {"generation": generation, "op_id": 1_000_000 + second * 100 + process}
     nothing: Row = {"topic": None, "partition": None}
     places = [{"topic": "t", "partition": n} for n in partitions] or [nothing]
@@ -33,7 +33,7 @@ def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> li
 
 
 def ASKS(process: int, seconds: Iterable[int]) -> list[Row]:
-    """It polls, and is given nothing."""
+    """Return polls of a member that receive nothing."""
     return [OF(process, "poll", second) for second in seconds]
 
 

@@ -11,17 +11,17 @@ READING = {"op_id": 1000, "process": 9}
 
 
 def at(second: int) -> Row:
-    """Invoked and answered in this second."""
+    """Return the times of an operation invoked and answered in this second."""
     return {"t_invoke_ns": second * 1_000_000_000, "t_complete_ns": second * 1_000_000_000 + 1}
 
 
 def ASSIGN(**more: object) -> Row:
-    """Process 1 is assigned the partition."""
+    """Return the assignment of the partition to process 1."""
     return PLACE | {"f": "assign", "process": 1} | more
 
 
 def NOTHING(**more: object) -> Row:
-    """Process 1 asks and is given nothing."""
+    """Return a poll of process 1 that receives nothing."""
     return {"f": "poll", "process": 1, "isolation": "read_committed"} | more
 
 

@@ -1,4 +1,4 @@
-"""What rows prove, in plain loops over plain rows: the ground on which the dumb twins stand.
+"""Conclude from rows, in plain loops over plain rows: the base of the dumb twins.
 
 `resolve` does for them what `ingest` does for the kernels; the rest says of a row, or of a place,
 what may be concluded from it.
@@ -14,7 +14,7 @@ Found = set[tuple[str, tuple[int, ...], tuple[Any, ...]]]
 
 
 def resolve(rows: list[Row]) -> list[Row]:
-    """Topic ids filled in and `outcome` added, as `ingest` has it."""
+    """Fill in topic ids and add `outcome`, as `ingest` does."""
     ids: dict[Any, set[Any]] = {}
     for row in rows:
         if row["topic"] is not None and row["topic_id"] is not None:
@@ -99,7 +99,7 @@ def _send_outcome(
 
 
 def _told(rows: list[Row], txn: int | None) -> Row:
-    """told, end_ns and end_op of a transaction."""
+    """Return told, end_ns and end_op of a transaction."""
     ends = [
         r for r in rows if txn is not None and r["txn"] == txn and r["f"] in ("commit", "abort")
     ]
@@ -189,12 +189,13 @@ def log_start(rows: list[Row], place: Any) -> int:
 
 
 def may_be_gone(rows: list[Row], place: Any, offset: int) -> bool:
-    """By retention or DeleteRecords, or by compaction."""
+    """Return whether retention, DeleteRecords or compaction may have removed it."""
     return offset < log_start(rows, place) or compacted_away(rows, place, offset)
 
 
 def compacted_away(rows: list[Row], place: Any, offset: int) -> bool:
-    """In a compacted log: not the last record of a key, for certain, or a tombstone."""
+    """Return whether, in a compacted log, it is certainly not the last record of a key, or is a
+    tombstone."""
     if not is_compacted(rows, place):
         return False
     for key in {r["key"] for r in rows if r["place"] == place} - {None}:
@@ -225,7 +226,7 @@ def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
 
 
 def lost_of_key(rows: list[Row], place: Any, key: str) -> list[Row]:
-    """Sent, and nobody knows where it stands, how it ended, or how often it is there."""
+    """Return the sends of a key whose place, end or number of copies is unknown."""
     all_keys = {r["key"] for r in rows if r["place"] == place} - {None}
     records = [r for k in all_keys for r in keyed(rows, place, k)]
     lost = []

@@ -61,7 +61,7 @@ def _disagreement(rows: list[Row], leader: Row, follower: Row, offset: int) -> s
 
 
 def _log(rows: list[Row], end: Row) -> list[Row]:
-    """What one reading found on one replica."""
+    """Return what one read found on one replica."""
     return [
         r for r in rows
         if is_read(r) and is_proof(r) and r["final"]
@@ -70,7 +70,7 @@ def _log(rows: list[Row], end: Row) -> list[Row]:
 
 
 def _is_last(rows: list[Row], reading: int, row: Row) -> bool:
-    """Has no log that was read with it anything of its key above it?"""
+    """Return whether no log of the same read has anything of its key above it."""
     same = [
         r["offset"] for r in rows
         if is_read(r) and is_proof(r) and r["final"]
@@ -115,7 +115,7 @@ def compaction(rows: list[Row]) -> Found:
 
 
 def _end_of(read: Row) -> int | None:
-    """Up to where a complete read shows everything."""
+    """Return up to where a complete read shows everything."""
     ends = [read["high_watermark"]]
     if read["isolation"] == "read_committed":
         ends.append(read["last_stable_offset"])
@@ -142,7 +142,7 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
 
 
 def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
-    """How long it had still to stay when it was read."""
+    """Return how long it still had to stay when it was read."""
     kept = [
         int(settings.get("delete.retention.ms", 86_400_000))
         for settings, _ in _told(rows, tombstone["place"])
@@ -200,7 +200,7 @@ def _deletion(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) ->
 
 
 def _reach(deletion: Row) -> float:
-    """Below which offset it deletes, as far as anybody knows."""
+    """Return the offset below which it deletes, as far as that is known."""
     if deletion["offset"] is not None:
         return float(deletion["offset"])
     told = deletion["log_start"] if deletion["type"] == "ok" else None

@@ -91,7 +91,8 @@ def _stands_to_own(row: Row, lost: Row) -> str | None:
 
 
 def _together(rows: list[Row], reads: list[Row]) -> list[list[Row]]:
-    """What the group was given with no lost poll between: of all of it, and of one session."""
+    """Return what the group received without a lost poll between: of all of it, and of one
+    session."""
     lost = [(p, ns) for p, ns in _lost_polls(rows) if p["group"] == reads[0]["group"]]
     eras: dict[Any, list[Row]] = {}
     sessions: dict[Any, list[Row]] = {}
@@ -192,7 +193,7 @@ def _consumed_never(rows: list[Row]) -> Found:
 
 
 def _era(rows: list[Row], row: Row) -> tuple[str | None, ...] | None:
-    """Where the row stands to each lost poll of its group; None: nobody knows of one."""
+    """Return the row's position to each lost poll of its group, or None if there is none."""
     lost = [(p, ns) for p, ns in _lost_polls(rows) if p["group"] == row["group"]]
     era = tuple(_stands(rows, row, poll, ns) for poll, ns in lost)
     return None if None in era else era

@@ -150,7 +150,7 @@ def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, bega
 
 
 def _quiet(rows: list[Row]) -> list[tuple[int, int]]:
-    """When no fault was under way: moments at which the set of open faults changes cut the time."""
+    """Return when no fault was in progress."""
     spans: list[tuple[int, int]] = []
     begun: list[int] = []
     nemesis = [r for r in rows if r["f"] == "nemesis"]
@@ -218,7 +218,7 @@ def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int,
 
 
 def _open_until(rows: list[Row], here: list[Row], record: Row) -> Iterator[int]:
-    """When the transactions ended that may lie before an acknowledged record."""
+    """Yield when the transactions ended that may lie before an acknowledged record."""
     for row in here:
         if row["f"] != "send" or row["type"] == "fail" or row["txn"] is None:
             continue

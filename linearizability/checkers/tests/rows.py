@@ -67,14 +67,14 @@ def ASKS(offset: int | None, **more: Any) -> Row:
 
 
 def SENDS_OFFSET(offset: int, **more: Any) -> Row:
-    """Transaction 1 sends a position of group g."""
+    """Return a send of group g's position in transaction 1."""
     own = {"f": F.SEND_OFFSETS.value, "group": "g", "txn": 1, "offset": offset}
     return PLACE | own | more
 
 
 def LOG(*values: int | None, replica: int | None = None, **more: Any) -> list[Row]:
-    """Operation 1000 of the final phase reads a replica, the leader's or another's, to its end.
-    None: there is nothing at that offset."""
+    """Return operation 1000 of the final phase, which reads a replica, the leader's or another's,
+    to its end. None: there is nothing at that offset."""
     own = {"final": True, "replica": replica, "high_watermark": len(values)} | more
     records = [RAW(v, n, **own) for n, v in enumerate(values) if v is not None]
     return [*records, WHOLE(None) | {"op_id": 1000, "record_index": 99} | own]
@@ -87,22 +87,23 @@ def TOPIC(settings: str = "{}", **more: Any) -> Row:
 
 
 def BEGINS(offset: int | None, **more: Any) -> Row:
-    """Process 1 reads the partition from this offset on."""
+    """Return the position row of process 1, which reads the partition from this offset on."""
     return PLACE | {"f": F.POSITION.value, "offset": offset, "asked": "offset", "process": 1} | more
 
 
 def LOOK_UP(offset: int, wanted_ms: int, **more: Any) -> Row:
-    """Process 1 asks for the first record not before a time, and is told this offset."""
+    """Return a look-up by process 1 of the first record not before a time, answered by this
+    offset."""
     return BEGINS(offset, asked="timestamp", asked_offset=wanted_ms, **more)
 
 
 def DELETES(offset: int | None, **more: Any) -> Row:
-    """DeleteRecords below this offset."""
+    """Return a DeleteRecords below this offset."""
     return PLACE | {"f": F.DELETE_RECORDS.value, "offset": offset} | more
 
 
 def judged(name: str, rows: list[Row]) -> CheckerVerdict:
-    """What one checker says of the history."""
+    """Return one checker's opinion on the history."""
     (opinion,) = local.run(frame(rows).lazy(), [name])
     return opinion
 

@@ -1,4 +1,4 @@
-"""What a checker says is counted under a need only: without it, it counts nothing indeed."""
+"""A checker counts nothing without the needs under which it says that it counts."""
 
 from __future__ import annotations
 

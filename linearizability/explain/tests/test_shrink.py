@@ -1,4 +1,4 @@
-"""What is planted into a history of the model is found again in a handful of operations."""
+"""An anomaly planted into a history of the model is found again in a handful of operations."""
 
 from __future__ import annotations
 

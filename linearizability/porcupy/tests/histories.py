@@ -17,7 +17,8 @@ from linearizability.porcupy import (
 
 
 def explained(model: PythonModel, operations: Operations) -> bool:
-    """Brute force: some order of the operations fits both the model and real time.
+    """Return, by brute force, whether some order of the operations fits both the model and real
+    time.
 
     An operation of unknown outcome may be left out of the order.
     """
@@ -82,7 +83,7 @@ def random_log(rng: Random, size: int, *, unknown: float, strong_reads: bool) ->
 
 
 def random_register(rng: Random, size: int, *, unknown: float) -> Operations:
-    """Writes, reads and swaps of few values, with results of a real register, mostly."""
+    """Return writes, reads and swaps of few values, mostly with the results of a real register."""
     builder, value = OperationsBuilder(), 0
     for instant in range(size):
         at = instant * 10
@@ -103,7 +104,7 @@ def random_register(rng: Random, size: int, *, unknown: float) -> Operations:
 
 
 def side_by_side(histories: list[Operations]) -> Operations:
-    """Many histories as one, each under a key of its own: one process judges them all."""
+    """Join many histories to one, each under a key of its own: one process judges them all."""
     builder = OperationsBuilder()
     for key, history in enumerate(histories):
         times = zip(history.call.tolist(), history.ends.tolist(), history.rows(), strict=True)

@@ -36,7 +36,7 @@ class ToyKafka:
         self.rows.append(common | row)
 
     def step(self) -> None:
-        """One operation, which takes effect now."""
+        """Do one operation, which takes effect now."""
         self.now += self.rng.randrange(1, 20)
         self.op_id += 1
         partition = self.rng.randrange(self.partitions)
@@ -81,7 +81,7 @@ class ToyKafka:
                 self.record(row | control | {"value": log[offset]}, before=before, after=after)
 
     def history(self, *, damage: int = 0) -> pl.DataFrame:
-        """What was recorded, with so many rows' times or offsets made wrong."""
+        """Return what was recorded, with so many rows' times or offsets made wrong."""
         rows = [dict(row) for row in self.rows]
         for row in self.rng.sample(rows, min(damage, len(rows))):
             if self.rng.random() < 0.6 or row.get("offset") is None:
@@ -107,7 +107,7 @@ Found = tuple[str, int, int, str, tuple[int, ...]]
 
 
 def oracle(frame: pl.DataFrame) -> set[Found]:
-    """append_order by the letter, in plain Python, quadratic."""
+    """Judge append_order by the letter, in plain Python, in quadratic time."""
     found: set[Found] = set()
     partitions: dict[tuple[str, int], list[Row]] = {}
     for row in frame.rows(named=True):
@@ -142,7 +142,7 @@ def _end(row: Row) -> int:
 
 
 def _places(send: Row, sends: list[Row], polls: list[Row]) -> list[_Append]:
-    """Where a send's record stands, as far as anybody knows."""
+    """Return the possible places of a send's record."""
     if send["acks"] != -1 or send["type"] == "fail":
         return []
     places = []

@@ -91,7 +91,7 @@ def test_known_answers_of_porcupine(
 
 
 def random_history(model: PythonModel, rng: Random, size: int) -> Operations:
-    """Mostly what the model itself would answer, in times that overlap."""
+    """Return mostly what the model itself would answer, in times that overlap."""
     builder, state = OperationsBuilder(), model.init
     for instant in range(size):
         at = 10 * instant

@@ -28,7 +28,7 @@ TARGETS = [
 def bootstrap(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """One broker for all tests of this folder; each test has topics and groups of its own."""
+    """Start one broker for all tests of this folder; each test has topics and groups of its own."""
     directory: Path = tmp_path_factory.mktemp("tcp")
     cluster = parse_target(request.param).start(directory, 1, SETTINGS)
     try:

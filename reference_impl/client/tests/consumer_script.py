@@ -1,4 +1,4 @@
-"""What a broker answers to a consumer, played by a test."""
+"""Play the answers of a broker to a consumer."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Script:
     # --- the broker ---------------------------------------------------------------------------
 
     def waits_for(self, api_key: ApiKey) -> list[Ask]:
-        """Requests of one API which nobody has answered."""
+        """Return the unanswered requests of one API."""
         return [ask for ask in self.asks if ask.api_key == api_key]
 
     def take(self, api_key: ApiKey) -> Ask:
@@ -85,7 +85,7 @@ class Script:
         return ask
 
     def lose(self, ask: Ask) -> None:
-        """The connection of a request breaks, and with it whatever was asked on it."""
+        """Break the connection of a request, and with it everything that was asked on it."""
         self.asks = [each for each in self.asks if each.destination != ask.destination]
         self._step(ConnectionLost(*self._clocks(), ask.destination, "lost by the test"))
 
@@ -116,7 +116,7 @@ class Script:
         }
 
     def answer_produce(self, ask: Ask, base_offset: int = 0, error: int = 0) -> None:
-        """The same answer for every partition of a Produce request."""
+        """Give the same answer for every partition of a Produce request."""
         of = response_definition(ApiKey.PRODUCE)
         rows = [
             of.struct(

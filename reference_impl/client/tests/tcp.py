@@ -1,4 +1,4 @@
-"""What tests over TCP have in common: topics of their own, records to be read, a listener."""
+"""Helpers of tests over TCP: topics of their own, records to be read, a listener."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ async def go_on_alone(
     sent: list[bytes],
     records: list[ConsumerRecord],
 ) -> None:
-    """The first of two members leaves: the other is given every partition, and each record of all
-    that was sent was read once."""
+    """Let the first of two members leave; require that the other gets every partition, and that
+    each record was read once."""
     one, two = members
     sent = sent + await fill(bootstrap, topic, 60)
     await one.close()

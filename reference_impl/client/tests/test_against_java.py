@@ -59,7 +59,7 @@ class Scene:
         return ASSIGNORS[self.name]().assign(self.counts, self.members)
 
     def kept(self, assignment: Assignment) -> int:
-        """How many partitions stay where they are."""
+        """Return how many partitions stay where they are."""
         return sum(
             partition in assignment[member_id]
             for member_id, member in self.members.items()
@@ -67,7 +67,8 @@ class Scene:
         )
 
     def is_balanced(self, assignment: Assignment) -> bool:
-        """KIP-54: nobody has two more than another which could take one of them."""
+        """Return whether no member has two more than another that could take one of them
+        (KIP-54)."""
         return not any(
             len(assignment[giver]) - len(assignment[taker]) >= 2
             and any(each.topic in self.members[taker].topics for each in assignment[giver])

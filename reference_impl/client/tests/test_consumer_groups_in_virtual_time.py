@@ -138,7 +138,7 @@ class Watched(Member):
 
 
 def shared_partitions(seed: int, rules: type[Rules] = Rules) -> set[TopicPartition]:
-    """What two members have held at once, while three came and went."""
+    """Return the partitions that two members held at once, while three came and went."""
     world = VirtualWorld(seed, config=CONFIG, rules=rules)
     fill(world, 30)
     members: list[Watched] = []

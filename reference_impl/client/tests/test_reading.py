@@ -1,4 +1,4 @@
-"""What is fetched, and what of it is handed out: sessions, control batches, aborted records."""
+"""Fetched records and those handed out of them: sessions, control batches, aborted records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Log:
         self.end += len(batch.records)
 
     def write(self, producer_id: int, *values: str) -> None:
-        """Records inside a transaction of this producer."""
+        """Add records inside a transaction of this producer."""
         records = [Record(value.encode()) for value in values]
         self.add(RecordBatch(records, attributes=TRANSACTIONAL_BIT, producer_id=producer_id))
 

@@ -239,7 +239,7 @@ class VirtualWorld:
         self.at(self.now_ms, lambda: self._hand_over(connection))
 
     def break_connection(self, connection: Connection) -> None:
-        """Both sides hear of it, sooner or later."""
+        """Break a connection; both sides learn of it, sooner or later."""
         self.forget(connection)
         client, destination = connection.client, connection.destination
         if client.connections.get(destination) is connection:
@@ -251,7 +251,7 @@ class VirtualWorld:
             )
 
     def forget(self, connection: Connection) -> None:
-        """A connection is no more."""
+        """Forget a connection."""
         if self._connections.pop(connection.number, None) is not None:
             connection.is_open = False
             self.at(
@@ -276,7 +276,7 @@ class VirtualWorld:
         self._boot()
 
     def lose_power(self) -> None:
-        """What was not synced is gone, and a new process starts over what is left."""
+        """Drop what was not synced, and start a new process over what is left."""
         self._disconnect_all()
         self._storage.crash()
         self._boot()

@@ -86,7 +86,7 @@ class Segment:
         *,
         mark: str = "",
     ) -> None:
-        """`mark` follows the names of files that are not part of the log yet."""
+        """Open a segment. `mark` follows the names of files that are not part of the log yet."""
         self.base_offset = base_offset
         self.created_ms = now_ms
         self._storage = storage

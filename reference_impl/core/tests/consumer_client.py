@@ -64,7 +64,7 @@ class Consumer:
         return self.world.call(ApiKey.CONSUMER_GROUP_HEARTBEAT, version, self.number, **body)
 
     def take(self, answer: Struct) -> Struct:
-        """Believe an answer."""
+        """Take over what an answer says."""
         if answer.error_code in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
             self.epoch, self.owned, self.target = 0, set(), set()
         if answer.error_code == ErrorCode.NONE:
@@ -89,7 +89,7 @@ class Consumer:
         return self.take(self.ask(topic_partitions=rows_of(self.owned), **fields))
 
     def settle(self) -> None:
-        """Obey and report a few times."""
+        """Obey the assignment and report, a few times."""
         for _ in range(3):
             self.obey()
             self.heartbeat()

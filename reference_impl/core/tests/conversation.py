@@ -1,4 +1,4 @@
-"""What tests ask a broker all the time, whoever carries the requests.
+"""Requests that tests send to a broker all the time, independent of their transport.
 
 `World` hands them to a node in the same process; the tests with kills send them over TCP.
 """

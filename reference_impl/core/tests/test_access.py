@@ -1,4 +1,4 @@
-"""Who may do what, from inside: what a client over the network cannot see, or not easily."""
+"""Authorization from inside: what a client over the network cannot see, or not easily."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def controlled(**config: str) -> World:
 
 
 def sign_in(world: World) -> None:
-    """Connections are who they say they are."""
+    """Authenticate the connections as their users."""
     for client, name in ((ADMIN, "admin"), (ALICE, "alice"), (BOB, "bob")):
         world.node.broker.principals.authenticated(client, f"User:{name}")
 

@@ -1,4 +1,4 @@
-"""What administrators ask: where partitions lie, who leads, what has a configuration."""
+"""Requests of administrators: where partitions lie, who leads, what has a configuration."""
 
 from __future__ import annotations
 

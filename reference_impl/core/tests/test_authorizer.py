@@ -44,7 +44,7 @@ def authorizer(*entries: Acl, super_users: str = "", if_no_acl: bool = False) ->
 
 
 def allows(of: Authorizer, operation: AclOperation = READ, name: str = "orders") -> bool:
-    """What alice may do."""
+    """Return whether alice may do this."""
     return of.allows(ALICE, HOST, operation, ResourceType.TOPIC, name)
 
 

@@ -32,7 +32,7 @@ OF_BROKER, OF_ALL, STATIC, DEFAULT = (
 def alter(
     world: World, resource_type: int, name: str, *rows: tuple[str, str | None, int], **fields: Any
 ) -> ErrorCode:
-    """IncrementalAlterConfigs of one resource by rows of (key, value, operation)."""
+    """Send IncrementalAlterConfigs for one resource by rows of (key, value, operation)."""
     of = request_definition(ApiKey.INCREMENTAL_ALTER_CONFIGS)
     resource = of.struct(
         "AlterConfigsResource",

@@ -148,7 +148,8 @@ class Groups(RuleBasedStateMachine):
         assert kept(read) == kept(group)
 
     def teardown(self) -> None:
-        """In the end everybody can be satisfied, and the whole log brings back the whole group."""
+        """Require that in the end every member can be satisfied, and that the log restores the
+        whole group."""
         if not hasattr(self, "world"):
             return
         self.world.wait(46_000)

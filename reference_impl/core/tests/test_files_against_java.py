@@ -44,7 +44,7 @@ class Dump:
         )
 
     def of(self, topic: str, suffix: str = ".log") -> str:
-        """What was said of all such files of a topic."""
+        """Return what was printed of all such files of a topic."""
         return "".join(
             said
             for name, said in self.said.items()

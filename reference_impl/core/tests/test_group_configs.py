@@ -1,4 +1,4 @@
-"""What is set for single groups goes before what the broker has (KIP-848)."""
+"""Settings of single groups override those of the broker (KIP-848)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the broker does unasked: old segments go, compacted topics are cleaned, nobody waits."""
+"""The broker's work without a request: old segments go, compacted topics are cleaned, no client
+waits."""
 
 from __future__ import annotations
 

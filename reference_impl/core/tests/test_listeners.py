@@ -1,4 +1,4 @@
-"""What may be written of listeners, and the sentence for everything else."""
+"""Valid descriptions of listeners, and the sentence for everything else."""
 
 from __future__ import annotations
 

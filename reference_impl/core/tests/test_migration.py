@@ -49,7 +49,7 @@ class Classic(Client):
         return answer
 
     def fetch_assignment(self, given_out: dict[str, bytes] | None = None) -> int:
-        """SyncGroup; reads what it gets from then on. Returns the error."""
+        """Send SyncGroup, read the assigned partitions from then on, and return the error."""
         answer = self.world.answer_to(self.send_sync(given_out))
         assert answer is not None
         if answer.error_code == ErrorCode.NONE:
@@ -61,7 +61,7 @@ class Classic(Client):
         return code
 
     def follow(self) -> None:
-        """Heartbeat, and join again whenever told to, with what it still reads."""
+        """Send heartbeats, and join again whenever asked to, with what it still reads."""
         for _ in range(4):
             if self.heartbeat() != ErrorCode.REBALANCE_IN_PROGRESS:
                 return
@@ -70,7 +70,7 @@ class Classic(Client):
 
     @property
     def reads(self) -> set[tuple[UUID, int]]:
-        """Its partitions of topic a, with the topic's id."""
+        """Return its partitions of topic a, with the topic's id."""
         return {(topic_id(self.world, "a"), index) for index in self.owned}
 
 
@@ -285,7 +285,7 @@ def test_a_member_that_does_not_know_the_chosen_protocol_is_upgraded_by_one_of_i
 
 
 def records_in_log(world: World) -> int:
-    """How many records the log of the groups has."""
+    """Return how many records the log of the groups has."""
     return sum(len(batch.records) for _, batch in world.node.broker.groups.log.replay())
 
 

@@ -1,4 +1,4 @@
-"""How long committed offsets live after nobody uses them (KIP-211)."""
+"""The lifetime of committed offsets that are not used (KIP-211)."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_other_acks_are_refused(world: World, acks: int) -> None:
 
 
 class AloneInSync(Rules):
-    """Of three replicas only the leader is in sync."""
+    """Rules under which only the leader of three replicas is in sync."""
 
     def check_enough_replicas(self, partition: Partition, acks: int) -> None:
         partition.state = replace(partition.state, replicas=(1, 2, 3))

@@ -1,4 +1,4 @@
-"""What the walk accepts, the codec reads: a log never holds records that the broker cannot read."""
+"""The codec reads what the walk accepts: a log never holds records that the broker cannot read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_numbers_of_32_bits_have_five_bytes_at_most() -> None:
 
 
 def walked(pieces: list[bytes], count: int) -> tuple[Walk | None, int]:
-    """What a walk over pieces finds (None: it refuses), and after how many steps."""
+    """Return what a walk over pieces finds (None: it refuses), and after how many steps."""
     steps = walk_pieces(pieces, count)
     done = 0
     while True:

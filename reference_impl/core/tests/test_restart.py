@@ -1,4 +1,4 @@
-"""What a restart keeps, and that the core depends on nothing but its events."""
+"""A restart keeps the state, and the core depends on nothing but its events."""
 
 from __future__ import annotations
 

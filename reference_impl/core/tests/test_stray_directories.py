@@ -7,7 +7,7 @@ from reference_impl.wire import ErrorCode
 
 
 def lose_metadata(world: World) -> None:
-    """The log of the cluster's metadata is gone, the partitions are not."""
+    """Delete the log of the cluster's metadata, but not the partitions."""
     world.storage.kill()
     world.storage.delete_tree("data/__cluster_metadata-0")
     world.boot()

@@ -67,7 +67,7 @@ class Fate:
         raise AssertionError("never answered")
 
     def _again(self) -> None:
-        """A new process; sometimes that one is killed while it starts."""
+        """Start a new process, which is sometimes killed while it starts."""
         self.kills += 1
         self._is_armed = self._random.random() < 0.3
         self._writes_left = self._random.randrange(6)
@@ -104,7 +104,7 @@ class Life:
 
     @property
     def group(self) -> str:
-        """A group for each producer, so that its offsets are its own."""
+        """The producer's own group, so that its offsets are its own."""
         return f"group-{self.producer.name}"
 
     @property
@@ -117,7 +117,7 @@ class Life:
         return code
 
     def write(self) -> None:
-        """One more value somewhere."""
+        """Write one more value somewhere."""
         index, value = self.random.choice(PARTITIONS), f"{self.producer.name}{self._count}"
         self._count += 1
         if self.producer.versions is CLASSIC and index not in self._added:
@@ -127,7 +127,7 @@ class Life:
         self._values.add(value)
 
     def commit_offset(self) -> None:
-        """The group goes on."""
+        """Move the group's offset on."""
         wanted = self._count
         if self.producer.versions is CLASSIC:
             self.fate.ask(lambda: self.producer.add_offsets(self.group))
@@ -145,7 +145,7 @@ class Life:
             self.fate.ask(self._init)
 
     def begin_again(self) -> None:
-        """A new producer with the same id, which aborts what is open."""
+        """Start a new producer with the same id, which aborts what is open."""
         self.fate.ask(self._init)
         self._ends(commit=False)
 
@@ -154,7 +154,7 @@ class Life:
         self._values, self._offset, self._added = set(), None, set()
 
     def check(self, seen: set[str], offset: int) -> None:
-        """What was committed is there, what was aborted is not, and nothing by halves."""
+        """Require that committed values are there, aborted ones are not, and nothing by halves."""
         expected_offset = -1
         for each in self.ended:
             found = each.values & seen
@@ -166,7 +166,7 @@ class Life:
 
 
 def step(life: Life, random: Random) -> None:
-    """Something that a producer does."""
+    """Do something that a producer does."""
     draw = random.random()
     if draw < 0.55 or not life.is_open:
         life.write()

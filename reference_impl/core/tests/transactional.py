@@ -50,7 +50,7 @@ class TransactionalClient:
         self._sequences: dict[tuple[str, int], int] = {}
 
     def init(self, timeout_ms: int = 60_000, version: int = 5, **fields: Any) -> Struct:
-        """InitProducerId; takes what is given."""
+        """Send InitProducerId, and take the id and epoch in the answer."""
         answer = self.world.call(
             ApiKey.INIT_PRODUCER_ID,
             version,
@@ -109,7 +109,7 @@ class TransactionalClient:
         return row
 
     def end(self, *, commit: bool, version: int | None = None, **fields: Any) -> Struct:
-        """EndTxn; takes the epoch that the answer brings (v5)."""
+        """Send EndTxn, and take the epoch in the answer (v5)."""
         version = self.versions["end"] if version is None else version
         fields = {"producer_id": self.producer_id, "producer_epoch": self.epoch, **fields}
         answer = self.world.call(
@@ -120,7 +120,7 @@ class TransactionalClient:
         return answer
 
     def transaction(self, *values: str, commit: bool = True, partitions: int = 1) -> None:
-        """A whole transaction: the values go into each of the first partitions."""
+        """Do a whole transaction: write the values to each of the first partitions."""
         if self.versions is CLASSIC:
             assert self.add("t", *range(partitions)) == ErrorCode.NONE
         for index in range(partitions):
@@ -143,7 +143,7 @@ class TransactionalClient:
     def commit_offset(
         self, offset: int, group: str = "g", version: int | None = None, **fields: Any
     ) -> int:
-        """TxnOffsetCommit of t-0; the code of the partition."""
+        """Send TxnOffsetCommit for t-0; return the code of the partition."""
         of = request_definition(ApiKey.TXN_OFFSET_COMMIT)
         row = of.struct(
             "TxnOffsetCommitRequestPartition",
@@ -186,7 +186,8 @@ def committed_offset(
 
 
 def read_committed(world: Conversation, topic: str = "t", partition: int = 0) -> list[str]:
-    """What a consumer with isolation.level=read_committed delivers (KIP-98, Fetcher.java)."""
+    """Return what a consumer with isolation.level=read_committed delivers (KIP-98,
+    Fetcher.java)."""
     found: list[str] = []
     offset = 0
     while True:

@@ -89,12 +89,12 @@ class World(Conversation):
         self.boot()
 
     def lose_power(self) -> None:
-        """The machine goes down: only what was synced is there."""
+        """Take the machine down: only what was synced remains."""
         self.storage.crash()
         self.boot()
 
     def restart(self) -> None:
-        """A clean shutdown, then a new process."""
+        """Shut down cleanly, then start a new process."""
         self._step(Stopping(self.now_ms, self._entropy()))
         self.storage.kill()
         self.boot()
@@ -134,12 +134,12 @@ class World(Conversation):
         return answer  # type: ignore[no-any-return]
 
     def go_on(self, client: int = 1) -> None:
-        """Others had their turn: the request that gave way goes on."""
+        """Continue the request that gave way, after others had their turn."""
         self.gave_way.remove(client)
         self._step(GoOn(self.now_ms, self._entropy(), client))
 
     def disconnect(self, client: int) -> None:
-        """The client goes away without a word."""
+        """Close the client's connection without a word."""
         self._step(ConnectionClosed(self.now_ms, self._entropy(), client))
 
     def wait(self, ms: int) -> None:

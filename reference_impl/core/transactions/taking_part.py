@@ -36,12 +36,14 @@ class Writer:
 
     @property
     def knows_abortable(self) -> bool:
-        """[Modified in Produce v11: KIP-890] The client aborts on TRANSACTION_ABORTABLE."""
+        """Whether the client aborts on TRANSACTION_ABORTABLE."""
+        # [Modified in Produce v11: KIP-890]
         return self.api_version >= _SINCE[self.api][0]
 
     @property
     def adds_implicitly(self) -> bool:
-        """[New in Produce v12: KIP-890] Writing to a partition makes it take part."""
+        """Whether writing to a partition adds it to the transaction."""
+        # [New in Produce v12: KIP-890]
         return self.api_version >= _SINCE[self.api][1]
 
 

@@ -25,7 +25,7 @@ PATIENCE_S = 60
 
 
 class Address(Protocol):
-    """Where a broker listens."""
+    """The address of a broker."""
 
     host: str
     port: int
@@ -63,7 +63,7 @@ class BrokerProcess:
         self.process.wait(PATIENCE_S)
 
     def stop(self) -> int:
-        """SIGTERM; the exit status."""
+        """Send SIGTERM; return the exit status."""
         self.process.terminate()
         return self.process.wait(PATIENCE_S)
 

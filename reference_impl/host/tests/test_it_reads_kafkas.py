@@ -27,7 +27,7 @@ INTERNAL = {
 
 
 class Written:
-    """What was written to Apache Kafka, what it answered, and a copy of its files."""
+    """The data written to Apache Kafka, its answers, and a copy of its files."""
 
     def __init__(self, root: Path) -> None:
         cluster = ApacheKafka().start(root / "apache")

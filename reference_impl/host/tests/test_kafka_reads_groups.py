@@ -1,4 +1,4 @@
-"""What the broker keeps of a consumer group (KIP-848), read by Apache's own DumpLogSegments."""
+"""The broker's records of a consumer group (KIP-848), read by Apache's own DumpLogSegments."""
 
 from __future__ import annotations
 

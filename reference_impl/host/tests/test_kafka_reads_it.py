@@ -1,4 +1,4 @@
-"""What the broker keeps of topics, groups and offsets, read by Apache's own DumpLogSegments."""
+"""The broker's records of topics, groups and offsets, read by Apache's own DumpLogSegments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DUMP = Path(__file__).resolve().parents[2] / "core" / "tests" / "java" / "DumpOr
 
 
 def live_a_little(broker: BrokerProcess) -> None:
-    """A topic, a commit, a producer id, and the end of the topic."""
+    """Make a topic, a commit and a producer id, and delete the topic."""
     with RawClient(broker) as client:
         client.create_topic("t")
         client.call(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None)

@@ -22,7 +22,7 @@ from reference_impl.wire import (
 
 
 def refused(*options: str) -> str:
-    """What a broker says that does not start; it must be one sentence and exit status 2."""
+    """Return the message of a broker that does not start: one sentence, with exit status 2."""
     done = subprocess.run(
         [sys.executable, "-m", "reference_impl.host", *options],
         capture_output=True,

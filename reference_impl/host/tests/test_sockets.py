@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def sockets(broker: BrokerProcess) -> int:
-    """How many the broker has open."""
+    """Return how many sockets the broker has open."""
     found = 0
     for link in Path(f"/proc/{broker.process.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):

@@ -11,7 +11,7 @@ from reference_impl.host.tests.process import BrokerProcess
 
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the broker is; topics are made by the first who asks for them."""
+    """Start a broker; topics are made by the first test that asks for them."""
     data = tmp_path_factory.mktemp("clients") / "data"
     settings = {
         "num.partitions": "2",

@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Said:
-    """What a tool printed, and the status with which it ended."""
+    """The output of a tool, and the status with which it ended."""
 
     status: int
     text: str

@@ -57,8 +57,8 @@ def batches(spark: SparkSession, bootstrap: str, expected: set[str]) -> None:
 
 
 def stream(spark: SparkSession, bootstrap: str, expected: set[str]) -> None:
-    """A streaming query copies one topic to another in several rounds; run again, it finds that
-    nothing is left, from the offsets in its checkpoint."""
+    """Copy one topic to another by a streaming query in several rounds; run again, it finds from
+    the offsets in its checkpoint that nothing is left."""
     with tempfile.TemporaryDirectory() as checkpoint:
         for _ in range(2):
             source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)

@@ -30,7 +30,7 @@ ACL_COMMAND = "org.apache.kafka.tools.AclCommand"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A broker with an authorizer, on which whoever does not sign in may do everything."""
+    """Start a broker with an authorizer, on which unauthenticated clients may do everything."""
     running = parse_target("reference").start(tmp_path_factory.mktemp("acls"), 1, CONTROLLED)
     yield running
     running.stop()
@@ -38,7 +38,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def controlled(cluster: Cluster) -> str:
-    """Where the administrators come in."""
+    """Return where the administrators connect."""
     return cluster.bootstrap
 
 

@@ -79,7 +79,7 @@ def calls(bootstrap: str, folder: Path) -> Iterator[Call]:
 
 
 def of_the_cluster(server: tuple[str, ...], topic: tuple[str, ...]) -> Iterator[Call]:
-    """What is set for brokers, who leads, who keeps the metadata, which features are in force."""
+    """Yield calls about brokers' settings, leaders, the metadata quorum, and features in force."""
     broker = ("--entity-type", "brokers", "--entity-name", "1")
     for name, entity, action in (
         ("configure-broker", broker, ("--alter", "--add-config", "log.retention.ms=7200000")),
@@ -129,7 +129,7 @@ def measured(bootstrap: str) -> Iterator[Call]:
 
 @pytest.fixture(scope="module")
 def said(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
-    """What every tool said, all run in one JVM."""
+    """Run every tool in one JVM, and return their outputs."""
     folder = tmp_path_factory.mktemp("tools")
     return run_tools(list(calls(bootstrap, folder)), folder)
 

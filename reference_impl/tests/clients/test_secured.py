@@ -35,7 +35,7 @@ SCRAM_USER, SCRAM_PASSWORD = "ann", "p=e,n c\u00edl"
 
 @dataclass(frozen=True)
 class Way:
-    """How a client gets in."""
+    """A way to authenticate."""
 
     listener: str
     protocol: str
@@ -65,7 +65,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Whom clients trust."""
+    """Provide the certificate that clients trust."""
     path = tmp_path_factory.mktemp("authority") / "ca.pem"
     path.write_text(certificates.for_loopback().chain)
     return path

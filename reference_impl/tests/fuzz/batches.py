@@ -42,7 +42,7 @@ class Batches:
         self._sequence = 0
 
     def draw(self) -> bytes | None:
-        """Mostly batches that get into the log."""
+        """Draw a batch, mostly one that gets into the log."""
         makers: tuple[tuple[int, Callable[[], bytes | None]], ...] = (
             (60, self._sound),
             (8, self._with_lying_header),
@@ -137,7 +137,7 @@ def _with_crc(data: bytearray) -> bytes:
 
 @lru_cache(1)
 def bombs() -> tuple[bytes, ...]:
-    """Batches of some kilobytes which decompress to more than anybody may ask for."""
+    """Return batches of some kilobytes that decompress to more than any request may hold."""
     zeros = bytes(BOMB_BYTES)
     deflate = zlib.compressobj(wbits=31)
     payloads = (

@@ -61,7 +61,8 @@ class Broker:
         return self.process.process.poll() is None
 
     def new_log_lines(self) -> list[str]:
-        """What was logged since the last call; raises Violation for what may never be logged."""
+        """Return what was logged since the last call. Raise Violation for what may never be
+        logged."""
         text = self._unfinished + self._log.read()
         *lines, self._unfinished = text.split("\n")
         check_lines(lines)
@@ -80,12 +81,12 @@ class Broker:
             time.sleep(POLL_S)
 
     def resident_bytes(self) -> int:
-        """What the process has in memory (proc(5), statm)."""
+        """Return the process's resident memory (proc(5), statm)."""
         pages = Path(f"/proc/{self.process.process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def descriptors(self) -> int:
-        """How many sockets it has open, and files that are no more.
+        """Return how many sockets and deleted files it has open.
 
         The files of living partitions do not count: a log opens its files when it needs them.
         """

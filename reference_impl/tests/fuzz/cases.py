@@ -48,7 +48,7 @@ class Case:
         return self.judge.broker.client()
 
     def send(self, client: RawClient, data: bytes) -> None:
-        """All of it, unless the broker has closed by now."""
+        """Send all of it, unless the broker has closed by now."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             client.socket.sendall(data)
 
@@ -78,7 +78,7 @@ class SlowSender:
 
 
 def conversation(case: Case) -> None:
-    """Plausible requests one after the other, which remember what they were told."""
+    """Send plausible requests one after the other, which use earlier answers."""
     story: list[int] = []
     if case.random.random() < 0.7:
         story = [api for api in case.random.choice(STORIES) if api in case.frames.served]
@@ -94,7 +94,7 @@ def conversation(case: Case) -> None:
 
 
 def broken(case: Case) -> None:
-    """Requests with one piece broken, each on a connection of its own."""
+    """Send requests with one piece broken, each on a connection of its own."""
     for _ in range(case.random.randint(1, 6)):
         with case.connect() as client:
             frame = case.frames.broken(case.frames.any_api())
@@ -103,7 +103,7 @@ def broken(case: Case) -> None:
 
 
 def pipelined(case: Case) -> None:
-    """Many requests at once, answered in order; one of them may be broken."""
+    """Send many requests at once, answered in order; one of them may be broken."""
     count = case.random.choice((2, 5, 20, 50))
     apis = [case.frames.any_api() for _ in range(count)]
     frames = [case.frames.whole(api) for api in apis]
@@ -115,7 +115,7 @@ def pipelined(case: Case) -> None:
 
 
 def unread(case: Case) -> None:
-    """Many requests whose answers nobody reads; then the connection is torn down."""
+    """Send many requests without reading their answers; then close the connection."""
     with case.connect() as client:
         frames = [case.frames.whole(case.frames.any_api()) for _ in range(30)]
         client.socket.settimeout(0.1)  # the broker stops reading, and that is right
@@ -125,7 +125,8 @@ def unread(case: Case) -> None:
 
 
 def garbled(case: Case) -> None:
-    """Bytes that are no request end their connection, or are waited for until the client ends."""
+    """Send bytes that are no request: the broker ends the connection, or waits until the client
+    ends it."""
     with case.connect() as client:
         case.send(client, garbage(case.random, MAX_FRAME_BYTES))
         client.socket.shutdown(socket.SHUT_WR)
@@ -133,7 +134,7 @@ def garbled(case: Case) -> None:
 
 
 def half_closed(case: Case) -> None:
-    """A client that will send no more, perhaps in the middle of a request."""
+    """Half-close a connection, perhaps in the middle of a request."""
     frame = case.frames.whole(case.frames.any_api())
     data = frame.framed * case.random.choice((1, 3))
     if case.random.random() < 0.5:
@@ -146,7 +147,7 @@ def half_closed(case: Case) -> None:
 
 
 def crowd(case: Case) -> None:
-    """Many connections at once, with a part of a request each; some end without a word."""
+    """Open many connections at once, with a part of a request each; some end without a word."""
     clients = [case.connect() for _ in range(60)]
     for client in clients:
         data = case.frames.whole(case.frames.any_api()).framed
@@ -158,7 +159,7 @@ def crowd(case: Case) -> None:
 
 
 def piled(case: Case) -> None:
-    """Hundreds of kilobytes of small requests with large answers; some are read, then all leave."""
+    """Send hundreds of kilobytes of small requests with large answers; read some, then leave."""
     body = request_definition(ApiKey.METADATA).new(topics=None)
     frame = encode_request(ApiKey.METADATA, 9, 1, "fuzz", body)
     clients = [case.connect() for _ in range(case.random.randint(1, 5))]
@@ -173,7 +174,7 @@ def piled(case: Case) -> None:
 
 
 def left_waiting(case: Case) -> None:
-    """Clients that leave while a fetch of theirs waits, with requests behind it."""
+    """Leave while a fetch waits, with requests behind it."""
     for _ in range(case.random.randint(1, 20)):
         with case.connect() as client:
             topic = case.random.choice(TOPICS)
@@ -183,7 +184,7 @@ def left_waiting(case: Case) -> None:
 
 
 def unfinished(case: Case) -> None:
-    """Large requests that never come to their end."""
+    """Begin large requests that never come to their end."""
     clients = [case.connect() for _ in range(case.random.randint(1, 12))]
     for client in clients:
         size = case.random.choice((MAX_FRAME_BYTES, MAX_FRAME_BYTES // 2))

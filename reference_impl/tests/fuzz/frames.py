@@ -32,7 +32,7 @@ class Frame:
 
     @property
     def framed(self) -> bytes:
-        """With its size in front."""
+        """Return the frame with its size in front."""
         return struct.pack(">i", len(self.data)) + self.data
 
 
@@ -92,7 +92,7 @@ def _joined(pieces: list[Piece]) -> bytes:
 
 
 def _dropped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Without one piece."""
+    """Drop one piece."""
     at = random.randrange(len(pieces) or 1)
     return _joined(pieces[:at] + pieces[at + 1 :])
 
@@ -120,13 +120,13 @@ def _resized(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
 
 
 def _cut(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Ends somewhere inside."""
+    """Cut the frame off somewhere inside."""
     data = _joined(pieces)
     return data[: random.randrange(len(data) or 1)]
 
 
 def _replaced(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Other bytes of the same size."""
+    """Replace a piece by other bytes of the same size."""
     if not pieces:
         return random.randbytes(random.randrange(20))
     at = random.randrange(len(pieces))
@@ -149,7 +149,7 @@ def _swapped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _with_tags(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
-    """Tagged fields: too many, in a wrong order, larger than the frame, or just unknown."""
+    """Add tagged fields: too many, in a wrong order, larger than the frame, or just unknown."""
     counts = [at for at, piece in enumerate(pieces) if piece.kind == "tag_count"]
     if not counts or not flexible:
         return _joined(pieces) + random.randbytes(random.randrange(1, 40))

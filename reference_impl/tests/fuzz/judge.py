@@ -1,4 +1,5 @@
-"""What must come of a request: its answer, or the end of its connection with the reason logged."""
+"""The required result of a request: its answer, or the end of its connection with the reason
+logged."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Judge:
     """Answers by API."""
 
     def why_closed(self, frame: bytes) -> str | None:
-        """Why the broker must close instead of answering, or None."""
+        """Return why the broker must close instead of answering, or None."""
         try:
             FrameReader(MAX_FRAME_BYTES).feed(len(frame).to_bytes(4, "big"))
             header, start = decode_request_header(frame)
@@ -79,7 +80,7 @@ class Judge:
         return answers
 
     def ends(self, client: RawClient) -> None:
-        """The broker closes this connection, whatever it sends before."""
+        """Require that the broker closes this connection, whatever it sends before."""
         client.socket.settimeout(PATIENCE_S)
         try:
             while client.receive() is not None:
@@ -100,7 +101,8 @@ class Judge:
         self.counts["left waiting"] += 1
 
     def _check_reason(self, frame: Frame, why: str | None) -> None:
-        """A connection ends with its reason in the log: the field path, if it was malformed."""
+        """Require that a connection ends with its reason in the log: the field path, if it was
+        malformed."""
         end = f" closed: {why}" if why is not None else None
 
         def is_there(lines: list[str]) -> bool:
@@ -137,6 +139,7 @@ class Judge:
 
 
 def shown(frame: bytes) -> str:
-    """What a person can still read of a frame; the command that sends it again has the rest."""
+    """Return what a person can still read of a frame; the command that sends it again has the
+    rest."""
     rest = len(frame) - SHOWN_BYTES
     return frame[:SHOWN_BYTES].hex() + (f"… and {rest} bytes more" if rest > 0 else "")

@@ -20,14 +20,15 @@ STEP_BYTES_MAX = 96 << 20
 
 @dataclass
 class Resources:
-    """What the broker held at several moments, with nothing of the attack's left in it."""
+    """The memory and descriptors of the broker at several moments, without leftovers of the
+    attack."""
 
     broker: Broker
     resident: list[int] = field(default_factory=list)
     descriptors_before: int = 0
 
     def begin(self) -> None:
-        """After the first requests: the internal topics exist, and so do their files."""
+        """Begin after the first requests: the internal topics exist, and so do their files."""
         self.descriptors_before = self.broker.descriptors()
 
     def sample(self) -> None:
@@ -51,8 +52,8 @@ class Resources:
 
 
 def growth_and_step(resident: Sequence[int]) -> tuple[int, int]:
-    """How much was never given back again since the first sample, and the largest part of it that
-    came between two samples: a leak comes in many parts, a plateau in one."""
+    """Return how much was never freed since the first sample, and the largest part of it between
+    two samples: a leak comes in many parts, a plateau in one."""
     kept = [min(resident[at:]) for at in range(len(resident))]
     steps = [after - before for before, after in pairwise(kept)]
     return kept[-1] - kept[0], max(steps, default=0)

@@ -36,7 +36,7 @@ TOPICS_EVERY = 10
 
 @dataclass
 class Outcome:
-    """What a run did, and what was wrong."""
+    """The actions of a run, and what was wrong."""
 
     seed: int
     cases: int = 0
@@ -92,7 +92,7 @@ class Fuzz:
             )
 
     def finish(self) -> None:
-        """What is still on its way arrives; nothing is left of it."""
+        """Let what is in flight arrive, and require that nothing is left of it."""
         while self.slow_senders:
             self._let_slow_senders_go_on()
         self.witness.stop()

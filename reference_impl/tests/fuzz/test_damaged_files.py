@@ -59,7 +59,7 @@ def files_in(storage: MemoryStorage, directory: str) -> Files:
 
 
 def damaged(random: Random, data: bytes) -> bytes | None:
-    """Other content, or None: the file is gone."""
+    """Return other content, or None: the file is deleted."""
     at = random.randrange(len(data) or 1)
     kinds: list[Callable[[], bytes | None]] = [
         lambda: data[:at] + bytes((data[at] ^ 1 << random.randrange(8),)) + data[at + 1 :],
@@ -123,7 +123,8 @@ def test_one_damaged_file_costs_its_partition_at_most(seed: int, disks: dict[boo
 
 
 def check_what_is_served(world: World, path: str) -> None:
-    """Undamaged partitions are complete; the damaged one has nothing that was not written."""
+    """Require that undamaged partitions are complete, and that the damaged one has nothing that was
+    not written."""
     if "__cluster_metadata" in path:
         return  # its end was torn off: topics may be gone with it, and their files are set aside
     for (topic, partition), values in TOPICS.items():

@@ -35,7 +35,7 @@ NOT_STARTED = "the broker does not start, and says why"
 
 @pytest.fixture(scope="module")
 def files() -> Files:
-    """The disk of a broker that was killed, with some segments of each log."""
+    """Return the disk of a broker that was killed, with some segments of each log."""
     with pytest.MonkeyPatch.context() as patch:
         small = LogConfig(internal_segment_bytes=SMALL_SEGMENT)
         patch.setattr(metadata_log, "LogConfig", lambda: small)
@@ -111,7 +111,7 @@ def places(files: Files, log: str) -> list[tuple[str, int]]:
 
 
 def outcome(files: Files, path: str, position: int, bit: int) -> str:
-    """What becomes of it; AssertionError where something else is lost or altered."""
+    """Return what becomes of it. Raise AssertionError if something else is lost or altered."""
     data = bytearray(files[path])
     data[position + bit // 8] ^= 0x80 >> bit % 8
     try:

@@ -1,4 +1,4 @@
-"""What fields hold: names that everybody shares, and what the broker has told this case.
+"""The values of fields: names that all cases share, and values from the broker's answers.
 
 A request by chance alone never gets past the first check of its handler. So most fields have a
 small table of values with which something happens, the rest are drawn by type, and answers are
@@ -123,7 +123,7 @@ SAME_AS = {
 
 
 class Values:
-    """What the fields of one case's requests hold."""
+    """The values of the fields of one case's requests."""
 
     def __init__(self, random: Random, topic_ids: dict[str, UUID], spared: frozenset[UUID]) -> None:
         self.random = random

@@ -1,4 +1,4 @@
-"""What the attack finds when it comes: topics and coordinators, made in the ordinary way."""
+"""The state that the attack finds: topics and coordinators, made in the ordinary way."""
 
 from __future__ import annotations
 

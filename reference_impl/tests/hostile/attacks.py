@@ -1,4 +1,4 @@
-"""What hostile clients send. Each attack takes an address and needs nothing but the protocol."""
+"""The attacks of hostile clients. Each takes an address and needs nothing but the protocol."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def many_topics(broker: Address) -> None:
 
 
 def pipeline(broker: Address, seconds: float) -> None:
-    """Many clients send 256 KB of small requests with large answers at once, read what comes for
-    so long, and go away with most of it unanswered."""
+    """Let many clients send 256 KB of small requests with large answers at once, read for so long,
+    and leave with most of it unanswered."""
     body = request_definition(ApiKey.METADATA).new(topics=None)
     frame = encode_request(ApiKey.METADATA, 9, 1, "hostile", body)
     data = frame * (PIPELINED_BYTES // len(frame))
@@ -102,7 +102,7 @@ def batch_of(payload: bytes, count: int, codec: Compression) -> bytes:
 
 
 def wrong_bomb(codec: Compression = Compression.ZSTD) -> bytes:
-    """Eleven kilobytes (zstd) that become millions of tiny records, all with offset 0."""
+    """Return eleven kilobytes (zstd) that become millions of tiny records, all with offset 0."""
     return batch_of(encode_records([Record(None)]) * BOMB_RECORDS, BOMB_RECORDS, codec)
 
 
@@ -113,7 +113,7 @@ def right_bomb(count: int = LONG_RECORDS) -> bytes:
 
 
 def large_record() -> bytes:
-    """Some kilobytes that become one record, nearly as large as any may be."""
+    """Return some kilobytes that become one record of nearly the largest size."""
     return batch_of(encode_records([Record(bytes(LARGE_BYTES))]), 1, Compression.ZSTD)
 
 
@@ -148,7 +148,7 @@ def long_names(broker: Address) -> None:
 
 
 def leave_waiting(broker: Address, topic: str) -> None:
-    """Many clients leave while a fetch of theirs waits, with requests behind it."""
+    """Let many clients leave while a fetch of theirs waits, with requests behind it."""
     for _ in range(LEAVERS):
         with RawClient(broker) as client:
             client.send_fetch(topic, max_wait_ms=3_600_000, min_bytes=1 << 30)
@@ -157,7 +157,7 @@ def leave_waiting(broker: Address, topic: str) -> None:
 
 
 def unfinished(broker: Address) -> None:
-    """Large requests that never come to their end; their clients leave after a while."""
+    """Begin large requests that never come to their end; their clients leave after a while."""
     with contextlib.ExitStack() as stack:
         for _ in range(UNFINISHED):
             client = stack.enter_context(RawClient(broker))

@@ -15,7 +15,7 @@ SECONDS = 4
 
 
 def cpu_s(broker: BrokerProcess) -> float:
-    """User and system time (proc(5), stat)."""
+    """Return user and system time (proc(5), stat)."""
     stat = Path(f"/proc/{broker.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -39,7 +39,7 @@ CONFIGS = {"retention.ms": "-1", "max.message.bytes": "1000000", "cleanup.policy
 
 @dataclass
 class Place:
-    """Where a broker listens."""
+    """The address of a broker."""
 
     host: str
     port: int
@@ -181,7 +181,7 @@ class Worker:
         self.longest_cpu_s = max(self.longest_cpu_s, self._cpu_s() - cpu_s)
 
     def _cpu_s(self) -> float:
-        """What the broker has used (proc(5), stat)."""
+        """Return the CPU time that the broker has used (proc(5), stat)."""
         if self.pid is None:
             return 0.0
         stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()

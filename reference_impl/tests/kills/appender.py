@@ -111,13 +111,13 @@ class Appender(Worker):
         self._note_first()
 
     def _note_first(self) -> None:
-        """The first batch that was not answered is in the log."""
+        """Note that the first unanswered batch is in the log."""
         sent = self.unanswered.popleft()
         for delta, record in enumerate(sent.records):
             self.acknowledged[sent.sequence + delta] = record
 
     def _ask_how_far(self) -> None:
-        """What the broker has of this producer; it cannot have less than it acknowledged."""
+        """Ask what the broker has of this producer, which cannot be less than it acknowledged."""
         of = request_definition(ApiKey.DESCRIBE_PRODUCERS)
         topic = of.struct("TopicRequest", name=self.name, partition_indexes=[0])
         answer = self.link.call(ApiKey.DESCRIBE_PRODUCERS, 0, topics=[topic])
@@ -140,7 +140,7 @@ class Appender(Worker):
         return len(self.acknowledged)
 
     def compare(self, stored: list[Stored]) -> None:
-        """Every record once, at its offset."""
+        """Require every record once, at its offset."""
         found = {record.offset: (record.key, record.value) for record in stored}
         if found != self.acknowledged or len(stored) != len(found):
             wrong = sorted(set(found.items()) ^ set(self.acknowledged.items()))[:5]

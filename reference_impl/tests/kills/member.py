@@ -93,7 +93,8 @@ class Member(Worker):
         return offset
 
     def _check(self) -> None:
-        """Right after a restart: not behind what was acknowledged, not ahead of what was asked."""
+        """Require right after a restart a position not behind what was acknowledged, and not ahead
+        of what was asked."""
         found = self._committed(self.link)
         if not self.acknowledged <= found <= self.attempted:
             raise Broken(

@@ -1,4 +1,4 @@
-"""What is in a partition, record by record."""
+"""Read a partition record by record."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ SAID_EVERY = 20
 
 @dataclass
 class Outcome:
-    """What a run did, and what was wrong."""
+    """The actions of a run, and what was wrong."""
 
     seed: int
     kills: int = 0
@@ -48,7 +48,8 @@ class Outcome:
 def run_kills(
     seed: int, kills: int, bug: str | None = None, say: Callable[[str], None] = print
 ) -> Outcome:
-    """Never raises for what the broker does: a promise that is broken is in the outcome."""
+    """Kill the broker again and again. Raise nothing for what it does: a broken promise is in the
+    outcome."""
     outcome = Outcome(seed)
     with tempfile.TemporaryDirectory(prefix="touchstone-kills-") as scratch:
         station = Station(Path(scratch) / "data", bug)
@@ -93,7 +94,7 @@ def _run(station: Station, outcome: Outcome, kills: int, say: Callable[[str], No
 
 
 def _live_and_die(station: Station, random: Random) -> None:
-    """One life of the broker, long or short, and the beginning of the next."""
+    """Let the broker live for a short or long time, kill it, and begin the next life."""
     until = threading.Event()  # never set: this waits for a moment, not for something to happen
     until.wait(random.uniform(*LIVES_S))
     station.kill()

@@ -111,7 +111,7 @@ class Link(Conversation):
                 continue  # it died again meanwhile
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._client is not None:
             self._client.socket.close()
             self._client = None

@@ -70,7 +70,8 @@ class Transactions(Worker):
         self.until_done(lambda: int(self.client.send(value, partition=partition).error_code))
 
     def verify(self, link: Link) -> int:
-        """What a read_committed consumer and the group see; how many transactions there were."""
+        """Verify what a read_committed consumer and the group see; return how many transactions
+        there were."""
         for partition in PARTITIONS:
             visible = read_committed(link, TOPIC, partition)
             mine = [value for value in visible if value.startswith(f"{self.name}/")]

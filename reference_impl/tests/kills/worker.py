@@ -37,7 +37,7 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def work(self) -> None:
-        """What it does, until `is_ending`; raises Broken for a promise that was not kept."""
+        """Work until `is_ending`. Raise Broken for a promise that was not kept."""
         raise NotImplementedError
 
     def verify(self, link: Link) -> int:

@@ -13,7 +13,7 @@ SOURCES = Path(__file__).parent / "java"
 
 
 def jars(kafka_version: str) -> Path:
-    """Where set-up puts the jars of a Kafka version."""
+    """Return where set-up puts the jars of a Kafka version."""
     root = Path(__file__).resolve().parents[3]
     return Path(os.environ.get("TOUCHSTONE_CACHE") or root / ".cache") / "kafka" / kafka_version
 
@@ -27,7 +27,7 @@ def run(source: str, kafka_version: str, lines: list[str]) -> list[str]:
 
 
 def launch(source: Path, kafka_version: str, *arguments: str, text: str = "") -> str:
-    """What a Java program prints. The launcher compiles the source in memory."""
+    """Run a Java program from source, compiled in memory, and return what it prints."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
     assert java is not None
@@ -46,7 +46,7 @@ def launch(source: Path, kafka_version: str, *arguments: str, text: str = "") ->
 
 @lru_cache(None)
 def generated_classes(kafka_version: str) -> dict[str, str]:
-    """Simple name -> full name of every class with a JSON converter, so of every message."""
+    """Return simple name -> full name of every class with a JSON converter, so of every message."""
     found = {}
     for jar in sorted(jars(kafka_version).glob("kafka*.jar")):
         with zipfile.ZipFile(jar) as archive:

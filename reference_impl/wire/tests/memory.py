@@ -1,4 +1,4 @@
-"""How much memory a piece of code takes at its peak."""
+"""Measure the peak memory of a piece of code."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _json_of(field: Field, held: Any, version: int) -> Any:
 
 
 def found_json(value: Any) -> Any:
-    """What Java printed, with the keys comparable to ours and the records left out."""
+    """Return what Java printed, with the keys comparable to ours and the records left out."""
     if isinstance(value, dict):
         return {
             key.lower(): found_json(inner)

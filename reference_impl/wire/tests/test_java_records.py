@@ -51,7 +51,7 @@ def drawn_batch(random: Random, compression: Compression) -> RecordBatch:
 
 
 def as_java_prints(batch: RecordBatch) -> str:
-    """What `Records.java` says of this batch when it reads the same as we wrote."""
+    """Return what `Records.java` prints of this batch when it reads the same as we wrote."""
     header = read_header(batch.encode())
     kind = "LogAppendTime" if batch.is_log_append_time else "CreateTime"
     flags = [str(flag).lower() for flag in (batch.is_transactional, batch.is_control)]
@@ -72,7 +72,7 @@ def as_java_prints(batch: RecordBatch) -> str:
 
 
 def sent_batches() -> list[RecordBatch]:
-    """Batches of every compression, transaction markers, and one without timestamps."""
+    """Return batches of every compression, transaction markers, and one without timestamps."""
     random = Random("records oracle")
     drawn = [drawn_batch(random, codec) for codec in Compression for _ in range(BATCHES_PER_CODEC)]
     markers = [
@@ -83,7 +83,7 @@ def sent_batches() -> list[RecordBatch]:
 
 
 def wrong_batches() -> dict[str, bytes]:
-    """Batches which are wrong in one place."""
+    """Return batches that are wrong in one place."""
     records = [Record(b"a"), Record(b"b", headers=[("h", None)])]
     raw = RecordBatch(records, base_timestamp=0).encode()
     return {
@@ -96,7 +96,7 @@ def wrong_batches() -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def java_says() -> dict[bytes, str]:
-    """What Java answers to each batch of this module; one JVM for all."""
+    """Return Java's answer to each batch of this module; one JVM for all."""
     lines = [batch.encode() for batch in sent_batches()] + list(wrong_batches().values())
     answers = java_oracle.run("Records.java", "4.3.1", [line.hex() for line in lines])
     return dict(zip(lines, answers, strict=True))

@@ -48,7 +48,7 @@ AFTER_THE_CRC = bytes.fromhex(
 
 
 def crc32c_bit_by_bit(data: bytes) -> int:
-    """CRC-32C as RFC 3720 defines it, to hold the library against."""
+    """Compute CRC-32C as RFC 3720 defines it, to compare the library with."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte

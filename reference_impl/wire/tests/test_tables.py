@@ -16,7 +16,7 @@ from reference_impl.wire.tests import java_oracle
 
 
 def java_rows(kafka_version: str) -> dict[str, list[list[str]]]:
-    """What `Tables.java` prints, by the first word of the row."""
+    """Return what `Tables.java` prints, by the first word of the row."""
     [answer] = java_oracle.run("Tables.java", kafka_version, [""])
     rows: dict[str, list[list[str]]] = {}
     for row in answer.strip(";").split(";"):

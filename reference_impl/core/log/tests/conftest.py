@@ -1,4 +1,4 @@
-"""What the tests of the log have in common."""
+"""Fixtures that the tests of the log share."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from reference_impl.core.storage import MemoryStorage
 
 @pytest.fixture
 def storage() -> MemoryStorage:
-    """A disk in memory, empty."""
+    """Return an empty disk in memory."""
     return MemoryStorage()

@@ -17,7 +17,7 @@ class DyingStorage(MemoryStorage):
         self.changes_left: int | None = None
 
     def change(self) -> None:
-        """One more change, or death."""
+        """Count one more change, or die."""
         if self.changes_left is not None:
             if self.changes_left == 0:
                 raise Died

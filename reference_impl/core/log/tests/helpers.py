@@ -35,7 +35,7 @@ def open_log(
     now_ms: int = 0,
     **offsets: Any,
 ) -> PartitionLog:
-    """orders-0, created or opened again."""
+    """Create orders-0, or open it again."""
     return PartitionLog.open(
         storage,
         data_directory,
@@ -76,7 +76,7 @@ def values(
 
 
 def small_segments(segment_bytes: int = 500, **fields: Any) -> LogConfig:
-    """Segments that a handful of records fill, with a dense index."""
+    """Return a configuration with segments that a handful of records fill, and a dense index."""
     return LogConfig(internal_segment_bytes=segment_bytes, index_interval_bytes=100, **fields)
 
 

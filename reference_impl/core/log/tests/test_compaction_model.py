@@ -37,7 +37,7 @@ Stop = tuple[int, bool]
 
 
 class Model:
-    """What was written, and the log it was written to."""
+    """The records that were written, and the log they were written to."""
 
     def __init__(self) -> None:
         self.storage = DyingStorage()
@@ -128,7 +128,8 @@ class Model:
         assert (entry.last_sequence + 1 if entry else 0) == self.sequence
 
     def check_cleaned(self, limit: int) -> None:
-        """Of each key at most one record is left before the limit, and no aborted one."""
+        """Require that at most one record of each key is left before the limit, and no aborted
+        one."""
         newest = self.newest(limit)
         found = {at: (key, value) for at, key, value in left(self.log) if at < limit}
         values = {at: (key, value) for key, (at, value) in newest.items() if value is not None}

@@ -137,9 +137,8 @@ class LogAgainstList(RuleBasedStateMachine):
         self.epoch = max(self.epoch, (self.log.latest_epoch or 0))
 
     def forget_senders(self) -> None:
-        """After an unclean end: recovery reads the log from its start on, so that where
-        DeleteRecords had everything, the sender of it is forgotten (LogLoader.java).
-        """
+        """Forget the sender after an unclean end if DeleteRecords had removed everything: recovery
+        reads the log from its start on (LogLoader.java)."""
         if self.log.log_end_offset == self.start:
             self.last_sent = None
 

@@ -1,4 +1,4 @@
-"""What a start makes of what a crash left: torn tails, lost bytes, damaged files."""
+"""Starts after a crash: torn tails, lost bytes, damaged files."""
 
 import pytest
 
@@ -22,7 +22,8 @@ LOG_0 = f"{DIRECTORY}/{0:020d}.log"
 
 
 def files(storage: MemoryStorage) -> dict[str, bytes]:
-    """What lies in the partition's directory; snapshots apart, which only appear with time."""
+    """Return the files in the partition's directory except snapshots, which only appear with
+    time."""
     return {
         name: storage.read_file(f"{DIRECTORY}/{name}")
         for name in storage.list(DIRECTORY)

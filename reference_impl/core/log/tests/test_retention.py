@@ -1,4 +1,4 @@
-"""Which old segments go."""
+"""The deletion of old segments."""
 
 from __future__ import annotations
 

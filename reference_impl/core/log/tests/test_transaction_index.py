@@ -17,7 +17,7 @@ COMMIT, ABORT = ControlRecordType.COMMIT, ControlRecordType.ABORT
 
 
 def write(log: PartitionLog, producer_id: int, size: int = 10) -> None:
-    """One transactional batch of one record."""
+    """Append one transactional batch of one record."""
     last = log.producer_state.entry(producer_id)
     sequence = 0 if last is None else last.last_sequence + 1
     data = batch(
@@ -37,7 +37,8 @@ def mark(log: PartitionLog, producer_id: int, kind: ControlRecordType) -> None:
 
 
 def interleaved(storage: MemoryStorage) -> PartitionLog:
-    """Producers 1 and 2 begin, 2 aborts, 3 begins, 1 aborts, 3 commits: offsets 0 to 5."""
+    """Return a log in which producers 1 and 2 begin, 2 aborts, 3 begins, 1 aborts, 3 commits:
+    offsets 0 to 5."""
     log = open_log(storage)
     write(log, 1)  # 0
     write(log, 2)  # 1

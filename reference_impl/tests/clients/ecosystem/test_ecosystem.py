@@ -53,7 +53,8 @@ REPLICATION = {
 
 @pytest.fixture(params=["reference", "apache:4.3.1"])
 def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """Two clusters of one broker each, of the same implementation: their addresses."""
+    """Start two clusters of one broker each, of the same implementation; provide their
+    addresses."""
     target = parse_target(request.param)
     settings = SETTINGS | (REPLICATION if request.param.startswith("apache") else {})
     with ExitStack() as stack:
@@ -219,7 +220,8 @@ def test_connect_writes_each_number_once_though_its_worker_is_killed(
 
 
 def mirror_settings(source: str, target: str) -> dict[str, object]:
-    """MirrorMaker 2 from a to b, with the positions of groups, in its dedicated mode."""
+    """Return settings of MirrorMaker 2 from a to b, with the positions of groups, in its dedicated
+    mode."""
     factors = ("replication", "checkpoints.topic.replication", "heartbeats.topic.replication",
                "offset-syncs.topic.replication", "offset.storage.replication",
                "status.storage.replication", "config.storage.replication")  # fmt: skip

@@ -41,7 +41,7 @@ def cases(draw: st.DrawFn, *, alike: bool = False) -> Case:
 
 
 def check_complete(members: list[MemberSpec], counts: dict[UUID, int], parts: Assignment) -> None:
-    """Every wanted partition has one reader, who wants it."""
+    """Require that every wanted partition has one reader, which wants it."""
     assert set(parts) == {member.member_id for member in members}
     for member in members:
         assert {topic for topic, _ in parts[member.member_id]} <= member.topics

@@ -17,7 +17,7 @@ ATOMS = st.sampled_from(
 
 
 def joined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Larger patterns from smaller ones."""
+    """Make larger patterns from smaller ones."""
     return st.one_of(
         st.lists(parts, min_size=1, max_size=4).map("".join),
         st.tuples(parts, parts).map("(?:{0[0]}|{0[1]})".format),
