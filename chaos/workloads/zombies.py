@@ -73,18 +73,19 @@ class Zombies(ByTransactions):
             partitions = rng.sample(range(self.partitions), rng.randint(1, self.sends_max))
             strange = rng.randrange(self.partitions)
             sends = [send(partition) for partition in partitions]
+            own = send(strange)
             haunts = [send(partition, as_former=True) for partition in (partitions[0], strange)]
             completion = yield Begin()
             for each in sends:
                 if completion.outcome is Outcome.OK:
                     completion = yield each
             if completion.outcome is Outcome.OK:
-                yield from _ended(chance, haunts)
+                yield from _ended(chance, haunts, own)
             elif not completion.broken:
                 yield Abort()
 
 
-def _ended(chance: float, haunts: Sequence[RawSend]) -> Steps:
+def _ended(chance: float, haunts: Sequence[RawSend], own: RawSend) -> Steps:
     """End the transaction in one of four ways: fenced and gone on, aborted, too late, or
     committed."""
     completion = Completion(Outcome.OK)
@@ -93,7 +94,7 @@ def _ended(chance: float, haunts: Sequence[RawSend]) -> Steps:
             for haunt in haunts:
                 completion = yield haunt
             if not completion.broken:
-                yield CommitAsFormer()
+                yield from _ended_by_the_former(own, is_open=chance < FENCED_SHARE / 2)
     elif chance < FENCED_SHARE + ABORT_SHARE:
         yield Abort()
     else:
@@ -102,3 +103,22 @@ def _ended(chance: float, haunts: Sequence[RawSend]) -> Steps:
         completion = yield Commit()
         if completion.outcome is not Outcome.OK and not completion.broken:
             yield Abort()
+
+
+def _ended_by_the_former(own: RawSend, is_open: bool) -> Steps:
+    """The former asks for its commit: while its successor has a transaction open, or when it has
+    not; then another successor comes."""
+    completion = Completion(Outcome.OK)
+    if is_open:
+        completion = yield Begin()
+        if completion.outcome is Outcome.OK:
+            completion = yield own
+    if completion.broken:
+        return
+    yield CommitAsFormer()
+    if not is_open:
+        yield Supersede()
+    elif completion.outcome is Outcome.OK:
+        yield Commit()
+    else:
+        yield Abort()

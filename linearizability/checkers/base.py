@@ -48,6 +48,8 @@ class Scope(Enum):
     """Its rows are what partitions and polls together tell of readers who waited (`waiting`)."""
     GROUP = ("group",)
     """Its rows are what a whole history tells of what groups failed to do (`group_evidence`)."""
+    PRODUCER = ("producer_id",)
+    """Its rows are what logs and coordinators tell of producers' epochs (`fencing_evidence`)."""
     RUN = ()
     """The whole run at once. Its rows are what the partitions tell of who read whom, and how
     transactions ended (`cycles.evidence`)."""
@@ -61,7 +63,7 @@ class Scope(Enum):
         """The rows of a history that belong to a scope of this kind, or decide about it."""
         if self is Scope.VALUE:
             return IS_SEND | HAS_RECORD
-        if self in (Scope.RUN, Scope.READER, Scope.GROUP):
+        if self in (Scope.RUN, Scope.READER, Scope.GROUP, Scope.PRODUCER):
             return pl.lit(True)
         return pl.col("topic").is_not_null()
 
@@ -106,6 +108,7 @@ class Needs(Enum):
     READERS = "partitions assigned to readers, or read by them"
     WHOLE_READS = "a partition read whole"
     BATCH_HEADERS = "records read raw, with the headers of their batches"
+    EPOCHS = "epochs of producers, from raw reads or transactional offset commits"
     COMMITTED_OFFSETS = "offsets that members of a group commit or fetch"
     LEADER_ANSWERS = "high watermarks that leaders reported, with their epochs"
     REPLICA_READS = "replicas read whole"
@@ -146,6 +149,10 @@ _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.BATCH_HEADERS: HAS_RECORD
     & pl.col("producer_id").is_not_null()
     & (pl.col("leader_epoch") >= 0),
+    Needs.EPOCHS: (HAS_RECORD | (IS_OK & (pl.col("f") == F.SEND_OFFSETS.value)))
+    & pl.col("topic").is_not_null()
+    & (pl.col("producer_id") >= 0)
+    & (pl.col("producer_epoch") >= 0),
     Needs.COMMITTED_OFFSETS: IS_OK
     & pl.col("topic").is_not_null()
     & (

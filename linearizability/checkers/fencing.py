@@ -1,4 +1,4 @@
-"""An older epoch of a producer writes no more once a newer one has."""
+"""No request of an older producer epoch succeeds once a newer epoch is known."""
 
 from __future__ import annotations
 
@@ -6,47 +6,102 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
-from linearizability.ingest import KEY
-from linearizability.raw_reads import OF_PRODUCER, raw_records
+from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.fencing_evidence import BEHIND, ENDED, GIVEN, OFFSETS, PAIRS, WROTE
+
+REUSED = "reused-epoch"
+KINDS = {
+    BEHIND: "fenced-epoch-writes",
+    WROTE: "zombie-writes",
+    OFFSETS: "zombie-commits-offsets",
+    ENDED: "zombie-ends",
+    GIVEN: REUSED,
+}
 
 
 class Fencing(Checker):
-    """A raw read shows a record or a marker of an older epoch of a producer id behind one of a
-    newer epoch.
+    """The broker accepts a request with an older epoch of a producer id although the client invoked
+    it after a newer epoch was known: it writes a record of a transaction to any partition, commits
+    an offset in a transaction, or ends a transaction. Or InitProducerId returns an epoch that was
+    known before. Or a raw read shows a record or marker of an older epoch behind a newer one.
 
-    A leader must refuse it with INVALID_PRODUCER_EPOCH, whether it comes from a fenced client or
-    from the coordinator of an older transaction. Source: KIP-98, "Transactional Guarantees" (zombie
-    fencing); ProducerAppendInfo.checkProducerEpoch. What was appended to other partitions, or by a
-    send that began after the newer epoch was given out and before its first record, cannot be
-    judged: a history only has the epochs in logs. Counted: records and markers of a producer id
-    after another.
+    An epoch is known once InitProducerId has returned it, or a record or offset of it has been
+    acknowledged: by then the markers of the transaction before are written, and the coordinator
+    refuses the older epoch; leaders ask it before they let a producer into a partition (KIP-890).
+    The end of a transaction makes no epoch known, because EndTxn itself raises it. A send has the
+    epoch that its record has in raw reads. Source: KIP-98, "Transactional Guarantees" (zombie
+    fencing); ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator.
+    Counted: records and markers of a producer id behind another; the partitions that transactions
+    wrote to, the offsets that they sent, their ends; and answers of InitProducerId.
     """
 
     name: ClassVar[str] = "fencing"
-    title: ClassVar[str] = "after a producer's newer epoch has written, an older one writes nothing"
-    scope: ClassVar[Scope] = Scope.PARTITION
-    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.BATCH_HEADERS})
-    cut: ClassVar[Cut | None] = Cut.OPERATION
+    title: ClassVar[str] = (
+        "no request of an older producer epoch succeeds once a newer one is known"
+    )
+    scope: ClassVar[Scope] = Scope.PRODUCER
+    needs: ClassVar[frozenset[Needs]] = frozenset({Needs.EPOCHS})
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        found = after_another(events).filter(pl.col("producer_epoch") < pl.col("newest"))
-        message = pl.format(
-            "offset {} holds a record of epoch {} of producer {}, behind one of its newer epoch {}",
-            "offset", "producer_epoch", "producer_id", "newest",
-        )  # fmt: skip
-        return describe(found, KEY, "fenced-epoch-writes", ["op_id"], message, "broker")
+        behind = events.filter(pl.col("kind") == BEHIND)
+        found = pl.concat(
+            [behind.with_columns(newest_op=pl.lit(None, pl.Int64)), after_newer(events)]
+        )
+        return describe(
+            found.with_columns(by=pl.col("kind").replace_strict(KINDS)),
+            ["topic", "topic_id", "partition", "producer_id"],
+            pl.col("by"),
+            ["asked_op", "newest_op"],
+            _message(),
+            "broker",
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(after_another(events))
+        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, GIVEN])
+        return events.select(
+            checked=pl.col("pairs").filter(pl.col("kind") == PAIRS).sum() + is_request.sum()
+        )
 
 
-def after_another(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records and markers with the newest epoch that stands before them in the same read."""
-    newest = pl.col("producer_epoch").cum_max().shift(1).over(OF_PRODUCER)
-    return (
-        raw_records(events)
-        .filter((pl.col("producer_id") >= 0) & (pl.col("producer_epoch") >= 0))
-        .with_columns(newest=newest)
-        .filter(pl.col("newest").is_not_null())
+def after_newer(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the requests invoked after a newer epoch of their producer was known, and the answers
+    of InitProducerId that repeat a known epoch; with that epoch (newest) and the operation that
+    first shows it (newest_op)."""
+    known = (
+        events.filter(pl.col("known_ns").is_not_null())
+        .sort("known_ns", "producer_epoch", "known_op")
+        .with_columns(top=pl.col("producer_epoch").cum_max().over("producer_id"))
     )
+    is_first = (pl.col("top") > pl.col("top").shift(1).over("producer_id")).fill_null(True)
+    newest = known.with_columns(first_op=pl.when(is_first).then("known_op")).select(
+        "producer_id", top="top", out_ns="known_ns",
+        newest_op=pl.col("first_op").forward_fill().over("producer_id"),
+    )  # fmt: skip
+    asked = events.filter(pl.col("asked_ns").is_not_null()).sort("asked_ns")
+    is_again = (pl.col("kind") == GIVEN) & (pl.col("producer_epoch") == pl.col("top"))
+    return (
+        asked.join_asof(
+            newest.sort("out_ns", "top"), left_on="asked_ns", right_on="out_ns", by="producer_id",
+            strategy="backward", allow_exact_matches=False, check_sortedness=False,
+        )
+        .filter((pl.col("producer_epoch") < pl.col("top")) | is_again)
+        .with_columns(newest="top")
+        .drop("top", "out_ns")
+    )  # fmt: skip
+
+
+def _message() -> pl.Expr:
+    epoch = pl.format("epoch {} of producer {}", "producer_epoch", "producer_id")
+    after = pl.format("was invoked after epoch {} was known", "newest")
+    return (
+        pl.when(pl.col("kind") == BEHIND)
+        .then(pl.format("offset {} holds a record of {}, behind one of its newer epoch {}",
+                        "offset", epoch, "newest"))
+        .when(pl.col("kind") == WROTE)
+        .then(pl.format("offset {} holds a record of {}, whose send {}", "offset", epoch, after))
+        .when(pl.col("kind") == OFFSETS)
+        .then(pl.format("{} committed offset {} by a request that {}", epoch, "offset", after))
+        .when(pl.col("kind") == ENDED)
+        .then(pl.format("{} ended transaction {} by a request that {}", epoch, "txn", after))
+        .otherwise(pl.format("InitProducerId returned {}, but {}", epoch, after))
+    )  # fmt: skip

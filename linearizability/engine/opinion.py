@@ -16,6 +16,7 @@ import polars as pl
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS, Checker, Needs, Scope
 from linearizability.cycles.evidence import run_evidence
+from linearizability.fencing_evidence import fencing_evidence
 from linearizability.group_evidence import group_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
 from linearizability.plans import collect, collect_all, whole
@@ -47,7 +48,11 @@ _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")
 
 
-_EVIDENCE = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}
+_EVIDENCE = {
+    Scope.TRANSACTION: transaction_evidence,
+    Scope.PRODUCER: fencing_evidence,
+    Scope.RUN: run_evidence,
+}
 
 
 def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:

@@ -44,6 +44,7 @@ from linearizability.engine.progress import progress_shown
 from linearizability.engine.session import LOCAL, spark_session
 from linearizability.engine.table import tuned
 from linearizability.faults import faults_of
+from linearizability.fencing_evidence import of_requests, told_of_producers
 from linearizability.group_evidence import group_evidence
 from linearizability.history import history_file
 from linearizability.ingest import topic_ids, with_topic_ids
@@ -91,6 +92,11 @@ class History:
         known = topic_ids(rows)
         return group_evidence(with_topic_ids(rows, known)).rechunk()
 
+    def of_requests(self) -> pl.DataFrame:
+        """Return `fencing_evidence.of_requests`: a few rows for each transaction."""
+        rows = self._source.lazy(COLUMNS_READ)
+        return of_requests(with_topic_ids(rows, topic_ids(rows))).collect()
+
     def mapped(
         self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
     ) -> DataFrame:
@@ -135,16 +141,19 @@ def _pieces(
             ),
             OPINIONS,
         )
+        epochs = collected(answers.where("kind = 'epoch'"), {stages.EPOCH: stages.EPOCHS})
         paused = collected(answers.where("kind = 'pause'"), {stages.PAUSE: stages.PAUSES})
         kept_waiting = reader_evidence(history, paused[stages.PAUSE], stale_after_ns)
         found = run_evidence(history, answers.where("kind = 'read'"))
     finally:
         answers.unpersist()
+    of_producers = pl.concat([epochs[stages.EPOCH], history.of_requests()]).rechunk()
     return [
         by_partition[stages.OPINION],
         by_transaction[stages.OPINION],
         judge(kept_waiting.lazy(), Scope.READER, checkers),
         judge(history.of_groups().lazy(), Scope.GROUP, checkers),
+        judge(told_of_producers(of_producers.lazy()), Scope.PRODUCER, checkers),
         judge(found, Scope.RUN, checkers),
     ]
 

@@ -18,6 +18,8 @@ from linearizability.engine.exchange import Chunk, Tables, Whereabouts, packed, 
 from linearizability.engine.opinion import judge
 from linearizability.engine.whales import on_disk
 from linearizability.faults import IS_FAULT
+from linearizability.fencing_evidence import COLUMNS as EPOCH_COLUMNS
+from linearizability.fencing_evidence import of_logs
 from linearizability.history import PARTITION, SCHEMA
 from linearizability.lost_polls import with_eras
 from linearizability.pauses import COLUMNS as PAUSE_COLUMNS
@@ -42,7 +44,7 @@ WHALE = "whale"
 `cuts.COLUMNS_CUT` alone."""
 END, ASKER, MARKER, OUTCOME = "end", "asker", "marker", "outcome"
 OPINION, EVIDENCE, READ, BACK, COUNT = "opinion", "evidence", "read", "back", "count"
-PAUSE, OTHER, POLL = "pause", "other", "poll"
+PAUSE, OTHER, POLL, EPOCH = "pause", "other", "poll", "epoch"
 
 
 def _schema(*columns: str) -> pl.Schema:
@@ -73,6 +75,7 @@ OUTCOMES = pl.Schema(
     }
 )
 PAUSES = pl.Schema(PAUSE_COLUMNS)
+EPOCHS = pl.Schema(EPOCH_COLUMNS)
 EVIDENCES = pl.Schema(EVIDENCE_COLUMNS)
 READS = pl.Schema(
     [(column, dtype) for column, dtype in cycles.COLUMNS.items() if column in cycles.OF_READS]
@@ -195,6 +198,7 @@ def told_by_partitions(
     """Yield the evidence that other scopes need of whole partitions."""
     told = transaction_evidence(events).with_columns(bucket=remainder("txn", where.count)).collect()
     yield from scattered(told, EVIDENCE)
+    yield from packed(of_logs(events).collect(), EPOCH)
     reads = cycles.reads_between(events).select(pl.col(c).cast(t) for c, t in READS.items())
     yield from packed(reads.collect(), READ)
     if where.ended_ns - where.began_ns >= stale_after_ns:

@@ -12,6 +12,7 @@ from random import Random
 
 from linearizability.self_test import (
     end_mutators,
+    fencing_mutators,
     group_mutators,
     kept_mutators,
     log_mutators,
@@ -138,7 +139,22 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "fencing": {
         "a log holds an older epoch of a producer behind a newer one": (
             log_mutators.write_though_fenced,
-        )
+        ),
+        "a record is sent in an older epoch than one acknowledged on another partition": (
+            fencing_mutators.write_elsewhere_though_fenced,
+        ),
+        "a record is sent in an older epoch than InitProducerId had returned": (
+            fencing_mutators.write_after_a_successor,
+        ),
+        "an offset is committed in an older epoch than InitProducerId had returned": (
+            fencing_mutators.commit_offsets_though_fenced,
+        ),
+        "a transaction is ended in an older epoch than InitProducerId had returned": (
+            fencing_mutators.end_though_fenced,
+        ),
+        "InitProducerId returns an epoch that was known before": (
+            fencing_mutators.give_an_epoch_again,
+        ),
     },
     "idempotence": {
         "a producer's sequence number does not follow the one before it": (

@@ -26,7 +26,7 @@ from linearizability.engine import local
 from linearizability.engine.opinion import anomalies_of
 from linearizability.ingest import resolved
 from linearizability.self_test.clauses import MUTATORS, Mutator
-from linearizability.self_test.model import joined, rows_with_truth
+from linearizability.self_test.model import NUMBERS_APART, joined, rows_with_truth
 from linearizability.self_test.truth import stripped
 from linearizability.self_test.world import Row
 from linearizability.verdict import Validity
@@ -155,7 +155,7 @@ def _judge_valid(histories: dict[int, list[Row]], result: SelfTest) -> None:
         result.judged[opinion.name] += opinion.checked
         result.false_alarms[opinion.name] += opinion.anomaly_count
         for anomaly in opinion.anomalies[:3]:
-            seed = seeds[int(str(anomaly.scope["topic"]).rpartition("-")[2])]
+            seed = seeds[_number(anomaly.scope.get("topic"), anomaly.operations)]
             result.problems.append(f"false alarm: {opinion.name}, seed {seed}: {anomaly.message}")
         if opinion.validity is Validity.UNKNOWN:
             result.problems.append(f"{opinion.name} did not finish: {opinion.reason}")
@@ -187,6 +187,13 @@ def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Muta
 
 
 def _caught(name: str, mutants: Sequence[list[Row]]) -> set[int]:
-    """Return the numbers of the anomalies that the checker reports."""
-    topics = anomalies_of(CHECKERS[name], resolved(joined(mutants).lazy()))["topic"]
-    return {int(topic.rpartition("-")[2]) for topic in topics.unique()}
+    """Return the numbers of the mutants that the checker reports."""
+    found = anomalies_of(CHECKERS[name], resolved(joined(mutants).lazy()))
+    return {_number(*row) for row in found.select("topic", "op_ids").iter_rows()}
+
+
+def _number(topic: object, operations: Sequence[int]) -> int:
+    """Return which of the joined histories an anomaly is of."""
+    if topic is None:  # a coordinator's
+        return min(operations) // NUMBERS_APART
+    return int(str(topic).rpartition("-")[2])

@@ -30,7 +30,7 @@ def raw_reads(rows: list[Row]) -> list[list[Row]]:
     return list(reads.values())
 
 
-def _of_producers(read: list[Row]) -> list[list[Row]]:
+def of_producers(read: list[Row]) -> list[list[Row]]:
     producers: dict[int, list[Row]] = {}
     for row in read:
         if row["producer_id"] >= 0:
@@ -84,24 +84,10 @@ def idempotence(rows: list[Row]) -> Found:
     return found
 
 
-def fencing(rows: list[Row]) -> Found:
-    found: Found = set()
-    for read in raw_reads(rows):
-        for own in _of_producers(read):
-            newest = -1
-            for row in own:
-                if row["producer_epoch"] is None or row["producer_epoch"] < 0:
-                    continue
-                if row["producer_epoch"] < newest:
-                    found.add(("fenced-epoch-writes", (row["op_id"],), row["place"]))
-                newest = max(newest, row["producer_epoch"])
-    return found
-
-
 def late_markers(rows: list[Row]) -> Found:
     found: Found = set()
     for read in raw_reads(rows):
-        for own in _of_producers(read):
+        for own in of_producers(read):
             transactions: dict[int, list[tuple[int, int]]] = {}
             for n, row in enumerate(own):
                 sends = [
@@ -158,7 +144,7 @@ def hanging_transactions(rows: list[Row]) -> Found:
         if stable is None or stable >= end:
             continue
         ended = [
-            own[0]["op_id"] for read in raw_reads(rows) for own in _of_producers(read)
+            own[0]["op_id"] for read in raw_reads(rows) for own in of_producers(read)
             if own[0]["replica"] is None and own[0]["place"] == row["place"]
             and own[0]["t_complete_ns"] < row["t_invoke_ns"]
             and any(r["offset"] == stable and r["control"] is None for r in own)
@@ -202,7 +188,6 @@ def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
 ORACLES_OF_LOGS: Mapping[str, Callable[[list[Row]], Found]] = {
     "offset_gaps": offset_gaps,
     "idempotence": idempotence,
-    "fencing": fencing,
     "late_markers": late_markers,
     "high_watermark": high_watermark,
     "hanging_transactions": hanging_transactions,

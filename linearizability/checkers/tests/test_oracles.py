@@ -14,6 +14,7 @@ from linearizability.checkers.tests.oracles import ORACLES
 from linearizability.checkers.tests.oracles_of_ends import ORACLES_OF_ENDS
 from linearizability.checkers.tests.oracles_of_kept_logs import ORACLES_OF_KEPT_LOGS
 from linearizability.checkers.tests.oracles_of_logs import ORACLES_OF_LOGS
+from linearizability.checkers.tests.oracles_of_producers import ORACLES_OF_PRODUCERS
 from linearizability.checkers.tests.oracles_of_readers import ORACLES_OF_READERS
 from linearizability.checkers.tests.oracles_of_transactions import ORACLES_OF_TRANSACTIONS
 from linearizability.checkers.tests.oracles_of_writers import ORACLES_OF_WRITERS
@@ -24,6 +25,7 @@ from linearizability.ingest import resolved
 ALL = {
     **ORACLES, **ORACLES_OF_WRITERS, **ORACLES_OF_READERS, **ORACLES_OF_TRANSACTIONS,
     **ORACLES_OF_LOGS, **ORACLES_OF_KEPT_LOGS, **ORACLES_OF_ENDS,
+    **ORACLES_OF_PRODUCERS,
 }  # fmt: skip
 OUTCOME = st.sampled_from(["ok", "ok", "ok", "info", "fail"])
 OFFSET = st.integers(0, 5)
@@ -37,6 +39,10 @@ KEY = {
     "checksum": st.sampled_from([None] * 5 + [1, 1, 1, 2]),
     "timestamp_ms": st.sampled_from([None] * 5 + [0, 0, 0, 5]),
     "timestamp_type": st.sampled_from([None, None, "create", "create", "create", "append"]),
+}
+EPOCH = {
+    "producer_id": st.sampled_from([None, -1, 7, 7, 8]),
+    "producer_epoch": st.sampled_from([None, -1, 0, 1]),
 }
 SETTINGS = [
     None, '{"cleanup.policy": "compact"}', "{}", '{"cleanup.policy": "delete"}',
@@ -190,14 +196,14 @@ def others() -> st.SearchStrategy[Row]:
             "group": st.sampled_from(["g", "g", None]), "txn": st.sampled_from([None, None, 1]),
             "t_complete_ns": st.sampled_from([None, 120, 10**13]), "final": st.booleans(),
             "generation": st.sampled_from([None, -1, 1, 1, 2]),
-            "member_id": st.sampled_from([None, "m", "n"]),
+            "member_id": st.sampled_from([None, "m", "n"]), **EPOCH,
         }
     )  # fmt: skip
     producers = st.fixed_dictionaries(
         {
             "f": st.sampled_from(["begin", "init_producer"]), "type": OUTCOME,
             "txn": st.integers(1, 2), "process": st.integers(1, 2),
-            "settings": st.sampled_from([None, '{"transaction.timeout.ms": "1000"}']),
+            "settings": st.sampled_from([None, '{"transaction.timeout.ms": "1000"}']), **EPOCH,
         }
     )  # fmt: skip
     settings = st.fixed_dictionaries(

@@ -1,0 +1,172 @@
+"""Which epochs of each producer were known when, and which were used: the rows of `Scope.PRODUCER`.
+
+A producer's requests go to many partitions and to coordinators, so no partition judges them alone.
+Each partition tells what its raw reads show (`of_logs`), the whole history tells what coordinators
+answered (`of_requests`), and `told_of_producers` joins both. The kinds of rows:
+
+- `behind`: a record or marker of an older epoch stands behind a newer epoch's in one raw read;
+- `pairs`: how many records and markers of a partition follow another of their producer;
+- `wrote`: one transaction's records of one epoch in a partition;
+- `given`: InitProducerId returned an epoch;
+- `offsets`: TxnOffsetCommit accepted an offset;
+- `ended`: EndTxn accepted the end of a transaction, whose epoch other rows tell.
+
+known_ns: when an answer first proved the epoch. asked_ns: when the last request was invoked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from linearizability.history import PARTITION, F
+from linearizability.inferred_log import ACKNOWLEDGED
+from linearizability.ingest import IS_OK, IS_SEND, KEY
+from linearizability.raw_reads import IS_RAW, OF_PRODUCER, raw_records
+
+BEHIND, PAIRS, WROTE = "behind", "pairs", "wrote"
+GIVEN, OFFSETS, ENDED = "given", "offsets", "ended"
+COLUMNS: Mapping[str, Any] = {
+    "kind": pl.String,
+    "producer_id": pl.Int64,
+    "producer_epoch": pl.Int32,
+    "txn": pl.Int64,
+    "topic": pl.String,
+    "topic_id": pl.String,
+    "partition": pl.Int32,
+    "offset": pl.Int64,
+    "newest": pl.Int32,
+    "pairs": pl.Int64,
+    "known_ns": pl.Int64,
+    "known_op": pl.Int64,
+    "asked_ns": pl.Int64,
+    "asked_op": pl.Int64,
+}
+NAMES_EPOCH = (pl.col("producer_id") >= 0) & (pl.col("producer_epoch") >= 0)
+OF_TRANSACTION = ["txn", "producer_id", "producer_epoch"]
+REQUESTS = (F.INIT_PRODUCER.value, F.SEND_OFFSETS.value, F.COMMIT.value, F.ABORT.value)
+_KIND_OF_REQUEST = {
+    F.INIT_PRODUCER.value: GIVEN,
+    F.SEND_OFFSETS.value: OFFSETS,
+    F.COMMIT.value: ENDED,
+    F.ABORT.value: ENDED,
+}
+
+
+def fencing_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return COLUMNS of a whole resolved history."""
+    return told_of_producers(pl.concat([of_logs(events), of_requests(events)]))
+
+
+def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return COLUMNS of any number of whole partitions."""
+    names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
+    found = [behind_newer(events), pairs(events), written(events)]
+    return pl.concat(_whole(rows.join(names, on=KEY)) for rows in found)
+
+
+def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return COLUMNS of what coordinators accepted; of ends without an epoch."""
+    kind = pl.col("f").cast(pl.String).replace_strict(_KIND_OF_REQUEST, return_dtype=pl.String)
+    is_end = pl.col("kind") == ENDED
+    is_judged = (is_end & pl.col("txn").is_not_null()) | (~is_end & NAMES_EPOCH)
+    return _whole(
+        events.filter(pl.col("f").is_in(REQUESTS) & IS_OK & pl.col("t_complete_ns").is_not_null())
+        .with_columns(
+            kind=kind, known_ns="t_complete_ns", known_op="op_id", asked_ns="t_invoke_ns",
+            asked_op="op_id",
+        )
+        .filter(is_judged.fill_null(False))
+        .select("kind", *OF_TRANSACTION, *PARTITION, "offset", "known_ns", "known_op", "asked_ns",
+                "asked_op")
+    )  # fmt: skip
+
+
+def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the rows, each end with the producer and the newest epoch of its transaction."""
+    is_end = pl.col("kind") == ENDED
+    epochs = (
+        rows.filter(pl.col("kind").is_in([WROTE, OFFSETS]) & pl.col("txn").is_not_null())
+        .group_by("txn")
+        .agg(
+            ids=pl.col("producer_id").n_unique(),
+            producer_id=pl.col("producer_id").first(),
+            producer_epoch=pl.col("producer_epoch").max(),
+        )
+        .filter(pl.col("ids") == 1)
+    )
+    ends = rows.filter(is_end).drop("producer_id", "producer_epoch").join(epochs, on="txn")
+    # An end tells of no epoch that is not known without it.
+    ends = ends.with_columns(known_ns=pl.lit(None), known_op=pl.lit(None))
+    return pl.concat([rows.filter(~is_end), _whole(ends)])
+
+
+def _whole(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return COLUMNS, null where the rows lack them."""
+    known = rows.collect_schema().names()
+    return rows.select(
+        (pl.col(name) if name in known else pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in COLUMNS.items()
+    )
+
+
+def after_another(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return records and markers with the newest epoch that stands before them in the same read."""
+    newest = pl.col("producer_epoch").cum_max().shift(1).over(OF_PRODUCER)
+    return (
+        raw_records(events)
+        .filter(NAMES_EPOCH)
+        .with_columns(newest=newest)
+        .filter(pl.col("newest").is_not_null())
+    )
+
+
+def behind_newer(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records and markers that stand behind one of a newer epoch."""
+    found = after_another(events).filter(pl.col("producer_epoch") < pl.col("newest"))
+    return found.with_columns(kind=pl.lit(BEHIND), asked_op="op_id")
+
+
+def pairs(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return how many records and markers of each partition follow another of their producer."""
+    found = after_another(events).group_by(KEY).agg(pairs=pl.len())
+    return found.with_columns(kind=pl.lit(PAIRS))
+
+
+def written(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return, of each transaction, partition and epoch, the first of its sends that was
+    acknowledged and the last that was asked for; of records that were sent once, and that raw reads
+    show in one epoch."""
+    shown = (
+        events.filter(IS_RAW & pl.col("control").is_null() & NAMES_EPOCH)
+        .group_by(*KEY, "value")
+        .agg(
+            pl.col("offset").min(),
+            pl.col("producer_id").first(),
+            pl.col("producer_epoch").first(),
+            ids=pl.col("producer_id").n_unique(),
+            epochs=pl.col("producer_epoch").n_unique(),
+        )
+        .filter((pl.col("ids") == 1) & (pl.col("epochs") == 1))
+        .drop("ids", "epochs")
+    )
+    sent = events.filter(IS_SEND & pl.col("value").is_not_null()).select(
+        *KEY, "value", "txn", "op_id", "t_invoke_ns",
+        done_ns=pl.when(ACKNOWLEDGED).then("t_complete_ns"),
+    )  # fmt: skip
+    once = sent.join(shown, on=[*KEY, "value"]).unique([*KEY, "value"], keep="none")
+    return (
+        once.filter(pl.col("txn").is_not_null())
+        .sort("t_invoke_ns", "op_id", "offset")
+        .group_by(*KEY, *OF_TRANSACTION)
+        .agg(
+            pl.col("offset").last(),
+            known_ns=pl.col("done_ns").min(),
+            known_op=pl.col("op_id").filter(pl.col("done_ns") == pl.col("done_ns").min()).min(),
+            asked_ns=pl.col("t_invoke_ns").max(),
+            asked_op=pl.col("op_id").last(),
+        )
+        .with_columns(kind=pl.lit(WROTE))
+    )

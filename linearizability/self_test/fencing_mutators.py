@@ -1,0 +1,102 @@
+"""Ways to let older epochs of producers go on (see `mutators`)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.lookup import NOT_OURS, is_acked, sent_once
+from linearizability.self_test.truth import is_raw
+from linearizability.self_test.world import Row
+
+Epoch = tuple[int, int]
+"""Producer id, epoch."""
+
+
+def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A record was sent in an older epoch than that in which another partition had one already."""
+    sends = _transactional(rows)
+    epochs = {send["value"]: epoch for send, epoch in sends}
+    pairs = [
+        (newer, older) for newer, (producer, _) in sends for older, (other, _) in sends
+        if producer == other and newer["partition"] != older["partition"] and is_acked(newer)
+        and newer["t_complete_ns"] < older["t_invoke_ns"]
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    newer, older = rng.choice(pairs)
+    raised = {"producer_epoch": epochs[older["value"]][1] + 1}
+    return [
+        row | raised if is_raw(row) and row.get("value") == newer["value"] else row for row in rows
+    ]
+
+
+def write_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A record was sent when InitProducerId had answered a newer epoch."""
+    return _with_successor(rows, rng, _transactional(rows))
+
+
+def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """An offset was sent in an older epoch than InitProducerId had answered."""
+    victims = [
+        (row, (row["producer_id"], row["producer_epoch"])) for row in rows
+        if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
+    ]  # fmt: skip
+    return _with_successor(rows, rng, victims)
+
+
+def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """A transaction was ended when InitProducerId had answered a newer epoch than its records'."""
+    epochs = {send["txn"]: epoch for send, epoch in _transactional(rows)}
+    victims = [
+        (row, epochs[row["txn"]]) for row in rows
+        if row["f"] in (F.COMMIT.value, F.ABORT.value) and row["type"] == "ok"
+        and row["txn"] in epochs
+    ]  # fmt: skip
+    return _with_successor(rows, rng, victims)
+
+
+def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
+    """InitProducerId answers two clients with one epoch."""
+    given = [row for row in rows if row["f"] == F.INIT_PRODUCER.value]
+    if not given:
+        return None
+    victim = rng.choice(given)
+    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
+    again = {
+        "op_id": NOT_OURS,
+        "process": NOT_OURS,
+        "t_invoke_ns": later_ns,
+        "t_complete_ns": later_ns,
+    }
+    return [*rows, victim | again]
+
+
+def _transactional(rows: list[Row]) -> list[tuple[Row, Epoch]]:
+    """Return the sends in transactions whose records a raw read shows, with their epochs."""
+    epochs: dict[int, set[Epoch]] = {}
+    for row in rows:
+        if is_raw(row) and row.get("value") is not None and row.get("replica") is None:
+            epoch = row["producer_id"], row["producer_epoch"]
+            epochs.setdefault(row["value"], set()).add(epoch)
+    return [
+        (send, min(epochs[value])) for value, send in sent_once(rows).items()
+        if send["txn"] is not None and len(epochs.get(value, ())) == 1
+    ]  # fmt: skip
+
+
+def _with_successor(
+    rows: list[Row], rng: Random, victims: list[tuple[Row, Epoch]]
+) -> list[Row] | None:
+    """Return the rows with an InitProducerId that was answered just before one of the victims was
+    asked for."""
+    if not victims:
+        return None
+    victim, (producer_id, epoch) = rng.choice(victims)
+    before_ns = victim["t_invoke_ns"] - 1
+    successor = {
+        "f": F.INIT_PRODUCER.value, "type": "ok", "op_id": NOT_OURS, "process": NOT_OURS,
+        "session": 0, "record_index": 0, "producer_id": producer_id, "producer_epoch": epoch + 1,
+        "t_invoke_ns": before_ns, "t_complete_ns": before_ns,
+    }  # fmt: skip
+    return [*rows, successor]
