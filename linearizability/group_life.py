@@ -5,8 +5,8 @@ partition. Only a few columns are read, and of records only those of groups and 
 
 A group is *watched* while its members poll (never WATCHED_GAP_NS apart) and no fault is under way.
 What takes longer than `limit_ns` then is the group's fault: whichever members join, leave or crash,
-a rebalance ends when all others have joined again, or after the rebalance time-out
-(max.poll.interval.ms), and a member that is gone is so after its session.
+a rebalance ends when all others have joined again, which they do as they poll, or after the
+rebalance time-out (max.poll.interval.ms), and a member that is gone is so after its session.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -27,6 +28,8 @@ from linearizability.plans import collect, collect_all
 NS_PER_MS = 1_000_000
 BOUND_NS = 15 * 1_000_000_000
 """Added to what the settings allow: machines are slow, and clients try again."""
+HEARTBEAT_NS = 5 * 1_000_000_000
+"""The default of group.consumer.heartbeat.interval.ms: a member that polls hears of a rebalance."""
 SESSION_MS, MAX_POLL_MS = 45_000, 300_000
 """Defaults of session.timeout.ms and max.poll.interval.ms (ConsumerConfig)."""
 LONG_AGO = -(2**60)
@@ -154,7 +157,7 @@ def _group(
 ) -> Group:
     return Group(
         name,
-        _limit_ns(members["settings"]),
+        _limit_ns(members["settings"], _longest_without_a_poll(members, polls)),
         list(_members(members)),
         list(_reports(owned)),
         polls,
@@ -239,12 +242,31 @@ def places_of(group: Group) -> set[Place]:
     return owned | {pause.place for pause in group.pauses}
 
 
-def _limit_ns(settings: pl.Series) -> int:
-    """Return the rebalance time-out and the session of the most patient member, and the bound."""
+def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
+    """Return how long a rebalance may take: the session of the most patient member, the time that
+    the slowest one takes to join again, at most the rebalance time-out, and the bound."""
     told = [json.loads(text) for text in settings.drop_nulls().unique()] or [{}]
     session = max(_milliseconds(each, "session.timeout.ms", SESSION_MS) for each in told)
     rebalance = max(_milliseconds(each, "max.poll.interval.ms", MAX_POLL_MS) for each in told)
-    return (session + rebalance) * NS_PER_MS + BOUND_NS
+    joining_ns = min(rebalance * NS_PER_MS, max(slowest_ns, HEARTBEAT_NS))
+    return session * NS_PER_MS + joining_ns + BOUND_NS
+
+
+def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
+    """Return the longest time that a member spent between two polls, or before its first one, or
+    after its last one while others polled on."""
+    over_ns = polls["at_ns"].max()
+    if not isinstance(over_ns, int):
+        return NEVER
+    longest = 0
+    for member in _members(members):
+        end_ns = min(member.until_ns, over_ns)
+        own = polls.filter(
+            pl.col("at_ns").is_between(member.since_ns, end_ns), process=member.process
+        )
+        edges = [member.since_ns, *own["at_ns"], end_ns]
+        longest = max(longest, *(after - before for before, after in pairwise(edges)))
+    return longest
 
 
 def _milliseconds(told: Any, name: str, default: int) -> int:

@@ -11,14 +11,16 @@ from linearizability.group_evidence import NO_OWNER, NO_PART, STARVED, TWO_OWNER
 
 
 class GroupLiveness(Checker):
-    """For longer than rebalance time-out (max.poll.interval.ms), session (session.timeout.ms) and
-    15 s together, while members polled and no fault was under way: no live member owned a partition
+    """For longer than a rebalance may take, while members polled and no fault was under way: no
+    live member owned a partition
     (`partition-without-owner`); a live member owned nothing, though there are more partitions than
     processes that were ever members (`member-without-part`); or the group received nothing of a
     partition although an acknowledged plain record was waiting there, and no member received
     anything else in the end (`group-starved`). Or two members owned a partition at a time in one
     generation (`assigned-twice`).
 
+    A rebalance may take the session (session.timeout.ms), the longest time that any member spent
+    between two polls (5 s at least, the rebalance time-out max.poll.interval.ms at most), and 15 s.
     What members own is known where the history has `owned` rows; times are those of `subscribe`
     rows, else Kafka's defaults. Source: docs, consumerconfigs (session.timeout.ms,
     max.poll.interval.ms); KIP-62; KIP-848. Counted: partitions of groups that were watched for
