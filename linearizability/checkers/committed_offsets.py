@@ -40,7 +40,8 @@ class CommittedOffsets(Checker):
     """An answer to OffsetFetch (with `require_stable`) names an offset that nobody committed
     before, or one that a later commit had replaced; or it names none, although one was
     acknowledged. Or a commit of a member was accepted that was asked for after one of a newer
-    generation (KIP-848: epoch) of the group had been accepted for the same partition. Or, within
+    generation (KIP-848: epoch) of the group had been accepted for the same partition, of another
+    member where members are known (KIP-1251: its own older epoch may do). Or, within
     one generation, a commit of a member was accepted that was asked for after one of another member
     for the partition, and that one after one of its own: in a generation a partition has one owner,
     whom only the next process of its `group.instance.id` replaces (KIP-345), for ever.
@@ -100,22 +101,36 @@ class CommittedOffsets(Checker):
 
 def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the accepted commits of a generation that began after one of a newer generation was
-    accepted."""
+    accepted, of another member where members are known: by KIP-848 a member commits with an epoch
+    of its own from when on it had the partition (KIP-1251)."""
     commits = events.filter(OF_GENERATION).select(
-        *OF_GROUP, "op_id", "generation", "t_invoke_ns", "t_complete_ns"
+        *OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns"
     )
-    by_answer = commits.sort("t_complete_ns", "op_id")
-    is_first = (pl.col("generation") > pl.col("newest").shift(1).over(OF_GROUP)).fill_null(True)
-    newest = (
-        by_answer.with_columns(newest=pl.col("generation").cum_max().over(OF_GROUP))
-        .with_columns(newest_op=pl.when(is_first).then(pl.col("op_id")))
-        .with_columns(pl.col("newest_op").forward_fill().over(OF_GROUP))
-        .select(*OF_GROUP, "newest", "newest_op", accepted_ns="t_complete_ns")
+    first = (
+        commits.sort("t_complete_ns", "op_id")
+        .group_by(*OF_GROUP, "generation", "member_id", maintain_order=True)
+        .agg(accepted_ns=pl.col("t_complete_ns").first(), newest_op=pl.col("op_id").first())
     )
-    return commits.sort("t_invoke_ns").join_asof(
-        newest, left_on="t_invoke_ns", right_on="accepted_ns", by=OF_GROUP, strategy="backward",
-        allow_exact_matches=False, check_sortedness=False,
-    ).filter(pl.col("generation") < pl.col("newest"))  # fmt: skip
+    highest = first.sort("accepted_ns").with_columns(
+        newest=pl.col("generation").cum_max().over(OF_GROUP)
+    )
+    late = commits.sort("t_invoke_ns").join_asof(
+        highest.select(*OF_GROUP, "accepted_ns", "newest"), left_on="t_invoke_ns",
+        right_on="accepted_ns", by=OF_GROUP, strategy="backward", allow_exact_matches=False,
+        check_sortedness=False,
+    ).filter(pl.col("generation") < pl.col("newest")).drop("newest", "accepted_ns")  # fmt: skip
+    newer = first.rename({"generation": "newest", "member_id": "other"})
+    by_other = (pl.col("other") != pl.col("member_id")).fill_null(True)
+    return (
+        late.join(newer, on=OF_GROUP)
+        .filter(
+            (pl.col("newest") > pl.col("generation"))
+            & (pl.col("accepted_ns") < pl.col("t_invoke_ns"))
+            & by_other
+        )
+        .sort("newest", "accepted_ns", "newest_op", descending=[True, False, False])
+        .unique([*OF_GROUP, "op_id"], keep="first", maintain_order=True)
+    )
 
 
 def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -107,6 +107,10 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "of an older generation, elsewhere": [
             COMMITS(2, generation=2), COMMITS(1, generation=1, partition=1),
         ],
+        "of an older epoch of the member's own": [
+            COMMITS(1, generation=1, member_id="m"), COMMITS(2, generation=2, member_id="m"),
+            COMMITS(3, generation=1, member_id="m"),
+        ],
         "of no generation": [COMMITS(2, generation=2), COMMITS(1), ASKS(1)],
         "of a member that was replaced": [
             COMMITS(1, generation=1, member_id="m"), COMMITS(2, generation=1, member_id="n"),
@@ -201,6 +205,13 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "of an older generation": (
             [COMMITS(2, generation=2), COMMITS(1, generation=1)],
             [("old-generation-commits", (0, 1))],
+        ),
+        "of an older generation, which others had gone beyond": (
+            [
+                COMMITS(2, generation=2, member_id="n"), COMMITS(3, generation=3, member_id="m"),
+                COMMITS(1, generation=1, member_id="m"),
+            ],
+            [("old-generation-commits", (0, 2))],
         ),
         "of a member after its successor": (
             [

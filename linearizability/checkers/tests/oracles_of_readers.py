@@ -266,6 +266,7 @@ def _old_generations(rows: list[Row]) -> Found:
             r for r in commits
             if (r["place"], r["group"]) == (commit["place"], commit["group"])
             and r["t_complete_ns"] < commit["t_invoke_ns"]
+            and (r["member_id"] is None or r["member_id"] != commit["member_id"])
         ]  # fmt: skip
         newest = max((r["generation"] for r in before), default=-1)
         if newest > commit["generation"]:
