@@ -22,6 +22,7 @@ from chaos.costs import sentence
 from chaos.recorder import PARTS, recover
 from chaos.run_directory import Scenario
 from ci.errors import UsageError
+from ci.stale_after import check_for_history, check_for_workload
 from linearizability import availability
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.explain.page import FILE as EXPLAINED
@@ -68,20 +69,25 @@ def attack(
     *, target: str, workload: str, nemesis: str, nodes: int, seconds: float, seed: int,
     bug: str | None, config: Mapping[str, str], runs: Path, engine: str,
     spark_master: str | None, progress: bool = True, rate: float = RATE,
-    client: str = "confluent", typed: tuple[str, ...] = (),
+    client: str = "confluent", typed: tuple[str, ...] = (), stale_after_s: float | None = None,
 ) -> Judged:  # fmt: skip
-    """Run one scenario, judge it and draw its report.
+    """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads.
 
     An interrupted run is judged by polars, at once: somebody is waiting for the prompt.
     """
     from chaos.runner import run
     from ci.report import report_run
 
+    if stale_after_s is not None:
+        check_for_workload(stale_after_s, workload)
     result = run(
         target, workload, nemesis, nodes=nodes, seconds=seconds, seed=seed, bug=bug,
         config=config, runs_directory=runs, progress=progress, argv=sys.argv[1:], rate=rate,
         client=client, typed=typed,
     )  # fmt: skip
+    if stale_after_s is not None:
+        bounds = {"stale_after_s": stale_after_s}
+        run_directory.write(result.directory, {**run_facts(result.directory), "bounds": bounds})
     if result.interrupted:
         engine = "local"
     began = time.monotonic()
@@ -152,6 +158,8 @@ def judge(
         recover(path)
     run = run_facts(path)
     bounds = bounds_of(run, stale_after_s)
+    if stale_after_s is not None:
+        check_for_history(stale_after_s, path)
     verdict = verdict_of(path, run, engine=engine, spark_master=spark_master, bounds=bounds)
     if path.is_dir():
         write_verdict(path, verdict)

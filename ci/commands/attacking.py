@@ -46,6 +46,10 @@ def chaos_run(
     config: ConfigOption = None,
     config_file: ConfigFileOption = None,
     runs: RunsOption = Path("runs"),
+    stale_after: Annotated[
+        float | None,
+        typer.Option(min=0, show_default="60", help="Seconds that a reader may be kept waiting."),
+    ] = None,
     engine: EngineOption = "auto",
     spark_master: SparkMasterOption = None,
     as_json: JsonOption = False,
@@ -64,7 +68,7 @@ def chaos_run(
         target=target, workload=workload, nemesis=nemesis, nodes=nodes, seconds=seconds, seed=seed,
         bug=bug, config=settings(config, config_file), typed=typed(config, config_file),
         runs=runs, engine=engine, spark_master=spark_master,
-        progress=not as_json, rate=rate, client=client,
+        progress=not as_json, rate=rate, client=client, stale_after_s=stale_after,
     )  # fmt: skip
     print(outcome.to_json()) if as_json else print_verdict(outcome)
     raise typer.Exit(outcome.exit_status)

@@ -1,0 +1,47 @@
+"""Refuse a `--stale-after` that would accuse a correct cluster: what a group's settings allow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from chaos.clients.membership_rows import group_settings
+from chaos.listing import workload_named
+from ci.errors import UsageError
+from linearizability.history import F, scan
+
+SESSION, POLL = "session.timeout.ms", "max.poll.interval.ms"
+
+
+def check_for_workload(stale_after_s: float, workload: str) -> None:
+    """Raise UsageError where the groups of a workload may lawfully wait for longer."""
+    known = workload_named(workload)
+    groups = (known.settings(process).group for process in range(known.processes))
+    _check(stale_after_s, (group_settings(group)["settings"] for group in groups if group))
+
+
+def check_for_history(stale_after_s: float, file: Path) -> None:
+    """Raise UsageError where the groups of a history say that they may lawfully wait for longer."""
+    told = scan(file).filter(f=F.SUBSCRIBE.value).select(pl.col("settings").drop_nulls().unique())
+    _check(stale_after_s, told.collect()["settings"])
+
+
+def _check(stale_after_s: float, settings: Iterable[str]) -> None:
+    """A member that died keeps its partitions for its session; then the others have the rebalance
+    time-out to join again."""
+    for text in settings:
+        told = json.loads(text)
+        try:
+            session_ms, poll_ms = int(told[SESSION]), int(told[POLL])
+        except (KeyError, TypeError, ValueError):
+            continue  # the history does not say
+        lawful_s = (session_ms + poll_ms) / 1000
+        if stale_after_s < lawful_s:
+            raise UsageError(
+                f"--stale-after {stale_after_s:g}: a correct cluster may leave a partition unread "
+                f"for {lawful_s:g} s, {SESSION} ({session_ms}) and {POLL} ({poll_ms}) of its "
+                f"group; give {lawful_s:g} or more"
+            )
