@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def missing_components(item: pytest.Item) -> tuple[str, ...]:
-    """What the item's `needs` markers ask for and this machine does not have."""
+    """Return the components that the item's `needs` markers name and this machine does not have."""
     names = [name for marker in item.iter_markers("needs") for name in marker.args]
     try:
         return tuple(dict.fromkeys(name for name in names if not doctor.found(name)))
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file at a time to each worker, the attacks to one."""
+    """Give each worker a file at a time, and the attacks to one worker."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
@@ -75,7 +75,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker tells what it left out."""
+    """Let a worker report what it left out."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash[_left_out]
         session.config.workeroutput["nightly"] = session.config.stash[_nightly]

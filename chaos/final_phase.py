@@ -25,7 +25,7 @@ STABLE_TIMEOUT_S = 15.0
 LOOK_EVERY_S = 0.2
 
 
-class Physician(Protocol):
+class HealthCheck(Protocol):
     """An object that can tell why a cluster is not healthy (chaos.clients.admin)."""
 
     def why_not_well(
@@ -35,14 +35,14 @@ class Physician(Protocol):
 
 def await_recovery(
     shared: Shared,
-    physician: Physician,
+    health: HealthCheck,
     topics: Sequence[TopicSpec],
     brokers: int,
     tell: Callable[[str], None],
 ) -> bool:
     """Wait, within a bound, until all replicas are in sync; otherwise note the problem."""
     deadline = time.monotonic() + RECOVERY_TIMEOUT_S
-    while (reason := physician.why_not_well(topics, brokers)) is not None:
+    while (reason := health.why_not_well(topics, brokers)) is not None:
         if time.monotonic() > deadline:
             shared.problem(
                 f"the cluster was not well {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"

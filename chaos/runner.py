@@ -29,7 +29,7 @@ from chaos.clients.raw import RawFactory
 from chaos.clients.wire_link import WireError
 from chaos.costs import Costs
 from chaos.faults import Heal
-from chaos.final_phase import Physician, await_recovery, read_finally
+from chaos.final_phase import HealthCheck, await_recovery, read_finally
 from chaos.first_phase import REPLICAS_MAX, record_topics, replicated
 from chaos.hiding import scrub_files, scrubbed, secrets_of
 from chaos.interrupts import Interrupts
@@ -81,7 +81,7 @@ class RunResult:
     reproduce: str
 
 
-class Administrator(Physician, Protocol):
+class Administrator(HealthCheck, Protocol):
     """The runner's own access to a cluster (chaos.clients.admin; tests have their own)."""
 
     def brokers(self) -> int: ...
@@ -237,7 +237,7 @@ class _Run:
         """Return the phases in order, under their names in run.json."""
         return (
             ("start", self.start),
-            ("attack", self.rage),
+            ("attack", self.attack),
             ("heal", self.heal),
             ("recover", self.recover),
             ("read", self.read),
@@ -286,7 +286,7 @@ class _Run:
                 f" {self.workload.name} needs; choose the workload appends, or another target"
             )
 
-    def rage(self) -> None:
+    def attack(self) -> None:
         """Let processes and nemesis work, for the seconds of the scenario."""
         assert self.cluster is not None
         self.storm = Storm(self.shared, self.nemesis, self.cluster)
@@ -294,7 +294,7 @@ class _Run:
             arguments = (self.shared, self.workload, process, self.factory)
             self.threads.start(f"process {process}", act, *arguments)
         self._warm_up()
-        self.threads.start("nemesis", self.storm.rage)
+        self.threads.start("nemesis", self.storm.run)
         began, elapsed = time.monotonic(), 0.0
         while elapsed < self.scenario.seconds and not self.shared.stop.is_set():
             self._check_recorder()

@@ -24,7 +24,7 @@ FINAL_LEADER = pl.col("final") & (pl.col("client") == "raw") & pl.col("replica")
 
 
 class Sight(StrEnum):
-    """What a run may show; the value is what a person reads."""
+    """The things that a run may show; the value is what a person reads."""
 
     READS = "records polled during the attack"
     UNDER_FAULT = "sends acknowledged that a fault met"

@@ -313,7 +313,7 @@ class Storm:
         self.current = "-"
         """What is going on, for the progress line."""
 
-    def rage(self) -> None:
+    def run(self) -> None:
         """Perform the schedule until the run stops. After a heal, wait until the nodes are back,
         within a bound: the next wait of the schedule counts from there, or a slow starter would
         never be struck while it serves."""

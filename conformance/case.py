@@ -23,8 +23,9 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Case:
-    """What `@case` says of a function. versions: first and last to which the requirement applies;
-    None: the case names its versions itself (it takes no `version` argument)."""
+    """The facts that `@case` states about a function. versions: first and last to which the
+    requirement applies; None: the case names its versions itself (it takes no `version` argument).
+    """
 
     id: str
     api: str

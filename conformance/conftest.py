@@ -201,10 +201,8 @@ def pytest_runtest_makereport(
 
 
 def _revived(examined: Examined, ending: Ending) -> str | None:
-    """Say what became of a target that died under the case; None if it lives.
-
-    Where it cannot be brought back the examination ends with this case.
-    """
+    """Return what became of a target that died under the case, or None if it lives. If it cannot be
+    brought back, the examination ends with this case."""
     try:
         died = examined.restart_if_dead()
     except TargetError as error:

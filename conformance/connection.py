@@ -57,7 +57,7 @@ class Patience:
         self._unanswered.add(api)
 
     def forget(self) -> None:
-        """Begin anew, with another target."""
+        """Start again, with another target."""
         self._unanswered.clear()
         self.answered.clear()
 
@@ -86,7 +86,7 @@ class Connection:
     def send(
         self, api: str, version: int, body: Struct, *, client_id: str | None = "touchstone"
     ) -> int:
-        """Send a request without waiting; returns its correlation id."""
+        """Send a request without waiting, and return its correlation id."""
         correlation_id = next(_CORRELATION)
         if not (api == "Produce" and body.acks == 0):
             self._unanswered.append((correlation_id, body))
@@ -199,5 +199,5 @@ def request(api: str, **fields: Any) -> Struct:
 
 
 def part(api: str, struct_name: str, **fields: Any) -> Struct:
-    """Return a nested struct of a request: part("Produce", "TopicProduceData", name="t")."""
+    """Return a nested struct of a request, by its API and its own name, with these fields."""
     return request_definition(api_key(api)).struct(struct_name, **fields)

@@ -20,7 +20,8 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was compared, what was expected and what came; all None for a case that passed."""
+    """The comparison that failed: what was compared, expected and found; all None for a case that
+    passed."""
 
     what: str | None = None
     expected: str | None = None

@@ -62,7 +62,7 @@ class Listed:
 
     @property
     def versions(self) -> str:
-        """ "v3-13" as the case states it, or else the API's own versions."""
+        """The versions as the case states them ("v3-13"), or else the API's own."""
         low, high = self.case.versions or (0, 1 << 15)
         valid = _valid_versions(self.case.api)
         low, high = max(low, valid[0]), min(high, valid[-1])

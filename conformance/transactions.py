@@ -183,8 +183,8 @@ def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
 def committed_values(
     wire: Wire, topic: Topic, partition: int = 0, *, version: int | None = None
 ) -> list[bytes | None]:
-    """What a read_committed consumer delivers (KIP-98, Consumer): it skips batches of a producer
-    between an aborted transaction's first offset and its ABORT marker."""
+    """Read as a read_committed consumer does (KIP-98, Consumer): skip batches of a producer between
+    an aborted transaction's first offset and its ABORT marker."""
     offset, values = 0, list[bytes | None]()
     while True:
         answer = wire.fetch(

@@ -1,6 +1,5 @@
-"""What a case talks through: connections to the right brokers, topics of its own, and the few
-requests that most cases need as one call each. `Connection` sends what it is told, byte for byte.
-"""
+"""The client of a case: connections to the right brokers, topics of its own, and the few requests
+that most cases need as one call each. `Connection` sends exactly the given bytes."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def eventually(
 
 
 class Wire:
-    """What a case talks through. Made anew for each case; closes what it opened."""
+    """The client of one case, which closes what it opened."""
 
     def __init__(self, bootstrap: str, advertised: Mapping[str, tuple[int, int]]) -> None:
         self.addresses = [_address(text) for text in bootstrap.split(",")]
@@ -83,7 +82,7 @@ class Wire:
 
     @property
     def bootstrap(self) -> Connection:
-        """The connection to the first bootstrap address, opened anew if it was closed."""
+        """The connection to the first bootstrap address, opened again if it was closed."""
         return self._cached(self.addresses[0])
 
     def connect(
@@ -100,7 +99,7 @@ class Wire:
         return self._by_address[address]
 
     def brokers(self) -> dict[int, tuple[str, int]]:
-        """Where each broker listens, by its id (Metadata)."""
+        """Return where each broker listens, by its id (Metadata)."""
         answer = self.call("Metadata", topics=[])
         return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
 
@@ -117,12 +116,12 @@ class Wire:
         return [self._cached(at) for at in found.values()] if len(found) > 1 else [self.bootstrap]
 
     def home(self) -> tuple[str, int]:
-        """Where the broker listens that leads what is created on one broker."""
+        """Return where the broker listens that leads what is created on one broker."""
         found = self.brokers()
         return found[min(found)] if len(found) > 1 else self.addresses[0]
 
     def forget_connections(self) -> None:
-        """After a restart of the target: connect anew on the next use."""
+        """Connect again on the next use, after a restart of the target."""
         for connection in self._by_address.values():
             connection.close()
         self._by_address.clear()
@@ -271,7 +270,8 @@ class Wire:
         return self._cached(self.leader_address(topic, partition))
 
     def leader_address(self, topic: Topic, partition: int = 0) -> tuple[str, int]:
-        """Where the leader of a partition listens, as `leader` has it; the topic is not created."""
+        """Return where the leader of a partition listens, as `leader` has it, without creating the
+        topic."""
         answer = self.call(
             "Metadata", topics=[part("Metadata", "MetadataRequestTopic", name=topic.name)],
             allow_auto_topic_creation=False,
@@ -378,7 +378,7 @@ class Wire:
 
 
 def _told_defaults(wire: Wire) -> dict[str, str | None]:
-    """What the first broker tells of its settings for topics; asked once for each address."""
+    """Return the first broker's default settings of topics, asked once for each address."""
     address = wire.addresses[0]
     if "DescribeConfigs" not in wire.advertised:
         return {}

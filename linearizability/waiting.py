@@ -3,7 +3,7 @@
 
 A pause proves it where, `shortest_ns` after it began and the record that the reader lacks was known
 to be there, the reader still asked and was not given it; and nothing that would excuse it happened
-meanwhile: positions were not set anew, no member of the group came or went, no poll ended without
+meanwhile: positions were not set again, no member of the group came or went, no poll ended without
 telling what it delivered, no fault was under way or healed. "Still asked" means: a poll gave
 nothing at all; or polls gave other records, then and before the first half of the time was over
 (one who comes back after an hour is given what had been fetched for him before, first).

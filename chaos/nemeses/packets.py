@@ -13,7 +13,7 @@ from chaos.nemeses.rounds import rounds
 
 
 class OneWayPackets:
-    """What one node sends another is lost, whoever dialled: the leader, a follower, the controller.
+    """Lose what one node sends another, whichever dialled: the leader, a follower, the controller.
 
     The side that still hears believes the other alive, and its own answers go nowhere.
     """

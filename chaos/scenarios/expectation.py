@@ -31,7 +31,7 @@ class Expectation:
 
     @property
     def command(self) -> str:
-        """What a person types to repeat this run, seed included."""
+        """The command that repeats this run, seed included."""
         return self.scenario.command()
 
     @property

@@ -77,7 +77,7 @@ def _wait_until_all_write(told: Path) -> None:
 
 
 def _acknowledged(told: Path) -> list[int]:
-    """How many sectors each writer has acknowledged."""
+    """Return how many sectors each writer has acknowledged."""
     found = [0] * WRITERS
     text = told.read_bytes()
     for writer, written in _ACKNOWLEDGEMENT.iter_unpack(text[: len(text) // 8 * 8]):
@@ -86,7 +86,7 @@ def _acknowledged(told: Path) -> list[int]:
 
 
 def _whole_sectors(file: Path) -> int:
-    """How many of its sectors are as they were written, up to the first that is not."""
+    """Return how many of its sectors are as they were written, up to the first that is not."""
     content = file.read_bytes() if file.exists() else b""
     sectors = 0
     while content[sectors * SECTOR_BYTES :][:SECTOR_BYTES] == struct.pack(">Q", sectors + 1) * 64:

@@ -32,7 +32,7 @@ WAIT_S = 60.0
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeDocker:
-    """A daemon, and a directory for notes that nobody else writes into."""
+    """Provide a daemon, and a directory for notes that no other test writes into."""
     fake = FakeDocker(IMAGE)
     monkeypatch.setattr(containers, "_client", lambda url: fake)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -69,7 +69,7 @@ def test_a_container_is_a_child(engine: Engine, client: FakeDocker) -> None:
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that somebody else started."""
+    """Provide a process that was not started by chaos.processes."""
     with subprocess.Popen(["sleep", "60"]) as process:
         yield process
         process.kill()
@@ -239,7 +239,7 @@ def test_an_image_that_cannot_be_had_is_named_with_a_way_out(engine: Engine) -> 
 
 
 def test_an_image_is_the_published_one_or_a_stand_in(engine: Engine, client: FakeDocker) -> None:
-    """Whatever else has its name: a tag can be moved."""
+    """No other image of the same name is accepted, since a tag can be moved."""
     name = "apache/kafka:4.3.1"
     meant = f"apache/kafka@{containers.DIGESTS[name]}"
     client.images.there[name] = FakeImage({})

@@ -1,4 +1,4 @@
-"""What a run costs is measured phase by phase, without the nodes' memory."""
+"""The costs of a run are measured phase by phase, without the nodes' memory."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ READ_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True)
 class Storm:
-    """What shows a bug, and how long it takes."""
+    """The run that shows a bug, and how long it takes."""
 
     bug: str
     judge: str

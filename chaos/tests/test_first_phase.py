@@ -1,4 +1,4 @@
-"""What a run's history says of its topics: what they were made with, and what brokers add."""
+"""A run's history records its topics: their settings, and what brokers add."""
 
 from __future__ import annotations
 

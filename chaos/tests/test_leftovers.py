@@ -1,4 +1,4 @@
-"""What was removed is said in one sentence; where nothing was, nothing is."""
+"""One sentence says what was removed, and none is printed if nothing was."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chaos.netns import namespaces
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How much of each kind dead owners have left; nothing of this machine is looked at."""
+    """Provide how much of each kind dead owners have left, without looking at this machine."""
     left = {"processes": 0, "disks": 0, "namespaces": 0, "containers": 0}
     monkeypatch.setattr(disks, "thaw_leftovers", lambda: None)
     monkeypatch.setattr(processes, "end_leftovers", lambda: list(range(left["processes"])))

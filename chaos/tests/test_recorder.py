@@ -259,7 +259,8 @@ def test_an_operation_that_never_completed_is_unknown_without_an_end(tmp_path: P
 
 
 def test_a_killed_run_leaves_parts_in_which_every_value_read_was_sent(tmp_path: Path) -> None:
-    """kill -9 at any moment: sends under way, whose values were read, are in the open set."""
+    """After a kill -9 at any moment, sends in progress whose values were read are in the open
+    set."""
     recording = subprocess.Popen([sys.executable, "-m", "chaos.tests.recording", str(tmp_path)])
     parts = tmp_path / "history.parts"
     deadline = time.monotonic() + 60

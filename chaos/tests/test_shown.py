@@ -1,4 +1,4 @@
-"""What a run has shown: each sight is seen where it is, and missed where it is not."""
+"""Each thing that a run may show is seen where it is, and missed where it is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a seed varies: the same each time, never against what the workload or the scenario says."""
+"""A seed varies the same things each time, never against what the workload or the scenario says."""
 
 from __future__ import annotations
 

@@ -189,9 +189,11 @@ class GroupPositions(ClassicGroups):
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """Work as in the other group workloads, with zombies among the members' polls."""
         living = super().operations(process, rng)
-        return living if process < self.producers else self._haunted(process, living, rng)
+        return (
+            living if process < self.producers else self._with_zombie_commits(process, living, rng)
+        )
 
-    def _haunted(
+    def _with_zombie_commits(
         self, process: int, living: Generator[Operation, Completion, None], rng: Random
     ) -> Generator[Operation, Completion, None]:
         """Yield what a member does and, now and then, the last commit of the one before it."""

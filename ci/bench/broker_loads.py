@@ -54,7 +54,7 @@ def warm_up(wire: Wire) -> None:
 
 
 def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
-    """A Produce of one batch of one record."""
+    """Return a Produce of one batch of one record."""
     body = wire.produce_request(topic, batch(b"x" * size).encode(), acks=acks)
     return encode_request(api_key("Produce"), PRODUCE_VERSION, 1, CLIENT_ID, body)
 

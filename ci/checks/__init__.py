@@ -14,6 +14,7 @@ from ci.checks.guarantees import guarantee_violations
 from ci.checks.imports import import_violations
 from ci.checks.leaks import leak_violations
 from ci.checks.loops import loop_violations
+from ci.checks.prose import prose_violations
 from ci.checks.registries import registry_violations
 from ci.checks.sizes import size_violations
 from ci.checks.sources import PACKAGES
@@ -28,6 +29,7 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "guarantees": guarantee_violations,
     "citations": citation_violations,
     "loops": loop_violations,
+    "prose": prose_violations,
 }
 
 TOOLS: dict[str, list[str]] = {

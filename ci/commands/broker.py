@@ -63,7 +63,7 @@ def kills(
     kills: Annotated[int, typer.Option(help="How often the broker is killed.")] = 200,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
 ) -> None:
-    """kill -9 of the reference broker under load; 1 if anything is lost, or happens twice."""
+    """Kill -9 the reference broker under load; exit 1 if anything is lost, or happens twice."""
     from chaos import leftovers
     from reference_impl.bugs import BUGS
     from reference_impl.tests.kills.run import run_kills

@@ -111,7 +111,7 @@ class Recorded:
 
     @cached_property
     def backlog(self) -> Backlog | None:
-        """How far readers were behind; None where the history is too large, or cannot be read."""
+        """How far readers were behind, or None if the history is too large, or cannot be read."""
         return None if self.rows is None else backlog(self.directory)
 
     @cached_property

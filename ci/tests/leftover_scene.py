@@ -54,7 +54,7 @@ class Owner:
         self.process.wait()
 
     def state(self) -> dict[str, object]:
-        """What of all this is there yet; T is the state of a process that is paused."""
+        """Return which of all this is there yet; T is the state of a paused process."""
         mounts = Path("/proc/self/mounts").read_text()
         return {
             "child": state_of(self.child) not in "XZ",

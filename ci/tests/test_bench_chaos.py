@@ -1,4 +1,4 @@
-"""What the bench of faults makes of proofs; the proofs themselves are the probes'."""
+"""The bench of faults summarises proofs; the proofs themselves are the probes'."""
 
 from __future__ import annotations
 

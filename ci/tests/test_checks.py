@@ -99,6 +99,14 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("conformance/cases/a.py", LOOP.format("answer.topics"), "cases/a.py:2: a loop that"),
         ("conformance/cases/b.py", LOOP.format("[t for t in answer.topics]"), "cases/b.py:2:"),
     ],
+    "prose": [
+        ("chaos/a.py", '"""Who missed a generation may commit."""\n', "begins with 'Who'"),
+        ("chaos/b.py", 'class A:\n    """What is in force."""\n', "begins with 'What'"),
+        ("chaos/c.py", 'def f():\n    """How far it is."""\n', "begins with 'How'"),
+        ("chaos/d.py", 'def f():\n    """Ask it; raises Refused."""\n', "'; raises'"),
+        ("chaos/e.py", 'def f():\n    """Return it; None if absent."""\n', "'; None if'"),
+        ("chaos/f.py", '"""The index is built anew."""\n', "'anew'"),
+    ],
 }
 
 

@@ -25,7 +25,7 @@ MANY = "test_api_versions or test_metadata or test_requests or test_commit_and_f
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[LocalCluster]:
-    """The reference broker, started here, so that it is foreign to the examination."""
+    """Start the reference broker here, so that it is foreign to the examination."""
     cluster = parse_target("reference").start(tmp_path / "broker")
     assert isinstance(cluster, LocalCluster)
     yield cluster

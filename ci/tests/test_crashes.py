@@ -1,4 +1,4 @@
-"""Whatever ends a run, in whatever phase: the next command finds what it left, and nothing else.
+"""However a run ends, and in any phase, the next command finds what it left, and nothing else.
 
 Runs are those of the command line, on the reference broker. Beside each lives a cluster of our own,
 with a paused node and a frozen disk, which nobody may touch.
@@ -91,7 +91,7 @@ class Harness:
         return bool(self.children() or self.disks() or self.namespaces())
 
     def kill_with_its_guard(self) -> None:
-        """The guard would end the children."""
+        """Kill it with its guard, which would otherwise end the children."""
         for entry in Path("/proc").glob("[0-9]*"):
             words = _command(int(entry.name)).split(b"\0")
             if guard.__file__.encode() in words and self.owner.encode() in words:
@@ -139,7 +139,7 @@ def running(
 
 @contextmanager
 def another_run(tmp_path: Path) -> Iterator[Callable[[], bool]]:
-    """A paused child and a frozen disk of ours; are they as they were?"""
+    """Provide a paused child and a frozen disk of ours, and require that they stay as they were."""
     child = processes.start(IDLE, name="another", log=tmp_path / "another")
     disk = Disk.make("another", 64 << 20)
     try:

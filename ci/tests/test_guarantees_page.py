@@ -1,4 +1,4 @@
-"""The page of the guarantees: what was changed by hand is told, and made anew."""
+"""Changes of the guarantees page by hand are reported, and the page is made again."""
 
 from __future__ import annotations
 

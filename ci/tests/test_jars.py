@@ -21,7 +21,7 @@ mkdir -p "$out" && cp "$(dirname "$0")"/*.jar "$out"
 
 @pytest.fixture
 def pom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A pom.xml whose two jars a stand-in for Maven brings, and their list."""
+    """Provide a pom.xml whose two jars a stand-in for Maven brings, and their list."""
     maven = tmp_path / "bin" / "mvn"
     maven.parent.mkdir()
     maven.write_text(MAVEN)

@@ -36,7 +36,7 @@ def verdicts() -> dict[str, Kinds]:
 
 
 def judged(histories: dict[str, list[Event]]) -> dict[str, Kinds]:
-    """What is said of histories that are joined to one."""
+    """Return the kinds of anomalies found in histories that are joined to one."""
     found: dict[str, Kinds] = {name: set() for name in histories}
     imported = []
     with TemporaryDirectory() as folder:

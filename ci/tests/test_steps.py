@@ -1,4 +1,4 @@
-"""Set-up's steps: done once, done anew when an input changes, never half done, always bounded."""
+"""Set-up's steps: done once, done again when an input changes, never half done, always bounded."""
 
 import os
 import select

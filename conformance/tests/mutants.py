@@ -34,7 +34,7 @@ class Mutant:
         return f"{self.api} {'.'.join(self.path)} {self.operator}"
 
     def apply(self, answer: Struct, stale: Struct | None) -> bool:
-        """Break an answer in place; False where that changes nothing.
+        """Break an answer in place. Return False if that changes nothing.
 
         stale: the answer before this one, whose value `stale` repeats.
         """

@@ -20,7 +20,7 @@ Serve = Callable[[socket.socket], None]
 
 @contextmanager
 def serving(serve: Serve) -> Iterator[str]:
-    """Give every connection to a function; yields host:port."""
+    """Give every connection to a function, and provide host:port."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def accept() -> None:
@@ -61,7 +61,7 @@ def wrong_body(connection: socket.socket) -> None:
 
 
 def http(connection: socket.socket) -> None:
-    """Wait for a line, as HTTP servers do, and refuse what is none."""
+    """Wait for a line, as HTTP servers do, and refuse anything else."""
     received = b""
     while b"\n" not in received:
         part = connection.recv(65_536)

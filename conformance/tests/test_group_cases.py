@@ -52,7 +52,7 @@ def no_assignment(answer: Struct) -> None:
 
 
 def no_end_of_telling(answer: Struct) -> None:
-    """An assignment comes in every answer."""
+    """Put an assignment into every answer."""
     if answer.assignment is None:
         answer.assignment = piece(HEARTBEAT, "Assignment")
 
@@ -64,7 +64,7 @@ def everything(answer: Struct) -> None:
 
 
 def same_epoch(answer: Struct) -> None:
-    """The epoch never moves."""
+    """Never move the epoch."""
     answer.member_epoch = min(answer.member_epoch, 1)
 
 
@@ -81,13 +81,13 @@ def rows(name: str, **changed: Any) -> Lie:
 
 
 def no_partition_error(answer: Struct) -> None:
-    """Whatever was refused to commit looks committed."""
+    """Make every refused commit look committed."""
     for topic in answer.topics:
         rows("partitions", error_code=ErrorCode.NONE)(topic)
 
 
 def rebalancing(answer: Struct) -> None:
-    """A rebalance that does not wait for the session of who went away."""
+    """Begin a rebalance without waiting for the session of a member that went away."""
     answer.error_code = ErrorCode.REBALANCE_IN_PROGRESS
 
 
@@ -189,7 +189,7 @@ WITHOUT_SETTINGS = [
 
 @pytest.fixture(scope="module")
 def reference() -> Iterator[Examined]:
-    """The reference broker, quicker with new targets than by default."""
+    """Start the reference broker, quicker with new targets than by default."""
     settings = {"group.consumer.assignment.interval.ms": "0", "offsets.topic.num.partitions": "4"}
     examined = Examined.start("reference", None, None, None, settings)
     yield examined
@@ -198,7 +198,7 @@ def reference() -> Iterator[Examined]:
 
 @pytest.fixture
 def wire(reference: Examined) -> Iterator[Wire]:
-    """A raw client."""
+    """Provide a raw client."""
     client = Wire(reference.bootstrap, reference.advertised)
     yield client
     client.close()

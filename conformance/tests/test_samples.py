@@ -162,7 +162,7 @@ SAMPLES = [
 
 
 def run(sample: Sample, answer: Answer) -> None:
-    """The case, against a fake that gives this answer."""
+    """Run the case against a fake that gives this answer."""
     kafka = FakeKafka({**sample.beside, sample.api: answer})
     wire = Wire(kafka.bootstrap, advertised_versions(kafka.bootstrap))
     try:

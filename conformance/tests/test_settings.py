@@ -1,4 +1,4 @@
-"""What cases ask of the target instead of taking Apache Kafka's defaults for granted."""
+"""Cases ask the target for its settings instead of assuming Apache Kafka's defaults."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _json(text: str) -> Any:
 def _mapped(found: Any, maps: int) -> dict[str, Any] | None:
     """Return the event of which these are keys and values, and the answers of its polls as maps.
 
-    maps: how many there must be, with the event itself; None where some stand elsewhere."""
+    maps: how many there must be, with the event itself. Return None if some stand elsewhere."""
     event = _map(found)
     value = event.get("value")
     made = 1

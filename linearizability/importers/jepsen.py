@@ -3,23 +3,19 @@
 Source: jepsen/src/jepsen/tests/kafka.clj, the comment at its head. What their words mean in ours:
 
 - A key is a partition (an integer of topic "jepsen", a name is a topic of its own); values are
-  unique per key. An operation is numbered by the index of its completion.
-- `ok` of f=txn is a committed, `fail` an aborted transaction, anything else is unknown; a send
-  operation alone likewise. A record's own send is acknowledged where its offset is known.
-- An operation of unknown end of which an ok operation polled a record has committed, so all of it;
-  what else it sent must have been polled where somebody passed it (`decided.py`).
-- All polls are read_committed, whatever becomes of the polling operation.
-- Positions are kept from one ok operation of a process to its next; for one key they begin anew
-  when assign or subscribe drops the key; for all when the process crashes or seeks to the
-  beginning, or polls and it is not known what. A failed operation must be rewound: it leaves
-  positions as they were.
-  Between the operations of a subscriber the group may rebalance at any time; within one, a key of
-  its rebalance-log did.
-- All processes that ever subscribed form one group; `member_id` stands on what they read while
-  they were subscribed.
-- What the nemesis did are faults (`nemesis.py`).
-- Events with `final` true are the final read. Where there is none the whole file counts as
-  complete: each partition is said to have been read to its end after the last event.
+unique per key. An operation is numbered by the index of its completion. - `ok` of f=txn is a
+committed, `fail` an aborted transaction, anything else is unknown; a send operation alone likewise.
+A record's own send is acknowledged where its offset is known. - An operation of unknown end of
+which an ok operation polled a record has committed, so all of it; what else it sent must have been
+polled where somebody passed it (`decided.py`). - All polls are read_committed, whatever becomes of
+the polling operation. - Positions are kept from one ok operation of a process to its next; for one
+key they start again when assign or subscribe drops the key; for all when the process crashes or
+seeks to the beginning, or polls and it is not known what. A failed operation must be rewound: it
+leaves positions as they were. Between the operations of a subscriber the group may rebalance at any
+time; within one, a key of its rebalance-log did. - All processes that ever subscribed form one
+group; `member_id` stands on what they read while they were subscribed. - What the nemesis did are
+faults (`nemesis.py`). - Events with `final` true are the final read. Where there is none the whole
+file counts as complete: each partition is said to have been read to its end after the last event.
 """
 
 from __future__ import annotations

@@ -235,8 +235,8 @@ MUTATORS: Mapping[str, tuple[Mutator, ...]] = {
 
 
 def broken(name: str, rows: list[Row], rng: Random) -> list[Row] | None:
-    """Return the history (`model.rows_with_truth`) with one anomaly that checker `name` must find;
-    None if there is no room."""
+    """Return the history (`model.rows_with_truth`) with one anomaly that checker `name` must find,
+    or None if there is no room."""
     return rng.choice(MUTATORS[name])(rows, rng)
 
 

@@ -35,7 +35,7 @@ def _all_are_whales(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_pieces(rows: pl.DataFrame) -> list[CheckerVerdict]:
-    """What `engine/spark.py` has its executors do."""
+    """Do what `engine/spark.py` has its executors do."""
     survey = unpacked(as_arrow(exchange.surveyed(rows.select(exchange.SURVEYED))), exchange.SURVEY)
     where = whereabouts(survey, BUCKETS)
     assert where.has_whales

@@ -29,7 +29,7 @@ def good(rows: int = ROWS) -> pl.DataFrame:
 
 
 def said_of(file: Path, rows: pl.DataFrame) -> str:
-    """What is wrong with these rows, in row groups of AT_ONCE; empty: nothing."""
+    """Return what is wrong with these rows, in row groups of AT_ONCE; empty: nothing."""
     rows.write_parquet(file, row_group_size=AT_ONCE)
     try:
         history.scan(file)
@@ -108,7 +108,8 @@ def test_the_order_of_operations_may_break_between_row_groups(tmp_path: Path) ->
 
 
 def spoilt(rows: pl.DataFrame, chance: Random) -> pl.DataFrame:
-    """Some rows elsewhere, and up to two cells that another row has, or none."""
+    """Return the history with some rows elsewhere, and up to two cells that another row has, or
+    none."""
     order = list(range(rows.height))
     for _ in range(chance.choice([0, 0, 1, 5])):
         one, other = chance.randrange(rows.height), chance.randrange(rows.height)

@@ -1,4 +1,4 @@
-"""What Jepsen makes of its histories: each file that it allows or misses is valid by its rules."""
+"""Jepsen's rules: each file that Jepsen allows or misses is valid by them."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_the_rows_tell_how_a_transaction_ended_by_its_answer_or_by_its_marker() 
 
 
 def test_histories_stay_small_whatever_fails() -> None:
-    """A reader that begins anew after each failure never sees the end of a long log."""
+    """A reader that starts again after each failure never sees the end of a long log."""
     assert max(len(history(seed)) for seed in SEEDS) < ROWS_MAX
 
 

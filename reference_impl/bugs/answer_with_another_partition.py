@@ -11,7 +11,7 @@ EVERY = 150
 
 
 class AnswerWithAnotherPartition(Rules):
-    """Real-world kin: buffers that are given back too early, and filled anew for another request.
+    """Real-world kin: buffers that are freed too early, and reused for another request.
 
     Breaks:     a partition's records are those that were sent to it (design#log).
     Caught by:  workload appends, any nemesis or none, checkers phantom_records and

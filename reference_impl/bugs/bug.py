@@ -14,7 +14,7 @@ CONFORMANCE = "conformance"
 
 
 class Kind(StrEnum):
-    """What a run must record, exercise or measure for the bug to show."""
+    """The things that a run must record, exercise or measure for the bug to show."""
 
     START = "where a reader begins"
     RECORD = "what a record is"

@@ -9,7 +9,7 @@ from reference_impl.wire.records import Record
 
 
 class DropHeadersInCleaning(Rules):
-    """Real-world kin: cleaners that build records anew from key, value and time.
+    """Real-world kin: cleaners that rebuild records from key, value and time.
 
     Breaks:     compaction keeps a record or takes it away, and changes none (design#compaction).
     Caught by:  workload compaction, any nemesis or none, checker phantom_records (altered:

@@ -1,4 +1,4 @@
-"""A batch that the broker compresses anew loses the headers of its records."""
+"""A batch that the broker recompresses loses the headers of its records."""
 
 from __future__ import annotations
 

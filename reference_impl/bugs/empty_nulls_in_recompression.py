@@ -1,4 +1,4 @@
-"""A batch that the broker compresses anew has empty headers where they were null."""
+"""A batch that the broker recompresses has empty headers where they were null."""
 
 from __future__ import annotations
 

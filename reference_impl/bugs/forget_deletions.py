@@ -7,7 +7,7 @@ from reference_impl.core.rules import Rules
 
 
 class ForgetDeletions(Rules):
-    """Real-world kin: a log start raised in memory, and worked out anew when segments change.
+    """Real-world kin: a log start raised in memory, and computed again when segments change.
 
     Breaks:     once DeleteRecords was answered, the leader's log begins there (KIP-107).
     Caught by:  workload delete-records, any nemesis or none, checker retention

@@ -20,7 +20,7 @@ class ForgetProducersAtRoll(Rules):
     """
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Begin anew with the segment, knowing no one."""
+        """Start the new segment without any producer state."""
         before = len(partition.log.segment_base_offsets)
         appended = super().append(partition, batch, now_ms)
         if len(partition.log.segment_base_offsets) > before:

@@ -9,12 +9,11 @@ class TrustIndexAfterCrash(Rules):
     """Real-world kin: a start that is quick because it reads only what follows the last entry of
     the index, and sanity checks of indexes that were taken out for the same reason.
 
-    Breaks:     an offset is given to one record only (design#log). A medium may have the index's
-                entry and not the batch that it points to: then nothing follows, and the log
-                begins to count anew.
-    Caught by:  workload appends, nemesis torn-writes, config log.flush.interval.messages=1 and
-                log.index.interval.bytes=0, checker inconsistent_offsets. No kill shows it.
-    Within:     one run of 20 seconds.
+    Breaks: an offset is given to one record only (design#log). A medium may have the index's entry
+    and not the batch that it points to: then nothing follows, and the log begins to count again.
+    Caught by: workload appends, nemesis torn-writes, config log.flush.interval.messages=1 and
+    log.index.interval.bytes=0, checker inconsistent_offsets. No kill shows it. Within: one run of
+    20 seconds.
     """
 
     def rebuilds_indexes_after_crash(self) -> bool:

@@ -201,7 +201,7 @@ class Producer(Machine):
             self._closed()
 
     def _is_urgent(self) -> bool:
-        """Whether `linger.ms` must not be waited for now."""
+        """Return whether `linger.ms` must not be waited for now."""
         is_ending = self._transactions is not None and self._transactions.is_ending
         lacks_memory = any(
             not self._accumulator.has_room(estimated_size(waiting.record))

@@ -35,7 +35,7 @@ class PartitionSequences:
     """The sequence after a batch of which nobody knows whether it was written."""
 
     def start_over(self, writer: ProducerIdAndEpoch) -> None:
-        """Number everything in flight from 0 again, under another epoch."""
+        """Renumber everything in flight from 0, under another epoch."""
         self.writer = writer
         self.next_sequence, self.last_acked_sequence = 0, -1
         self.unresolved_after = None
@@ -90,7 +90,7 @@ class Sequences:
         return numbers.unresolved_after is None
 
     def assign(self, batch: Batch) -> None:
-        """Number a batch before it is first sent; a retry keeps its number."""
+        """Give a batch its sequence number before it is first sent; a retry keeps its number."""
         if batch.has_sequence:
             return
         numbers = self.of(batch.partition)

@@ -16,7 +16,7 @@ EARLIEST_TIMESTAMP = -2
 
 
 class Mode(Enum):
-    """Who decides which partitions are read."""
+    """The party that decides which partitions are read."""
 
     NOBODY = auto()
     GROUP = auto()

@@ -44,7 +44,7 @@ class RecordMetadata:
 
 
 class TimestampType(StrEnum):
-    """Who set a record's timestamp: the producer or the broker (KIP-32)."""
+    """The setter of a record's timestamp: the producer or the broker (KIP-32)."""
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"

@@ -73,7 +73,7 @@ class SendToken(Effect):
 
 @dataclass(frozen=True, slots=True)
 class Admit(Effect):
-    """This connection is authenticated: requests follow, of any size that is allowed."""
+    """Read requests of any allowed size on this connection, which is authenticated."""
 
     connection: int
 

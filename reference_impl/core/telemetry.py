@@ -140,7 +140,7 @@ class Telemetry:
             self._instances.pop(instance_id, None)
 
     def subscriptions_changed(self) -> None:
-        """Read the subscriptions anew; each client gets a new id when it comes next."""
+        """Read the subscriptions again; each client gets a new id with its next request."""
         self._version += 1
         configs = self._broker.image.client_metrics.values()
         self._subscriptions = tuple(subscription_of(given) for given in configs if given)
@@ -205,7 +205,7 @@ class Telemetry:
             self._received_bytes -= self.received.popleft().size_bytes
 
     def _instance(self, instance_id: UUID, request: Request) -> Instance:
-        """Return the client with this id, made anew if it is unknown or subscriptions changed."""
+        """Return the client with this id, a new one if it is unknown or subscriptions changed."""
         now_ms = self._broker.now_ms
         known = self._instances.get(instance_id)
         if known is not None and known.is_forgotten(now_ms):

@@ -71,7 +71,7 @@ def member(
 def poll_until(
     client: ConfluentClient, done: Callable[[list[Completion]], bool]
 ) -> list[Completion]:
-    """Polls until enough is seen, within a bound."""
+    """Poll until enough is seen, within a bound."""
     polls: list[Completion] = []
     deadline = time.monotonic() + 60
     while not done(polls):

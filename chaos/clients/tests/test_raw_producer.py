@@ -65,7 +65,7 @@ def log(cluster: Cluster, topic: str, partition: int = 0) -> list[Record]:
 
 
 def outcomes(producer: RawProducer, *operations: Operation) -> list[str]:
-    """How each ended, with the error of what was refused."""
+    """Perform operations; return how each ended, with the error of a refused one."""
     ended = [producer.perform(operation) for operation in operations]
     return [completion.error or completion.outcome.value for completion in ended]
 

@@ -221,7 +221,7 @@ def test_ctrl_c_ends_every_process_and_keeps_the_directory(tmp_path: Path) -> No
 
 
 def descendants(pid: int) -> list[int]:
-    """Processes whose parents lead to pid, by /proc."""
+    """Return the processes whose parents lead to pid, by /proc."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

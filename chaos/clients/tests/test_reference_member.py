@@ -46,7 +46,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest, cluster: Cluster) -> str:
-    """A topic with two values."""
+    """Provide a topic with two values."""
     name = str(request.node.name).replace("_", "-")[:60]
     admin = Admin(cluster.bootstrap)
     admin.create_topics([TopicSpec(name, 1)], 1, timeout_s=30.0)

@@ -1,5 +1,5 @@
-"""What all nemeses promise: declared faults, sane waits, a heal after every blow, one schedule
-per seed."""
+"""All nemeses declare their faults, wait sanely, heal after every fault, and have one schedule per
+seed."""
 
 from __future__ import annotations
 

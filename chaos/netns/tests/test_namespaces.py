@@ -42,7 +42,7 @@ def links() -> Iterator[NamespaceLinks]:
 
 
 def rules(links: NamespaceLinks, node: int) -> list[str]:
-    """What the node's firewall says itself."""
+    """Return what the node's firewall itself prints."""
     command = [*links.namespaces.enter(node), "/usr/sbin/iptables-save", "-t", "filter"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
     return [line for line in done.stdout.splitlines() if line.startswith("-A")]
@@ -132,7 +132,7 @@ def latency(latency_ms: int) -> Toxic:
 
 @needs_root
 def test_what_is_dropped_is_not_held_back_instead(slow: NamespaceLinks) -> None:
-    """Whoever is let go of meets no further rule."""
+    """A released packet meets no further rule."""
     slow.poison("internal-1-2", latency(100))
     slow.cut("internal-1-2", "blackhole")
     slow.settle()

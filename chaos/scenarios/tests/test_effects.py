@@ -1,4 +1,4 @@
-"""What a history shows of durability and order, counted."""
+"""Counts of what a history shows of durability and order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sends(*values: int, **columns: object) -> Rows:
 
 
 def log(*values: int, **columns: object) -> Rows:
-    """What the final raw read of the leader found, from offset 0."""
+    """Return the final raw read of the leader, from offset 0."""
     read = {"f": "poll", "client": "raw", "final": True, "topic": "t", "partition": 0}
     whole = [{**read, "f": "read_all", **columns}]
     return whole + [{**read, "offset": n, "value": v, **columns} for n, v in enumerate(values)]

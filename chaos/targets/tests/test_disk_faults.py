@@ -53,7 +53,7 @@ def started(target: str, directory: Path, config: dict[str, str]) -> Cluster:
 
 @pytest.fixture(params=TARGETS)
 def flushing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """A broker that syncs each record before it acknowledges it."""
+    """Provide a broker that syncs each record before it acknowledges it."""
     cluster = started(request.param, tmp_path, FLUSH_EACH)
     mount_point = (tmp_path / "data" / "1").resolve().parent
     assert mount_point.is_mount()

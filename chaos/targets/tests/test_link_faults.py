@@ -73,7 +73,7 @@ def strike(cluster: Cluster, fault: Fault) -> list[int]:
 
 
 def dials(cluster: Cluster) -> dict[int, set[int]]:
-    """Whom each node can still dial, as a broker."""
+    """Return the nodes that each node can still dial, as a broker."""
     numbers = range(1, cluster.nodes + 1)
     return {
         source: {to for to in numbers

@@ -1,4 +1,4 @@
-"""What may be written for a target, and what is said when it is not one."""
+"""Valid names of targets, and the message for an invalid one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written for a node is read by it as it was meant."""
+"""A node reads the settings written for it as they were meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads whose logs shrink, start anew, or hold positions: what each process may rely on."""
+"""Workloads whose logs shrink, start again, or hold positions: what each process may rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all workloads promise, and how `transactions` answers each way an operation can end."""
+"""The promises of all workloads, and the answers of `transactions` to each end of an operation."""
 
 from __future__ import annotations
 

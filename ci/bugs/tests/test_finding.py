@@ -1,4 +1,4 @@
-"""What a hunt calls caught: a checker of the bug's own found it, and the clean broker is valid."""
+"""A hunt calls a bug caught if a checker of its own found it, and the clean broker is valid."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_nothing_lost_means_that_the_claim_holds_only_where_the_judges_agree(
 
 @pytest.mark.parametrize("note", ["t-0 on node 1: its high watermark stayed at 1", "it rained"])
 def test_a_claim_can_be_broken_by_what_a_run_notes(tmp_path: Path, note: str) -> None:
-    """Whatever is gone under acks=1 has nothing to do with it."""
+    """Records lost under acks=1 do not matter for it."""
     facts = {"workload": "appends-acks1", "nemesis": "lone-tail", "notes": [note]}
     make_run(tmp_path / "runs", "1", "valid", **facts)
     (finding,) = write_findings([tmp_path / "runs"], tmp_path / "f.md")

@@ -1,4 +1,4 @@
-"""What runs beside what."""
+"""The scenarios that run beside each other."""
 
 from __future__ import annotations
 

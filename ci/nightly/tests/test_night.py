@@ -23,7 +23,7 @@ VALID, INVALID = Validity.VALID, Validity.INVALID
 
 @pytest.fixture
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Nightly]:
-    """A night of one minute, whose attacks end as told, 20 s after each other."""
+    """Return a night of one minute, whose attacks end as given, 20 s after each other."""
 
     def make(*verdicts: Validity | None) -> Nightly:
         clock = _clock()

@@ -1,4 +1,4 @@
-"""What a night would run."""
+"""The scenarios that a night would run."""
 
 from __future__ import annotations
 

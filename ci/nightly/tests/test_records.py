@@ -1,4 +1,4 @@
-"""What stays of nights: records, partitioned histories, and no more than the disk's bound."""
+"""The records of nights: partitioned histories, and no more than the disk's bound."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def results(target: str, *outcomes: tuple[str, str, str]) -> dict[str, Any]:
 
 
 def unknown_verdict(directory: Path, reason: str) -> None:
-    """A verdict of a judge who did not finish."""
+    """Return the verdict of a judge that did not finish."""
     opinion = CheckerVerdict("run", Validity.UNKNOWN, 0, reason=reason)
     verdict = merge([opinion], engine="local (polars)")
     (directory / "verdict.json").write_text(verdict.to_json())

@@ -1,4 +1,4 @@
-"""What goes into a report, without a browser: runs whole, broken, empty and large; Markdown."""
+"""The content of a report, without a browser: runs whole, broken, empty and large; Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stranger wrote (names of topics, errors, targets) is text in summary.md, and no more."""
+"""Text from strangers (names of topics, errors, targets) is only text in summary.md."""
 
 from __future__ import annotations
 

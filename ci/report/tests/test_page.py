@@ -33,7 +33,7 @@ CONTRAST_MIN = 4.5
 
 @dataclass
 class Seen:
-    """What the browser found (see probe.js), and the errors that it logged."""
+    """The findings of the browser (see probe.js), and the errors that it logged."""
 
     facts: dict[str, Any]
     console: list[str]
@@ -61,7 +61,8 @@ def look(page: Path, *options: str, width: int = 1240) -> Seen:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A demo with a valid run, a canary, and a target with a failing and an unsupported case."""
+    """Provide a demo with a valid run, a canary, and a target with a failing and an unsupported
+    case."""
     folder = tmp_path_factory.mktemp("demo")
     good = write_run(folder / "good", valid_rows())
     bad = write_run(folder / "bad", invalid_rows(), bug="acknowledge-before-append")

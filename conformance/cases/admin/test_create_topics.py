@@ -43,7 +43,7 @@ def create(wire: Wire, version: int, *topics: Struct, **options: Any) -> dict[st
 
 
 def expect_refused(wire: Wire, version: int, topic: Struct, code: ErrorCode) -> None:
-    """This error, and no such topic afterwards."""
+    """Require this error, and no such topic afterwards."""
     result = create(wire, version, topic)[topic.name]
     expect(result.error_code, code, "error")
     if topic.name not in BAD_NAMES:

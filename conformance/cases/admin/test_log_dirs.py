@@ -10,7 +10,7 @@ from reference_impl.wire import ErrorCode, Struct
 def directories(
     broker: Connection, version: int, wanted: dict[str, list[int]] | None
 ) -> list[Struct]:
-    """What one broker tells of its own directories."""
+    """Return what one broker answers about its own directories."""
     topics = None if wanted is None else [
         part("DescribeLogDirs", "DescribableLogDirTopic", topic=topic, partitions=indexes)
         for topic, indexes in wanted.items()

@@ -1,4 +1,5 @@
-"""What the cases of configurations share: describe a resource, alter some, wait for the change."""
+"""Helpers of the cases about configurations: describe a resource, alter some, wait for the
+change."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def describe(
 
 
 def asked_about(wire: Wire, resource_type: int, name: str) -> Connection:
-    """Whom to ask about a resource: a broker speaks of itself alone, anyone of all else."""
+    """Return the broker to ask about a resource: a broker only answers about itself, any broker
+    about the rest."""
     if resource_type == BROKER and name.isdigit() and int(name) in wire.brokers():
         return wire.broker(int(name))
     return wire.bootstrap

@@ -41,8 +41,9 @@ def subscribed(wire: Wire, name: str, version: int | None = None) -> Iterator[No
 
 @case("CONF-21", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
 def test_a_subscription_is_described_listed_and_removed(wire: Wire, version: int) -> None:
-    """What was given is described with source 7 (client metrics) and the subscription is listed;
-    once all of it is removed the defaults are described and the subscription is no longer."""
+    """The values that were set are described with source 7 (client metrics) and the subscription is
+    listed; once all of it is removed the defaults are described and the subscription is no longer.
+    """
     name = wire.new_name("subscription")
     kinds = wire.version("ListConfigResources", 0)
     with subscribed(wire, name, version):

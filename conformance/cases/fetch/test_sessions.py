@@ -110,7 +110,7 @@ def test_the_final_epoch_ends_the_session(wire: Wire, version: int) -> None:
 
 @case("FETCH-15", "Fetch", versions=(13, 18), spec="KIP-516, Fetch", priority="P1")
 def test_the_id_of_a_deleted_topic_stays_dead(wire: Wire, version: int) -> None:
-    """After a topic was deleted and created anew the old id gets UNKNOWN_TOPIC_ID (100), the new
+    """After a topic was deleted and created again, the old id gets UNKNOWN_TOPIC_ID (100), the new
     one is served."""
     old = wire.create_topic()
     wire.delete_topic(old)

@@ -22,7 +22,8 @@ USER = "touchstone"
 
 
 class Subject:
-    """What the requests of one case are about: names of its own, a topic when one is needed."""
+    """The names and ids that the requests of one case are about: its own, and a topic when one is
+    needed."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire

@@ -1,4 +1,4 @@
-"""What the configuration of the broker and of static members puts off or forbids."""
+"""Limits that the configuration of the broker and of static members sets."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def test_a_subscription_may_become_a_regex(wire: Wire, version: int) -> None:
 @pytest.mark.parametrize("regex", ["topic[", "(?=ahead)a", "*"], ids=["open", "lookahead", "star"])
 @case("GRP8-18", "ConsumerGroupHeartbeat", versions=V1, spec=SPEC, priority="P1")
 def test_a_bad_regex_is_refused(wire: Wire, version: int, regex: str) -> None:
-    """What RE2 does not take as an expression gets INVALID_REGULAR_EXPRESSION (128); nobody becomes
-    a member."""
+    """An expression that RE2 does not accept gets INVALID_REGULAR_EXPRESSION (128), and its sender
+    does not become a member."""
     member = member_by(wire, regex, version=version)
     answer = member.try_to_join(subscribed_topic_names=None)
     expect(answer.error_code, ErrorCode.INVALID_REGULAR_EXPRESSION, "heartbeat error")

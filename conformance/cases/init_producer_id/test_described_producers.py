@@ -1,4 +1,4 @@
-"""What a partition tells of its producers (KIP-664)."""
+"""DescribeProducers: the state of a partition's producers (KIP-664)."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ DAMAGE = {
 def test_a_torn_tail_is_cut_off(
     wire: Wire, version: int, examined: Examined, damage: object
 ) -> None:
-    """What a crash left behind the last whole batch is cut off at the next start: all whole batches
-    are there, and the next record follows them."""
+    """The bytes that a crash left behind the last whole batch are cut off at the next start: all
+    whole batches are there, and the next record follows them."""
     topic = wire.create_topic(on_one_broker=True)
     for value in (b"a", b"b"):
         expect(wire.produce(topic, batch(value).encode(), version).error_code, 0, "produce error")

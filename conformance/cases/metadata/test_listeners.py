@@ -1,4 +1,4 @@
-"""What a broker with several listeners calls itself: the address of the listener asked. META-03."""
+"""A broker with several listeners advertises the address of the listener that is asked. META-03."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from reference_impl.wire import ZERO_UUID, ErrorCode, Struct
 
 @dataclass(frozen=True)
 class Committed:
-    """What OffsetFetch says of a partition that has no error."""
+    """The answer of OffsetFetch for a partition that has no error."""
 
     offset: int
     metadata: str | None = ""
@@ -117,5 +117,5 @@ def committed_in(answer: Struct, topic: Topic) -> dict[int, Committed]:
 
 
 def committed(wire: Wire, group: str, topic: Topic, partition: int = 0) -> Committed:
-    """What one group has committed to one partition."""
+    """Return what one group has committed to one partition."""
     return committed_in(fetch_offsets(wire, group, {topic: [partition]}), topic)[partition]

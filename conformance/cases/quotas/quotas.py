@@ -36,7 +36,7 @@ def alter(wire: Wire, *entries: Struct, version: int = 1, validate_only: bool = 
 
 
 def component(kind: str, match_type: int, match: str | None = None) -> Struct:
-    """What a filter asks of one type of entity."""
+    """Return a filter's component for one type of entity."""
     return part(DESCRIBE, "ComponentData", entity_type=kind, match_type=match_type, match=match)
 
 

@@ -1,4 +1,4 @@
-"""Who may have how much: set, described by filters, taken away. QUOT-01.
+"""Quotas of clients are set, described by filters, and removed. QUOT-01.
 
 Sources: KIP-546; ClientQuotaControlManager.java, ClientQuotasImage.java. Every quota here is far
 beyond what a case could use up.

@@ -1,4 +1,4 @@
-"""What happens to a client that is over its quota. QUOT-02, QUOT-03.
+"""A client that is over its quota is throttled. QUOT-02, QUOT-03.
 
 Sources: KIP-13 (quotas), KIP-219 (answer first, then mute); ClientQuotaManager.java.
 A quota is a mean over ten seconds, so that ten times its rate passes at once (quota.window.num,
@@ -80,9 +80,9 @@ def took_ms(action: Callable[[], object]) -> float:
 
 @case("QUOT-02", "Produce", spec="KIP-219, Proposed Changes", priority="P1")
 def test_a_producer_over_its_quota_is_answered_then_muted(wire: Wire) -> None:
-    """What exceeds producer_byte_rate is appended and answered at once with throttle_time_ms, the
-    time until the mean is back at the quota; the connection is not served before that, others
-    are."""
+    """A batch that exceeds producer_byte_rate is appended and answered at once with
+    throttle_time_ms, the time until the mean is back at the quota; the connection is not served
+    before that, others are."""
     topic, client = topic_and_client(wire)
     with quota(wire, {CLIENT_ID: client.client_id}, producer_byte_rate=RATE):
         expect(client.produce(topic, 1000).throttle_time_ms, 0, "throttle below the quota")

@@ -14,13 +14,13 @@ from conformance.wire import Wire
 
 @pytest.fixture
 def alice(wire: Wire, examined: Examined) -> Iterator[Guest]:
-    """A guest on a target with CONTROLLED."""
+    """Provide a guest on a target with CONTROLLED."""
     yield from _guest(wire, examined, "alice")
 
 
 @pytest.fixture
 def bob(wire: Wire, examined: Examined) -> Iterator[Guest]:
-    """Another guest."""
+    """Provide another guest on the same target."""
     yield from _guest(wire, examined, "bob")
 
 

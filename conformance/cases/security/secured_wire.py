@@ -78,7 +78,7 @@ def expect_served(connection: Connection) -> None:
 
 
 def expect_closed(connection: Connection) -> None:
-    """The broker closes, and sends nothing before that."""
+    """Require that the broker closes, and sends nothing before that."""
     expect_that(
         connection.is_closed_by_peer(), "the connection", "closed", "still open, or answered"
     )
@@ -87,7 +87,7 @@ def expect_closed(connection: Connection) -> None:
 def expect_not_served(
     connection: Connection, api: str = "DescribeCluster", version: int = 0, **fields: Any
 ) -> None:
-    """A request that is sent now gets no answer: the connection is, or gets, closed."""
+    """Require that a request gets no answer now: the connection is, or gets, closed."""
     try:
         connection.call(api, version, **fields)
     except (ConnectionClosed, ConnectionError):

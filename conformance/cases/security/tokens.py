@@ -1,4 +1,4 @@
-"""What the cases about delegation tokens do all the time: make a token, log in by it."""
+"""Helpers of the cases about delegation tokens: make a token, log in by it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def partitions(topic: str) -> list[TopicPartition]:
 
 
 async def fill(bootstrap: str, topic: str, count: int, **config: Any) -> list[bytes]:
-    """Send so many records, with keys; returns their values."""
+    """Send so many records, with keys, and return their values."""
     sent = [b"%d" % number for number in range(count)]
     settings = {name.replace("_", "."): value for name, value in config.items()}
     async with Producer(bootstrap, settings) as producer:

@@ -270,7 +270,7 @@ class VirtualWorld:
         self._step(broker_events.Started(*self._broker_clock()))
 
     def kill_broker(self) -> None:
-        """kill -9, and a new process over what the operating system has."""
+        """Kill -9 the broker, and start a new process over what the operating system has."""
         self._disconnect_all()
         self._storage.kill()
         self._boot()

@@ -26,8 +26,8 @@ def restore_producers(
 ) -> None:
     """Restore an empty producer state to the log end, or without `replay` only to the snapshot.
 
-    The transaction index is synced when a snapshot is taken, so its entries up to there are
-    right; those after it are built anew.
+    The transaction index is synced when a snapshot is taken, so its entries up to there are right;
+    those after it are rebuilt.
     """
     broken = segments.broken_transaction_index()
     limit = log_end_offset if broken is None else broken.base_offset

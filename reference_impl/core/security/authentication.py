@@ -74,8 +74,8 @@ class Session:
         self.state = next_state(self.state, move)
 
     def objection_to(self, api_key: int) -> str | None:
-        """Return why this request is not allowed before authentication, or not now; None if it
-        is."""
+        """Return why this request is not allowed before authentication, or not now, or None if it
+        is allowed."""
         if api_key in ALLOWED[self.state]:
             return None
         name = API_NAMES.get(api_key, str(api_key))

@@ -102,7 +102,7 @@ class Tokens:
             raise Refused(ErrorCode.DELEGATION_TOKEN_EXPIRED)
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """Return owner, expiry and SCRAM credential of the token with this id; None if unknown.
+        """Return owner, expiry and SCRAM credential of the token with this id, or None.
 
         An expired token that is not removed yet is found, too: its session ends as it begins.
         """

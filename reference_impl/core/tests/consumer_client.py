@@ -100,7 +100,7 @@ class Consumer:
         return self.ask(member_epoch=epoch)
 
     def commit(self, epoch: int, partition: TopicIdPartition, version: int = 10) -> int:
-        """Commit offset 1 of one partition; returns the error."""
+        """Commit offset 1 of one partition, and return the error."""
         name = self.world.node.broker.image.topics_by_id[partition[0]].name
         row = COMMIT.struct(
             "OffsetCommitRequestPartition", partition_index=partition[1], committed_offset=1

@@ -25,7 +25,7 @@ class Conversation:
         return self.ask(api, version, request_definition(api).new(**fields))
 
     def create_topic(self, name: str, partitions: int = 1, /, **configs: str) -> Any:
-        """Make a topic; returns its id. Configs have `_` for `.`."""
+        """Create a topic and return its id. Configs have `_` for `.`."""
         of = request_definition(ApiKey.CREATE_TOPICS)
         rows = [
             of.struct("CreatableTopicConfig", name=key.replace("_", "."), value=value)

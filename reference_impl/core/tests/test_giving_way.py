@@ -20,7 +20,7 @@ def world() -> World:
 
 
 def begin(world: World, attributes: int = 0, client: int = 1) -> int:
-    """Send a large batch; returns the number of its answer."""
+    """Send a large batch, and return the number of its answer."""
     body = world.produce_body("t", world.batch(*MANY, attributes=attributes))
     return world.send(ApiKey.PRODUCE, 9, body, client)
 

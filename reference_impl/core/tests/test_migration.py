@@ -290,7 +290,7 @@ def records_in_log(world: World) -> int:
 
 
 def test_a_group_that_changed_its_kind_survives_compaction() -> None:
-    """What is left of the older kind must not come back when the log was cleaned."""
+    """Records of the older kind must not come back when the log was cleaned."""
     world = new_world(
         log_roll_ms="1000",
         log_cleaner_min_cleanable_ratio="0.01",

@@ -84,7 +84,7 @@ class World(Conversation):
         self._step(Started(self.now_ms, self._entropy()))
 
     def kill(self) -> None:
-        """kill -9, then a new process: what the operating system had is there."""
+        """Kill -9, then start a new process: what the operating system had is there."""
         self.storage.kill()
         self.boot()
 
@@ -110,7 +110,7 @@ class World(Conversation):
         client_id: str = "test",
         size_bytes: int = 0,
     ) -> int:
-        """Deliver a request; returns the correlation id under which its answer will lie."""
+        """Deliver a request, and return the correlation id under which its answer will lie."""
         number = next(self._correlation)
         request = Request(client, api, version, number, client_id, "/1.2.3.4", body, size_bytes)
         self._step(RequestArrived(self.now_ms, self._entropy(), request))

@@ -58,7 +58,7 @@ class BrokerProcess:
         self.host, self.port = host, int(number)
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send SIGKILL."""
         self.process.kill()
         self.process.wait(PATIENCE_S)
 

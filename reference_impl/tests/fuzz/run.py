@@ -66,7 +66,7 @@ class Fuzz:
         self.resources = Resources(self.broker)
 
     def case(self, number: int) -> None:
-        """Run one case; raises Violation."""
+        """Run one case, or raise Violation."""
         if not self.topic_ids or number % TOPICS_EVERY == 0:
             self.topic_ids = make_topics(self.broker)
         random = Random(f"{self.seed}:{number}")

@@ -61,7 +61,7 @@ class Station:
         return self._process
 
     def kill(self) -> None:
-        """kill -9, if there is a broker."""
+        """Send SIGKILL, if there is a broker."""
         self._up.clear()
         if self._process is not None:
             self._process.kill()
@@ -117,7 +117,7 @@ class Link(Conversation):
             self._client = None
 
     def send(self, api: ApiKey, version: int, body: Struct) -> None:
-        """Ask, without waiting for the answer; raises Gone."""
+        """Ask without waiting for the answer, or raise Gone."""
         if self._client is None:
             raise Gone
         self._correlation_id += 1

@@ -78,7 +78,7 @@ class Worker:
                 self.link.reconnect()
 
     def until_done(self, question: Callable[[], int]) -> None:
-        """Ask until the code is NONE; raises Broken for one that is not to be retried."""
+        """Ask until the code is NONE. Raise Broken for one that must not be retried."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             code = ErrorCode(self.persist(question))

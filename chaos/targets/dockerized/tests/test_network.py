@@ -1,4 +1,4 @@
-"""Who has which address in containers, and that every directed link goes through toxiproxy."""
+"""Addresses in containers, and that every directed link goes through toxiproxy."""
 
 from __future__ import annotations
 
