@@ -85,7 +85,7 @@ class LateNode(Node):
         if isinstance(event, TimerFired) and event.key == TIMER:
             self._timer_runs = False
             rules.append_all(self.broker)
-            yield from self.broker.parking.answer_ready()
+            yield from self.answer_waiting()
             return
         if isinstance(event, Stopping):
             rules.append_all(self.broker)

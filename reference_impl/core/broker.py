@@ -137,18 +137,24 @@ class Broker:
 
     def publish(self, records: Sequence[Struct]) -> None:
         """Write metadata records, then bring partitions and groups in line with them."""
-        before = dict(self.image.topics_by_id)
+        kinds = [type(record).__name__ for record in records]
+        removed = [
+            self.image.topics_by_id[record.topic_id]
+            for record, kind in zip(records, kinds, strict=True)
+            if kind == "RemoveTopicRecord"
+        ]
         self.metadata.append(records, self.now_ms)
-        for topic_id, topic in before.items():
-            if topic_id not in self.image.topics_by_id:
-                self._forget_topic(topic)
+        for topic in removed:
+            self._forget_topic(topic)
         # Each topic once, however many of its partitions are new.
         for topic_id in dict.fromkeys(
-            record.topic_id for record in records if type(record).__name__ == "PartitionRecord"
+            record.topic_id
+            for record, kind in zip(records, kinds, strict=True)
+            if kind == "PartitionRecord"
         ):
             if (topic_now := self.image.topics_by_id.get(topic_id)) is not None:
                 self.replicas.open_topic(topic_now, self.now_ms)
-        if self.image.topics_by_id.keys() - before.keys():
+        if "TopicRecord" in kinds:
             self.groups.topics_were_created()
 
     def publish_configs(self, records: Sequence[Struct]) -> None:
@@ -159,9 +165,10 @@ class Broker:
         if any(row.resource_type == CLIENT_METRICS_RESOURCE for row in records):
             self.telemetry.subscriptions_changed()
         names = {row.resource_name for row in records if row.resource_type == TOPIC_RESOURCE}
-        # What was set for the broker is the default of every topic.
-        for topic in [self.image.topics[name] for name in names] or self.image.topics.values():
-            self.replicas.reconfigure(topic)
+        if any(row.resource_type == BROKER_RESOURCE for row in records):
+            names.update(self.image.topics)  # it is the default of every topic
+        for name in names:
+            self.replicas.reconfigure(self.image.topics[name])
 
     def _begin_history(self) -> None:
         """Write the first record of a new cluster: min.insync.replicas for all brokers.

@@ -40,9 +40,11 @@ class Release(Effect):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GiveWay(Effect):
-    """The request takes long: let others have their turn, then deliver GoOn for its connection.
+    """Others may have their turn here: if one has waited long enough, deliver GoOn later.
 
-    A host that does not want to be asked (a simulator) never sees this: `Node.gives_way`.
+    A handler yields this after each element of a request, for it cannot know how many there are,
+    and nothing may be half changed where it does. The host decides (`Node.must_give_way`); where
+    it answers no, it never sees the effect.
     """
 
     request: Request

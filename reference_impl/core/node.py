@@ -6,7 +6,7 @@ through whatever happens. A crash is simply: no more steps, and a new Node over 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from reference_impl.core import housekeeping, parking
 from reference_impl.core.api import Api
@@ -56,8 +56,9 @@ class Node:
         self.rules = rules or Rules()
         self.apis = apis
         self.also_advertised = also_advertised or {}
-        self.gives_way = False
-        """Whether the host wants GiveWay of requests that take long, and sends GoOn."""
+        self.must_give_way: Callable[[], bool] = never
+        """The host's answer to each GiveWay of a handler: whether others must have their turn now.
+        If so, it gets the effect, and sends GoOn."""
         self._broker: Broker | None = None
         self._unfinished: dict[int, Iterator[Effect]] = {}
         """The rest of the requests that gave way, by connection."""
@@ -112,7 +113,7 @@ class Node:
                 yield from broker.authentication.closed(connection)
                 yield from broker.parking.drop(connection)
             case TimerFired(key=key) if key[0] == parking.TIMER:
-                yield from broker.parking.expire(key)
+                yield from self._run(broker.parking.expire(key))
             case TimerFired(key=key) if key[0] == coordinator.TIMER:
                 yield from broker.groups.timer_fired(key)
             case TimerFired(key=key) if key[0] == transactions.TIMER:
@@ -125,7 +126,12 @@ class Node:
                 broker.stop()
             case _:
                 raise ValueError(f"a node does not know what to do with {event}")
-        yield from broker.parking.answer_ready()
+        yield from self.answer_waiting()
+
+    def answer_waiting(self) -> Iterator[Effect]:
+        """Answer the parked requests which may be answered now."""
+        for handler in self.broker.parking.woken():
+            yield from self._run(handler)
 
     def _request(self, request: Request) -> Iterator[Effect]:
         outsider = self.broker.authentication.outside.get(request.connection)
@@ -149,10 +155,15 @@ class Node:
     def _run(self, handler: Iterator[Effect]) -> Iterator[Effect]:
         """Run a handler to its end, or until it gives way."""
         for effect in handler:
-            if isinstance(effect, GiveWay):
-                if not self.gives_way:
+            if type(effect) is GiveWay:
+                if not self.must_give_way():
                     continue
                 self._unfinished[effect.request.connection] = handler
                 yield effect
                 return
             yield effect
+
+
+def never() -> bool:
+    """Let no request give way: whoever steps the node serves nobody else meanwhile."""
+    return False

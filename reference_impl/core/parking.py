@@ -2,12 +2,13 @@
 
 Source: DelayedOperationPurgatory.java, DelayedFetch.java, DelayedProduce.java. A connection has one
 request in flight, so the connection is the name of what waits. A parked request watches partitions;
-each time one of them changes it is asked whether it can be answered now.
+each time one of them changes it is asked whether it can be answered now. To find out takes long
+where it watches many: it then gives way to others like any request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Protocol
 
 from reference_impl.core.effects import CancelTimer, Effect, Respond, SetTimer
@@ -27,8 +28,9 @@ class Parked(Protocol):
     def watched(self) -> tuple[PartitionKey, ...]:
         """Return the partitions whose change may complete it."""
 
-    def answer(self, *, expired: bool) -> Struct | None:
-        """Return the response if it can be given now, or (when expired) as it must be given."""
+    def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
+        """Return the answer, if it can be given now; when its time has run out it must be given.
+        Give way to others in between."""
 
 
 def answered(request: Request, body: Struct) -> Respond:
@@ -45,6 +47,11 @@ class Parking:
         """As it was when the request was parked: a fetch session may change meanwhile."""
         self._watchers: dict[PartitionKey, dict[int, None]] = {}
         self._changed: dict[PartitionKey, None] = {}
+        self._asked: dict[int, bool] = {}
+        """Requests that are finding out whether they can be answered: must they begin anew?"""
+        self._expired: set[int] = set()
+        self.changes = 0
+        """How many were noted, of whatever partition."""
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -60,31 +67,44 @@ class Parking:
 
     def note_change(self, topic: str, index: int) -> None:
         """Note that a partition has more to read, has moved its high watermark, or is gone."""
+        self.changes += 1
         if (topic, index) in self._watchers:
             self._changed[topic, index] = None
 
-    def answer_ready(self) -> Iterator[Effect]:
-        """Answer every request that the noted changes completed."""
+    def woken(self) -> Iterator[Iterator[Effect]]:
+        """Ask each request that the noted changes may have completed, one handler for each."""
         while self._changed:
             changed, self._changed = self._changed, {}
             waiting = {c: None for key in changed for c in self._watchers.get(key, ())}
             for connection in waiting:
-                parked = self._parked[connection]
-                body = parked.answer(expired=False)
-                if body is not None:
-                    self._forget(connection)
-                    yield CancelTimer((TIMER, connection))
-                    yield answered(parked.request, body)
+                yield self.ask(connection)
+
+    def ask(self, connection: int) -> Iterator[Effect]:
+        """Answer a request if that can be done now; begin anew if its partitions change again
+        while others have their turn."""
+        if connection in self._asked:
+            self._asked[connection] = True
+            return
+        parked = self._parked.get(connection)
+        if parked is None:
+            return
+        body, again = None, True
+        while again and body is None:
+            self._asked[connection] = False
+            body = yield from parked.answer(expired=connection in self._expired)
+            again = self._asked.pop(connection)
+        if body is not None or connection in self._expired:
+            self._forget(connection)
+            yield CancelTimer((TIMER, connection))
+        if body is not None:
+            yield answered(parked.request, body)
 
     def expire(self, key: TimerKey) -> Iterator[Effect]:
         """Answer a request whose wait has expired with what there is."""
         connection = int(key[1])
-        parked = self._parked.get(connection)
-        if parked is not None:
-            self._forget(connection)
-            body = parked.answer(expired=True)
-            if body is not None:
-                yield answered(parked.request, body)
+        if connection in self._parked:
+            self._expired.add(connection)
+            yield from self.ask(connection)
 
     def drop(self, connection: int) -> Iterator[Effect]:
         """Forget the requests of a client that is gone."""
@@ -94,6 +114,8 @@ class Parking:
 
     def _forget(self, connection: int) -> None:
         del self._parked[connection]
+        self._asked.pop(connection, None)
+        self._expired.discard(connection)
         for key in self._watched.pop(connection):
             watchers = self._watchers.get(key)
             if watchers is not None:

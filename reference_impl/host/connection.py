@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from reference_impl.core.events import Request
 from reference_impl.core.log.segment import Slice
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.departures import Departure
+from reference_impl.host.node import ELEMENTS_AT_ONCE, Parts
 from reference_impl.host.sendfile import Direct, Encrypted, FileAnswer
 from reference_impl.wire import (
     API_NAMES,
@@ -24,6 +26,7 @@ from reference_impl.wire import (
     Malformed,
     RequestHeader,
     Struct,
+    TooManyElements,
     decode_request_header,
     request_definition,
 )
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from reference_impl.host.server import Server
 
 log = logging.getLogger("reference_impl.host")
+Done = TypeVar("Done")
+Decoded = tuple[RequestHeader, Struct | None]
 TURNS_OF_WHO_LEFT = 40
 """So much of a long request is still worked on once its client has gone: what it sent with acks=0
 before it closed is not lost, and a bomb does not go on for long."""
@@ -57,6 +62,8 @@ class Connection(asyncio.Protocol):
         self.client_port = 0
         self._in_flight = False
         self._gave_way = False
+        self._is_aside = False
+        """Whether another thread decodes its request or encodes its answer."""
         self._turns_left: int | None = None
         self._is_caught_up = True
         self._is_pumping = False
@@ -73,6 +80,11 @@ class Connection(asyncio.Protocol):
     def is_idle(self) -> bool:
         """Whether no request of this client is in progress."""
         return not self._in_flight and not self._frames
+
+    @property
+    def is_at_long_work(self) -> bool:
+        """Whether a request or an answer of this client takes long."""
+        return self._gave_way or self._is_aside
 
     # --- asyncio.Protocol ---------------------------------------------------------------------
 
@@ -163,6 +175,36 @@ class Connection(asyncio.Protocol):
             log.warning("connection %d from %s closed: %s", self.id, self._client_host, error)
             self.abandon()
 
+    def answer_aside(self, encode: Callable[[], Parts]) -> None:
+        self._aside(encode, self._answer_with)
+
+    def _answer_with(self, parts: Parts) -> None:
+        if Slice in map(type, parts):
+            self.answer_from_files(parts)
+        else:
+            self.answer(b"".join(cast(Sequence[bytes], parts)))
+
+    def _aside(self, work: Callable[[], Done], then: Callable[[Done], None]) -> None:
+        """Work in another thread, then go on here if the client is still there."""
+        self._is_aside = True
+        future = self._loop.run_in_executor(self._server.aside, work)
+
+        def done(future: asyncio.Future[Done]) -> None:
+            self._is_aside = False
+            if self._transport is None or future.cancelled():
+                return
+            self._note_use()
+            error = future.exception()
+            if error is None:
+                then(future.result())
+            elif isinstance(error, Malformed):
+                self.drop(str(error))
+            else:
+                log.error("connection %d failed; it is closed", self.id, exc_info=error)
+                self.drop("internal error")
+
+        future.add_done_callback(done)
+
     def give_way(self) -> None:
         self._gave_way = True
         self._server.turns.wait(self)
@@ -219,7 +261,7 @@ class Connection(asyncio.Protocol):
 
     def departed(self, how: Departure) -> None:
         """Close if the client has gone, or if nothing is sent that would show whether it has."""
-        is_parked = self._in_flight and self._sending is None and not self._gave_way
+        is_parked = self._in_flight and self._sending is None and not self.is_at_long_work
         if how is Departure.GONE or is_parked or self._muted is not None:
             self.abandon()
 
@@ -298,11 +340,18 @@ class Connection(asyncio.Protocol):
             self._server.host.token_arrived(self.id, bytes(frame))
             return
         try:
-            header, start = decode_request_header(frame)
-            body = self._decode_body(header, frame, start)
+            decoded = self._decode(frame, ELEMENTS_AT_ONCE)
+        except TooManyElements:
+            self._in_flight = True
+            self._aside(partial(self._decode, frame), partial(self._deliver, len(frame)))
         except Malformed as error:
             self.drop(str(error))
-            return
+        else:
+            self._deliver(len(frame), decoded)
+
+    def _deliver(self, size_bytes: int, decoded: Decoded) -> None:
+        """Hand a decoded request over to the node."""
+        header, body = decoded
         if body is None:
             name = API_NAMES.get(header.api_key, str(header.api_key))
             self.drop(f"{name} version {header.api_version} is not served")
@@ -317,18 +366,20 @@ class Connection(asyncio.Protocol):
                 header.client_id,
                 self._client_host,
                 body,
-                len(frame),
+                size_bytes,
             )
         )
 
-    def _decode_body(self, header: RequestHeader, frame: bytearray, start: int) -> Struct | None:
-        """Decode the body, or return None if this API or version is not served."""
+    def _decode(self, frame: bytearray, elements_max: int | None = None) -> Decoded:
+        """Return the header and the body, which is None if this API or version is not served."""
+        header, start = decode_request_header(frame, elements_max)
+        view = memoryview(frame)[start:]
         api = self._server.host.node.apis.get(header.api_key)
         if api is not None and api.serves(header.api_version):
             definition = request_definition(header.api_key)
             # Bytes after the body are tolerated, as Kafka does (RequestContext.parseRequest).
-            return definition.decode_prefix(memoryview(frame)[start:], header.api_version)[0]
+            return header, definition.decode_prefix(view, header.api_version, elements_max)[0]
         if header.api_key == ApiKey.API_VERSIONS:
             # Whatever the body of an unknown version is, the answer does not depend on it.
-            return request_definition(header.api_key).new()
-        return None
+            return header, request_definition(header.api_key).new()
+        return header, None

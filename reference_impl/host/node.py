@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from reference_impl.core.effects import (
@@ -41,11 +42,17 @@ from reference_impl.core.events import (
     TokenArrived,
 )
 from reference_impl.core.log.segment import Slice
-from reference_impl.core.node import Node
+from reference_impl.core.node import Node, never
 from reference_impl.core.storage import StorageError
-from reference_impl.wire import ApiKey, encode_response_parts
+from reference_impl.wire import ApiKey, TooManyElements, encode_response_parts
 
 log = logging.getLogger("reference_impl.host")
+Parts = Sequence[bytes | Slice]
+"""Of an answer: some may lie in files."""
+ELEMENTS_AT_ONCE = 2000
+"""A request or an answer with more elements is decoded or encoded in another thread."""
+STEP_S_MIN = 0.001
+"""So long may any request be worked on at a time, whatever has been done before in its turn."""
 EVENT_ENTROPY_BYTES = 16
 EVENTS_PER_DRAW = 256
 _drawn: list[bytes] = []
@@ -58,7 +65,10 @@ class Answerable(Protocol):
     def answer(self, data: bytes | None) -> None:
         """Send the answer to the request in flight (None: there is none), and go on."""
 
-    def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
+    def answer_aside(self, encode: Callable[[], Parts]) -> None:
+        """Encode a long answer in another thread, then send it."""
+
+    def answer_from_files(self, parts: Parts) -> None:
         """Send an answer, parts of which lie in files."""
 
     def give_way(self) -> None:
@@ -83,7 +93,10 @@ class NodeHost:
     def __init__(self, node: Node, on_fatal: Callable[[str], None]) -> None:
         self.node = node
         self.connections: dict[int, Answerable] = {}
-        node.gives_way = True
+        self.turn_is_over: Callable[[], bool] = never
+        """Whether other connections wait for the event loop by now."""
+        node.must_give_way = self._must_give_way
+        self._step_began_s = 0.0
         self._on_fatal = on_fatal
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
@@ -123,6 +136,7 @@ class NodeHost:
         self._deliver(TokenArrived(now_ms(), entropy(), connection, token), connection)
 
     def _deliver(self, event: Event, connection: int) -> None:
+        self._step_began_s = time.monotonic()
         try:
             self._apply(self.node.step(event))
         except StorageError as error:
@@ -130,6 +144,9 @@ class NodeHost:
         except Exception:
             log.exception("%s: the broker failed; the connection is closed", _named(event))
             self._close_connection(CloseConnection(connection, "internal error"))
+
+    def _must_give_way(self) -> bool:
+        return time.monotonic() - self._step_began_s >= STEP_S_MIN and self.turn_is_over()
 
     def connection_opened(self, connection: int, listener: str, client_port: int) -> None:
         """Tell the core that somebody has connected, from which port and to which listener."""
@@ -153,7 +170,12 @@ class NodeHost:
         if effect.throttle_ms:
             connection.mute(effect.throttle_ms)
         version = request.api_version if effect.version is None else effect.version
-        parts = encode_response_parts(request.api_key, version, request.correlation_id, effect.body)
+        what = request.api_key, version, request.correlation_id, effect.body
+        try:
+            parts = encode_response_parts(*what, elements_max=ELEMENTS_AT_ONCE)
+        except TooManyElements:
+            connection.answer_aside(partial(encode_response_parts, *what))
+            return
         if request.api_key == ApiKey.FETCH and Slice in map(type, parts):
             connection.answer_from_files(parts)
         else:

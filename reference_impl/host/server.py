@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import math
 import ssl
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import cast
 
@@ -15,12 +17,15 @@ from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.connection import Connection
 from reference_impl.host.departures import departures
+from reference_impl.host.garbage import GarbageCollection
 from reference_impl.host.intake import Intake
 from reference_impl.host.node import NodeHost
 from reference_impl.host.turns import Turns
 
 SWEEPS_PER_IDLE_PERIOD = 4
 SWEEP_S_MAX = 1.0
+ASIDE_S = 0.001
+"""So long the other thread may keep the loop waiting each time."""
 
 
 class Server:
@@ -37,7 +42,11 @@ class Server:
         self._connections: set[Connection] = set()
         self._listening: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
+        self._garbage: GarbageCollection | None = None
         self.turns = Turns(asyncio.get_running_loop())
+        self.aside = ThreadPoolExecutor(1, "aside")
+        """Decodes and encodes what has very many elements; the loop goes on meanwhile."""
+        sys.setswitchinterval(ASIDE_S)
 
     async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:
         """Bind, without accepting yet, and return the port. Raise OSError."""
@@ -57,8 +66,10 @@ class Server:
     async def accept(self, host: NodeHost) -> None:
         """Begin to serve this node."""
         self.host = host
+        host.turn_is_over = self.turns.is_over
         for bound in self._listening:
             await bound.start_serving()
+        self._garbage = GarbageCollection(asyncio.get_running_loop().time())
         self._sweep()
 
     async def close(self) -> None:
@@ -69,6 +80,9 @@ class Server:
             bound.close()
         for connection in list(self._connections):
             connection.abandon()
+        self.aside.shutdown(wait=False, cancel_futures=True)
+        if self._garbage is not None:
+            self._garbage.close()
 
     def joined(self, connection: Connection) -> None:
         """Note a new client."""
@@ -93,5 +107,7 @@ class Server:
         for descriptor, departure in departures(unread).items():
             unread[descriptor].departed(departure)
         self.intake.end_standstills(now_s)
+        if self._garbage is not None:
+            self._garbage.look(now_s, is_busy=any(c.is_at_long_work for c in self._connections))
         every_s = min(SWEEP_S_MAX, idle_s / SWEEPS_PER_IDLE_PERIOD)
         self._sweeper = asyncio.get_running_loop().call_later(every_s, self._sweep)

@@ -39,7 +39,7 @@ from reference_impl.wire.log_records import (
     encode_record,
     encode_versioned,
 )
-from reference_impl.wire.malformed import CorruptRecord, Malformed
+from reference_impl.wire.malformed import CorruptRecord, Malformed, TooManyElements
 from reference_impl.wire.messages import (
     KAFKA_VERSIONS,
     LATEST,
@@ -99,6 +99,7 @@ __all__ = [
     "RecordBatch",
     "RequestHeader",
     "Struct",
+    "TooManyElements",
     "api_key",
     "api_keys",
     "assign_offset_and_epoch",

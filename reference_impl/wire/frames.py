@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from reference_impl.wire.fields import Struct, parse_versions
-from reference_impl.wire.malformed import Malformed
+from reference_impl.wire.malformed import Malformed, TooManyElements
 from reference_impl.wire.messages import (
     KAFKA_VERSIONS,
     request_definition,
@@ -141,11 +141,14 @@ def response_header_version(api_key: int, version: int) -> int:
     return 1 if version in _flexible_versions("response", api_key) else 0
 
 
-def decode_request_header(frame: bytes | bytearray | memoryview) -> tuple[RequestHeader, int]:
+def decode_request_header(
+    frame: bytes | bytearray | memoryview, tags_max: int | None = None
+) -> tuple[RequestHeader, int]:
     """Return the header of a request and where its body starts. The version need not be one which
-    is served: a broker answers ApiVersions even then (KIP-511)."""
+    is served: a broker answers ApiVersions even then (KIP-511). Raise TooManyElements if there are
+    more tagged fields than this."""
     try:
-        return _decode_request_header(memoryview(frame))
+        return _decode_request_header(memoryview(frame), tags_max)
     except (struct.error, IndexError):
         raise Malformed("the bytes end too early", message="RequestHeader") from None
     except UnicodeDecodeError as error:
@@ -154,7 +157,7 @@ def decode_request_header(frame: bytes | bytearray | memoryview) -> tuple[Reques
         raise error.of("RequestHeader") from None
 
 
-def _decode_request_header(view: memoryview) -> tuple[RequestHeader, int]:
+def _decode_request_header(view: memoryview, tags_max: int | None) -> tuple[RequestHeader, int]:
     api_key, api_version = struct.unpack_from(">hh", view)
     header_version = request_header_version(api_key, api_version)
     if header_version == 0:
@@ -171,15 +174,17 @@ def _decode_request_header(view: memoryview) -> tuple[RequestHeader, int]:
     elif length != -1:
         raise Malformed(f"negative length {length}", "client_id")
     if header_version == 2:
-        position = _skip_tags(view, position)
+        position = _skip_tags(view, position, tags_max)
     return RequestHeader(api_key, api_version, correlation_id, client_id), position
 
 
-def _skip_tags(view: memoryview, position: int) -> int:
+def _skip_tags(view: memoryview, position: int, tags_max: int | None = None) -> int:
     """Step over the tagged fields of a header (KIP-482), which must ascend."""
     if view[position] == 0:
         return position + 1
     count, position = read_uvarint(view, position)
+    if tags_max is not None and count > tags_max:
+        raise TooManyElements
     previous = -1
     for _ in range(count):
         tag, position = read_uvarint(view, position)
@@ -253,11 +258,14 @@ def encode_response_parts(
     correlation_id: int,
     body: Struct,
     kafka_version: str | None = None,
+    elements_max: int | None = None,
 ) -> list[Any]:
     """Return a response in parts, for a sender that has `records` elsewhere. A field of type
     records may then hold any object with a length, which comes out as the part that it is: how many
-    bytes the sender will put there (a slice of a file)."""
-    parts = _of_api("response", api_key, api_version, kafka_version).encode_parts(body, api_version)
+    bytes the sender will put there (a slice of a file). Raise TooManyElements if the arrays of the
+    body have more elements than this."""
+    of = _of_api("response", api_key, api_version, kafka_version)
+    parts = of.encode_parts(body, api_version, elements_max)
     tags = b"\0" if response_header_version(api_key, api_version) else b""
     return _with_size([_CORRELATION_ID.pack(correlation_id) + tags, *parts])
 

@@ -42,6 +42,26 @@ class CorruptRecord(Malformed):
     """A record batch whose bytes contradict themselves (CORRUPT_MESSAGE or INVALID_RECORD)."""
 
 
+class TooManyElements(Exception):
+    """A message has more elements than may be read or written in one go. It is not malformed, so
+    no reader or writer translates this."""
+
+
+class Budget:
+    """How many elements of arrays may still be read or written before TooManyElements."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    def spend(self, count: int) -> None:
+        """Count the elements of one array before they are touched."""
+        self.left -= count
+        if self.left < 0:
+            raise TooManyElements
+
+
 def unreadable(error: Exception, step: str) -> Malformed:
     """Return the error of reading `step` as the one error type."""
     if isinstance(error, Malformed):

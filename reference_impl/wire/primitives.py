@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from reference_impl.wire.malformed import (
     READ_ERRORS,
     WRITE_ERRORS,
+    Budget,
     Malformed,
     unreadable,
     unwritable,
@@ -28,6 +29,8 @@ Writer = Callable[[list[Any], Any], None]
 
 STRING_BYTES_MAX = 0x7FFF  # MessageDataGenerator.java: compact strings keep the old limit
 ZERO_UUID = uuid.UUID(int=0)
+NUMBERS_PER_ELEMENT = 64
+"""So many numbers of an array take no longer than any other element."""
 FORMATS = {
     "int8": "b",
     "int16": "h",
@@ -220,7 +223,7 @@ def checked_count(count: int, nullable: bool, item_size: int, left: int) -> None
         raise Malformed(f"array of {count} elements cannot fit into the remaining {left} bytes")
 
 
-def array(item: Codec, flexible: bool, nullable: bool) -> Codec:
+def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None) -> Codec:
     """Return the codec of an array: a count, then that many items."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     read_item, write_item, item_size, _ = item
@@ -231,6 +234,8 @@ def array(item: Codec, flexible: bool, nullable: bool) -> Codec:
         checked_count(count, nullable, item_size, len(buffer) - position)
         if count < 0:
             return None, position
+        if budget is not None:
+            budget.spend(count)
         items: list[Any] = []
         try:
             for _ in range(count):
@@ -245,6 +250,8 @@ def array(item: Codec, flexible: bool, nullable: bool) -> Codec:
             checked_length(-1, "array", nullable)
             write_count(out, -1)
             return
+        if budget is not None:
+            budget.spend(len(items))
         write_count(out, len(items))
         index = -1
         try:
@@ -256,7 +263,9 @@ def array(item: Codec, flexible: bool, nullable: bool) -> Codec:
     return Codec(read, write, count_size)
 
 
-def number_array(item: Codec, flexible: bool, nullable: bool) -> Codec:
+def number_array(
+    item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None
+) -> Codec:
     """Return the codec of an array of numbers, read and written in one go."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     size, letter = item.min_size, item.format
@@ -266,6 +275,8 @@ def number_array(item: Codec, flexible: bool, nullable: bool) -> Codec:
         checked_count(count, nullable, size, len(buffer) - position)
         if count < 0:
             return None, position
+        if budget is not None:
+            budget.spend(count // NUMBERS_PER_ELEMENT)
         numbers = struct.unpack_from(f">{count}{letter}", buffer, position)
         return list(numbers), position + count * size
 
@@ -274,6 +285,8 @@ def number_array(item: Codec, flexible: bool, nullable: bool) -> Codec:
             checked_length(-1, "array", nullable)
             write_count(out, -1)
             return
+        if budget is not None:
+            budget.spend(len(numbers) // NUMBERS_PER_ELEMENT)
         write_count(out, len(numbers))
         out.append(struct.pack(f">{len(numbers)}{letter}", *numbers))
 

@@ -14,6 +14,7 @@ from reference_impl.wire.fields import Field, Struct, StructType, parse_versions
 from reference_impl.wire.malformed import (
     READ_ERRORS,
     WRITE_ERRORS,
+    Budget,
     Malformed,
     unreadable,
     unwritable,
@@ -58,6 +59,8 @@ class Definition:
         self._structs: dict[str, StructType] = {}
         self.root = struct_type(name, row["fields"], row.get("structs", {}), self._structs)
         self._codecs: dict[int, Codec] = {}
+        self._counting: dict[int, Codec] = {}
+        self._budget = Budget()
 
     def __repr__(self) -> str:
         first, last = self.valid_versions[0], self.valid_versions[-1]
@@ -88,9 +91,12 @@ class Definition:
         """Return the bytes of a message, in this version."""
         return b"".join(self.encode_parts(message, version))
 
-    def encode_parts(self, message: Struct, version: int) -> list[Any]:
-        """Return the bytes of a message as parts to join or to write one after the other."""
-        codec = self._codecs.get(version) or self._compile(version)
+    def encode_parts(
+        self, message: Struct, version: int, elements_max: int | None = None
+    ) -> list[Any]:
+        """Return the bytes of a message as parts to join or to write one after the other. Raise
+        TooManyElements if its arrays have more elements than this."""
+        codec = self._codec(version, elements_max)
         # By name: a message of another Kafka's table may be spoken in a version both have.
         if type(message).__name__ != self.name:
             raise TypeError(f"expected a {self.name}, got a {type(message).__name__}")
@@ -112,11 +118,12 @@ class Definition:
         return message
 
     def decode_prefix(
-        self, data: bytes | bytearray | memoryview, version: int
+        self, data: bytes | bytearray | memoryview, version: int, elements_max: int | None = None
     ) -> tuple[Struct, int]:
         """Decode the message at the start of these bytes; return it and its length. Brokers
-        tolerate what comes after (RequestContext.parseRequest)."""
-        codec = self._codecs.get(version) or self._compile(version)
+        tolerate what comes after (RequestContext.parseRequest). Raise TooManyElements if its arrays
+        have more elements than this."""
+        codec = self._codec(version, elements_max)
         try:
             return codec.read(memoryview(data), 0)
         except Malformed as error:
@@ -129,23 +136,33 @@ class Definition:
 
         return pieces(self, message, version)
 
-    def _compile(self, version: int) -> Codec:
+    def _codec(self, version: int, elements_max: int | None) -> Codec:
+        """Return the codec of a version; with a limit the one that counts, which is for the use of
+        one thread."""
+        if elements_max is None:
+            return self._codecs.get(version) or self._compile(version, self._codecs, None)
+        self._budget.left = elements_max
+        return self._counting.get(version) or self._compile(version, self._counting, self._budget)
+
+    def _compile(self, version: int, known: dict[int, Codec], budget: Budget | None) -> Codec:
         if version not in self.valid_versions:
             first, last = self.valid_versions[0], self.valid_versions[-1]
             raise Malformed(f"version {version} is not one of {first} to {last}", message=self.name)
         flexible = version in self.flexible_versions
-        codec = self._codecs[version] = compile_struct(self.root, version, flexible)
+        codec = known[version] = compile_struct(self.root, version, flexible, budget)
         return codec
 
 
-def compile_field(field: Field, version: int, flexible: bool) -> Codec:
+def compile_field(
+    field: Field, version: int, flexible: bool, budget: Budget | None = None
+) -> Codec:
     """Return the codec of one field in one version."""
     if field.flexible is not None:
         flexible = version in field.flexible
     nullable = version in field.nullable
     one_may_be_null = nullable and not field.is_array
     if field.struct is not None:
-        codec = compile_struct(field.struct, version, flexible)
+        codec = compile_struct(field.struct, version, flexible, budget)
         if one_may_be_null:
             codec = nullable_struct(codec, version in field.tagged)
     elif field.type in FIXED:
@@ -156,21 +173,23 @@ def compile_field(field: Field, version: int, flexible: bool) -> Codec:
         codec = blob(field.type, flexible, one_may_be_null)
     if not field.is_array:
         return codec
-    return (number_array if codec.format else array)(codec, flexible, nullable)
+    return (number_array if codec.format else array)(codec, flexible, nullable, budget)
 
 
-def compile_struct(struct: StructType, version: int, flexible: bool) -> Codec:
+def compile_struct(
+    struct: StructType, version: int, flexible: bool, budget: Budget | None = None
+) -> Codec:
     """Return the codec of one struct in one version."""
     plain: list[tuple[str, Codec]] = []
     tagged: dict[int, Known] = {}
     absent: list[Field] = []
     for field in struct.fields:
         if version in field.tagged:
-            codec = compile_field(field, version, True)
+            codec = compile_field(field, version, True, budget)
             tagged[field.tag] = field.name, codec.read, codec.write, field.default_value()
             absent.append(field)
         elif version in field.versions:
-            plain.append((field.name, compile_field(field, version, flexible)))
+            plain.append((field.name, compile_field(field, version, flexible, budget)))
         else:
             absent.append(field)
     missing = {field.name for field in absent}
@@ -180,14 +199,16 @@ def compile_struct(struct: StructType, version: int, flexible: bool) -> Codec:
             plain,
             [row for row in struct.cls._constants if row[0] in missing],
             [row for row in struct.cls._factories if row[0] in missing],
-            tags_reader(tagged) if flexible else None,
+            tags_reader(tagged, budget) if flexible else None,
         ),
         make_writer(plain, tags_writer(tagged) if flexible else None, bool(tagged)),
         sum(codec.min_size for _, codec in plain) + flexible,
     )
 
 
-def tags_reader(tagged: dict[int, Known]) -> Callable[[memoryview, int, Struct], int]:
+def tags_reader(
+    tagged: dict[int, Known], budget: Budget | None
+) -> Callable[[memoryview, int, Struct], int]:
     """Return a reader of the tagged fields: a count, then (tag, size, bytes) in ascending order of
     tag."""
 
@@ -195,6 +216,8 @@ def tags_reader(tagged: dict[int, Known]) -> Callable[[memoryview, int, Struct],
         count, position = read_uvarint(buffer, position)
         if not count:
             return position
+        if budget is not None:
+            budget.spend(count)
         previous = -1
         for _ in range(count):
             tag, position = read_uvarint(buffer, position)

@@ -16,6 +16,7 @@ from reference_impl.core.controller.client_quotas import ClientQuotas
 from reference_impl.core.controller.delegation_tokens import DelegationTokens
 from reference_impl.core.controller.scram_users import ScramUsers
 from reference_impl.core.security.acls import Acl, Acls
+from reference_impl.core.topic_names import collision_key
 from reference_impl.wire import Struct
 
 TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
@@ -52,6 +53,8 @@ class MetadataImage:
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[UUID, TopicImage] = {}
+        self.names_by_collision_key: dict[str, str] = {}
+        """The names of all topics, by what no two of them may have in common."""
         self.next_producer_id = 0
         self._broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
@@ -81,6 +84,7 @@ class MetadataImage:
     def _topic(self, record: Struct) -> None:
         topic = TopicImage(record.name, record.topic_id)
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        self.names_by_collision_key[collision_key(topic.name)] = topic.name
 
     def _partition(self, record: Struct) -> None:
         self.topics_by_id[record.topic_id].partitions[record.partition_id] = PartitionImage(
@@ -124,6 +128,7 @@ class MetadataImage:
     def _remove_topic(self, record: Struct) -> None:
         topic = self.topics_by_id.pop(record.topic_id)
         del self.topics[topic.name]
+        self.names_by_collision_key.pop(collision_key(topic.name), None)
 
     def _access_control_entry(self, record: Struct) -> None:
         self.acls.add(record.id, Acl.from_record(record))

@@ -94,12 +94,12 @@ def check_name(broker: Broker, name: str) -> None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     if name in broker.image.topics:
         raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    for other in broker.image.topics:
-        if collision_key(other) == collision_key(name):
-            raise Refused(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"Topic '{name}' collides with existing topic: {other}",
-            )
+    other = broker.image.names_by_collision_key.get(collision_key(name))
+    if other is not None:
+        raise Refused(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topic: {other}",
+        )
 
 
 def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:

@@ -3,10 +3,10 @@ transactions and verification, v4, which brokers ask of each other; v5, epochs p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.refused import Refused
@@ -22,6 +22,8 @@ from reference_impl.wire import ErrorCode, Struct, definition
 RESPONSE = definition("AddPartitionsToTxnResponse")
 FENCED_SINCE, SEVERAL_SINCE, EPOCH_PER_TRANSACTION_SINCE = 2, 4, 5
 Codes = dict[PartitionKey, ErrorCode]
+CodesInTurns = Generator[Effect, None, Codes]
+"""Gives way to others in between."""
 
 
 def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -35,7 +37,8 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
             return
         answer = RESPONSE.new()
         for asked in body.transactions:
-            rows = answered(asked.topics, one_transaction(broker, request, asked))
+            codes = yield from one_transaction(broker, request, asked)
+            rows = yield from answered(request, asked.topics, codes)
             answer.results_by_transaction.append(
                 RESPONSE.struct(
                     "AddPartitionsToTxnResult",
@@ -46,29 +49,34 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
         # RESPOND
         yield Respond(request, answer)
         return
-    codes = denied_among(broker, request) or added(
-        broker,
-        request,
-        body.v3_and_below_transactional_id,
-        body.v3_and_below_producer_id,
-        body.v3_and_below_producer_epoch,
-        body.v3_and_below_topics,
-    )
-    rows = answered(body.v3_and_below_topics, codes)
+    codes = yield from denied_among(broker, request)
+    if not codes:
+        codes = yield from added(
+            broker,
+            request,
+            body.v3_and_below_transactional_id,
+            body.v3_and_below_producer_id,
+            body.v3_and_below_producer_epoch,
+            body.v3_and_below_topics,
+        )
+    rows = yield from answered(request, body.v3_and_below_topics, codes)
     yield Respond(request, RESPONSE.new(results_by_topic_v3_and_below=rows))
 
 
-def one_transaction(broker: Broker, request: Request, asked: Struct) -> Codes:
+def one_transaction(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
     """Return a code for each partition of one transaction."""
     if asked.verify_only:
-        return unknown_among(broker, asked.topics) or verified(broker, asked)
-    return added(
-        broker,
-        request,
-        asked.transactional_id,
-        asked.producer_id,
-        asked.producer_epoch,
-        asked.topics,
+        codes = yield from unknown_among(broker, request, asked.topics)
+        return codes or (yield from verified(broker, request, asked))
+    return (
+        yield from added(
+            broker,
+            request,
+            asked.transactional_id,
+            asked.producer_id,
+            asked.producer_epoch,
+            asked.topics,
+        )
     )
 
 
@@ -79,10 +87,10 @@ def added(
     producer_id: int,
     producer_epoch: int,
     topics: list[Struct],
-) -> Codes:
+) -> CodesInTurns:
     """Add all partitions of one transaction, or none; return their codes."""
     # VALIDATE
-    if codes := unknown_among(broker, topics):
+    if codes := (yield from unknown_among(broker, request, topics)):
         return codes
     keys = partitions_of(topics)
     version = request.api_version
@@ -106,35 +114,40 @@ def added(
     return dict.fromkeys(keys, code)
 
 
-def denied_among(broker: Broker, request: Request) -> Codes:
+def denied_among(broker: Broker, request: Request) -> CodesInTurns:
     """Return a code for each partition if the client may not add one of them, and none if it may
     add all. Up to version 3 clients ask, and they take no part in the broker's own topics."""
     body, access = request.body, broker.access
     keys = partitions_of(body.v3_and_below_topics)
     if not access.may(request, WRITE_TRANSACTIONAL_ID, body.v3_and_below_transactional_id):
         return dict.fromkeys(keys, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    denied = {
-        key: ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        for key in keys
-        if is_internal(key[0]) or not access.may(request, WRITE_TOPIC, key[0])
-    }
-    return all_or_none(keys, {**unknown_in(broker, keys), **denied}) if denied else {}
+    denied = {}
+    for key in keys:
+        yield GiveWay(request)
+        if is_internal(key[0]) or not access.may(request, WRITE_TOPIC, key[0]):
+            denied[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if not denied:
+        return {}
+    unknown = yield from unknown_in(broker, request, keys)
+    return all_or_none(keys, {**unknown, **denied})
 
 
-def unknown_among(broker: Broker, topics: list[Struct]) -> Codes:
+def unknown_among(broker: Broker, request: Request, topics: list[Struct]) -> CodesInTurns:
     """Return a code for each partition if one of them does not exist, and none if all do."""
     keys = partitions_of(topics)
-    return all_or_none(keys, unknown_in(broker, keys))
+    unknown = yield from unknown_in(broker, request, keys)
+    return all_or_none(keys, unknown)
 
 
-def unknown_in(broker: Broker, keys: list[PartitionKey]) -> Codes:
+def unknown_in(broker: Broker, request: Request, keys: list[PartitionKey]) -> CodesInTurns:
     """Return the partitions that do not exist."""
     topics = broker.image.topics
-    return {
-        (name, index): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for name, index in keys
-        if name not in topics or index not in topics[name].partitions
-    }
+    codes = {}
+    for name, index in keys:
+        yield GiveWay(request)
+        if name not in topics or index not in topics[name].partitions:
+            codes[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return codes
 
 
 def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
@@ -144,10 +157,11 @@ def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
     return {key: refused.get(key, ErrorCode.OPERATION_NOT_ATTEMPTED) for key in keys}
 
 
-def verified(broker: Broker, asked: Struct) -> Codes:
+def verified(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
     """Verify whether each partition is part of the transaction, without adding any."""
     codes: Codes = {}
     for key in partitions_of(asked.topics):
+        yield GiveWay(request)
         try:
             broker.transactions.check_partition(
                 asked.transactional_id, asked.producer_id, asked.producer_epoch, key
@@ -164,20 +178,21 @@ def partitions_of(topics: list[Struct]) -> list[PartitionKey]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
-def answered(topics: list[Struct], codes: Codes) -> list[Struct]:
+def answered(
+    request: Request, topics: list[Struct], codes: Codes
+) -> Generator[Effect, None, list[Struct]]:
     """Return the rows of the answer."""
-    return [
-        RESPONSE.struct(
-            "AddPartitionsToTxnTopicResult",
-            name=topic.name,
-            results_by_partition=[
+    rows = []
+    for topic in topics:
+        row = RESPONSE.struct("AddPartitionsToTxnTopicResult", name=topic.name)
+        rows.append(row)
+        for index in topic.partitions:
+            yield GiveWay(request)
+            row.results_by_partition.append(
                 RESPONSE.struct(
                     "AddPartitionsToTxnPartitionResult",
                     partition_index=index,
                     partition_error_code=codes[topic.name, index],
                 )
-                for index in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+            )
+    return rows

@@ -18,8 +18,9 @@ from reference_impl.core.controller.client_quotas import (
     entity_of,
     quota_record,
 )
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.quotas.throttling import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import ALTER_CONFIGS_OF_CLUSTER
@@ -36,7 +37,9 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
     rows, records = [], []
     seen: set[Entity] = set()
     for wanted in request.body.entries:
-        row = RESPONSE.struct("EntryData", error_message=None, entity=entity_rows(wanted))
+        yield GiveWay(request)
+        entity_rows = yield from for_each(request, wanted.entity, entity_row)
+        row = RESPONSE.struct("EntryData", error_message=None, entity=entity_rows)
         rows.append(row)
         try:
             # VALIDATE
@@ -92,12 +95,9 @@ def checked_value(entity: Entity, row: Struct) -> float:
     return value
 
 
-def entity_rows(wanted: Struct) -> list[Struct]:
-    """Return the entity as the answer repeats it."""
-    return [
-        RESPONSE.struct("EntityData", entity_type=row.entity_type, entity_name=row.entity_name)
-        for row in wanted.entity
-    ]
+def entity_row(row: Struct) -> Struct:
+    """Return one part of an entity as the answer repeats it."""
+    return RESPONSE.struct("EntityData", entity_type=row.entity_type, entity_name=row.entity_name)
 
 
 def _invalid(message: str) -> Refused:

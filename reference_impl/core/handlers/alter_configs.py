@@ -21,7 +21,7 @@ RESPONSE = definition("AlterConfigsResponse")
 def handle_alter_configs(broker: Broker, request: Request) -> Iterator[Effect]:
     """Replace what is set for some resources."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
-    rows = alter_all(broker, request, RESPONSE, replacement)
+    rows = yield from alter_all(broker, request, RESPONSE, replacement)
     # RESPOND
     yield Respond(request, RESPONSE.new(responses=rows))
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.parking import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -21,12 +22,13 @@ RESPONSE = definition("AlterReplicaLogDirsResponse")
 def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[Effect]:
     """Let replicas lie in the directory that is asked for, if that is where they can lie."""
     # VALIDATE. DEDUPLICATE, APPLY: what can be moved lies there already.
-    codes = {
-        (topic.name, index): code_of(broker, request, directory.path, topic.name, index)
-        for directory in request.body.dirs
-        for topic in directory.topics
-        for index in topic.partitions
-    }
+    codes: dict[PartitionKey, ErrorCode] = {}
+    for directory in request.body.dirs:
+        for topic in directory.topics:
+            for index in topic.partitions:
+                code = code_of(broker, request, directory.path, topic.name, index)
+                codes[topic.name, index] = code
+                yield GiveWay(request)
     # RESPOND
     by_topic: dict[str, list[Struct]] = {}
     for (name, index), code in codes.items():
@@ -34,6 +36,7 @@ def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[
             "AlterReplicaLogDirPartitionResult", partition_index=index, error_code=code
         )
         by_topic.setdefault(name, []).append(row)
+        yield GiveWay(request)
     results = [
         RESPONSE.struct("AlterReplicaLogDirTopicResult", topic_name=name, partitions=rows)
         for name, rows in by_topic.items()

@@ -5,13 +5,13 @@ The client salts the password itself: the broker never sees it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.scram_users import removal_record, set_record
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.core.security.scram import (
@@ -28,13 +28,14 @@ RESPONSE = definition("AlterUserScramCredentialsResponse")
 def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Iterator[Effect]:
     """Set and delete credentials; each user of the request changes or is refused on its own."""
     deletions, upsertions = request.body.deletions, request.body.upsertions
-    times = Counter(row.name for row in (*deletions, *upsertions))
+    times = yield from counted(request, (row.name for row in (*deletions, *upsertions)))
     errors: dict[str, Refused | None] = dict.fromkeys(times)
     records = []
     for row, change in (
         *((row, deleted) for row in deletions),
         *((row, upserted) for row in upsertions),
     ):
+        yield GiveWay(request)
         try:
             # VALIDATE
             broker.access.require(request, ALTER_CLUSTER)
@@ -52,7 +53,8 @@ def handle_alter_user_scram_credentials(broker: Broker, request: Request) -> Ite
     if records:
         broker.publish(records)
     # RESPOND
-    yield Respond(request, RESPONSE.new(results=[result(*item) for item in errors.items()]))
+    rows = yield from for_each(request, errors.items(), lambda item: result(*item))
+    yield Respond(request, RESPONSE.new(results=rows))
 
 
 def check_row(row: Struct) -> None:

@@ -6,13 +6,14 @@ Source: ConfigAdminManager.java (preprocess).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.config_changes import Configured, change_to, find_configured
 from reference_impl.core.controller.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.effects import Effect, GiveWay
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import counted
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     ALTER_CONFIGS_OF_CLUSTER,
@@ -27,11 +28,14 @@ Wanted = Callable[[Configured, Struct], Mapping[str, str]]
 
 def alter_all(
     broker: Broker, request: Request, response: Definition, wanted: Wanted
-) -> list[Struct]:
+) -> Generator[Effect, None, list[Struct]]:
     """Change each resource completely or not at all, and return the rows of the answer."""
-    times = Counter((row.resource_type, row.resource_name) for row in request.body.resources)
+    times = yield from counted(
+        request, ((row.resource_type, row.resource_name) for row in request.body.resources)
+    )
     rows = []
     for resource in request.body.resources:
+        yield GiveWay(request)
         row = response.struct(
             "AlterConfigsResourceResponse",
             resource_type=resource.resource_type,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.consumer.leaving import no_consumer_group
@@ -26,6 +26,7 @@ def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
     for group_id in request.body.group_ids:
+        yield GiveWay(request)
         try:
             row = described(broker, request, group_id)
         except Refused as refused:

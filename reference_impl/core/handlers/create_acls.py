@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, Respond
+from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.acl_changes import (
     check_enabled,
@@ -24,7 +25,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     """Add all well-formed entries; each entry gets its own result."""
     creations = request.body.creations
     # VALIDATE the request
-    if any(names_unknown(wanted) for wanted in creations):
+    if True in (yield from for_each(request, creations, names_unknown)):
         yield CloseConnection(request.connection, "CreateAcls with a type UNKNOWN (0)")
         return
     try:
@@ -35,6 +36,7 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     rows, acls = [], []
     for wanted in creations:
+        yield GiveWay(request)
         try:
             # VALIDATE the entry
             acls.append(checked_acl(wanted))

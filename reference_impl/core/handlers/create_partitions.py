@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import counted
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import ALTER_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -18,9 +18,10 @@ RESPONSE = definition("CreatePartitionsResponse")
 
 def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
     """Give topics more partitions; existing data stays where it is."""
-    times = Counter(topic.name for topic in request.body.topics)
+    times = yield from counted(request, (topic.name for topic in request.body.topics))
     rows = []
     for wanted in {topic.name: topic for topic in request.body.topics}.values():
+        yield GiveWay(request)
         row = RESPONSE.struct("CreatePartitionsTopicResult", name=wanted.name)
         rows.append(row)
         try:

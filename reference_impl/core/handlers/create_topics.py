@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.config_entries import topic_entries
 from reference_impl.core.controller.topic_changes import NewTopic, plan_topic, publish_topic
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import counted
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     CREATE_IN_CLUSTER,
@@ -25,9 +25,10 @@ RESPONSE = definition("CreateTopicsResponse")
 def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
     """Create the topics that can be created; each gets its own result."""
     body = RESPONSE.new()
-    times = Counter(topic.name for topic in request.body.topics)
+    times = yield from counted(request, (topic.name for topic in request.body.topics))
     answered = set()
     for wanted in request.body.topics:
+        yield GiveWay(request)
         if wanted.name in answered:
             continue
         answered.add(wanted.name)

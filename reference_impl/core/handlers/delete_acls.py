@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, Respond
+from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.acl_changes import (
     check_enabled,
@@ -26,7 +27,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     """Delete every entry that one of the filters matches; each filter's result lists them."""
     filters = request.body.filters
     # VALIDATE the request
-    if any(names_unknown(wanted) for wanted in filters):
+    if True in (yield from for_each(request, filters, names_unknown)):
         yield CloseConnection(request.connection, "DeleteAcls with a type UNKNOWN (0)")
         return
     try:
@@ -38,6 +39,7 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     rows: list[Struct] = []
     ids: list[UUID] = []
     for wanted in filters:
+        yield GiveWay(request)
         try:
             # VALIDATE the filter
             matching = found(broker, AclFilter.from_request(wanted))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DELETE_GROUP
@@ -18,6 +18,7 @@ def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
     """Delete groups without members, with their offsets."""
     rows = []
     for group_id in dict.fromkeys(request.body.groups_names):  # a group named twice counts once
+        yield GiveWay(request)
         row = RESPONSE.struct("DeletableGroupResult", group_id=group_id)
         rows.append(row)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.log.partition_log import OffsetOutOfRange
 from reference_impl.core.refused import Refused, disk_errors_refused
@@ -25,6 +25,7 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
         answer = RESPONSE.struct("DeleteRecordsTopicResult", name=topic.name)
         body.topics.append(answer)
         for wanted in topic.partitions:
+            yield GiveWay(request)
             row = RESPONSE.struct(
                 "DeleteRecordsPartitionResult", partition_index=wanted.partition_index
             )

@@ -3,14 +3,14 @@ KIP-516 (topic ids since v6)."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.controller.topic_changes import delete_topic
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     DELETE_IN_CLUSTER,
@@ -28,9 +28,14 @@ REQUEST = definition("DeleteTopicsRequest")
 def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
     """Delete the topics that can be deleted; each gets its own result."""
     body = RESPONSE.new()
-    wanted_topics = wanted_in(request)
-    times = Counter((topic.name, topic.topic_id) for topic in wanted_topics)
-    for wanted in {(topic.name, topic.topic_id): topic for topic in wanted_topics}.values():
+    wanted_topics = yield from wanted_in(request)
+    times = yield from counted(request, ((row.name, row.topic_id) for row in wanted_topics))
+    answered = set()
+    for wanted in wanted_topics:
+        yield GiveWay(request)
+        if (wanted.name, wanted.topic_id) in answered:
+            continue
+        answered.add((wanted.name, wanted.topic_id))
         answer = RESPONSE.struct(
             "DeletableTopicResult", name=wanted.name, topic_id=wanted.topic_id
         )  # fmt: skip
@@ -49,12 +54,18 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, body)
 
 
-def wanted_in(request: Request) -> list[Struct]:
+def wanted_in(request: Request) -> Generator[Effect, None, list[Struct]]:
     """Return the topics of a request in the form of version 6 (KIP-516)."""
     if request.api_version >= 6:
         topics: list[Struct] = request.body.topics
         return topics
-    return [REQUEST.struct("DeleteTopicState", name=name) for name in request.body.topic_names]
+    return (
+        yield from for_each(
+            request,
+            request.body.topic_names,
+            lambda name: REQUEST.struct("DeleteTopicState", name=name),
+        )
+    )
 
 
 def checked(broker: Broker, request: Request, wanted: Struct, times: int) -> TopicImage:

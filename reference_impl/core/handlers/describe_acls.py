@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, Respond
+from reference_impl.core.effects import CloseConnection, Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.acl_changes import check_enabled, names_unknown
@@ -32,7 +32,8 @@ def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     # DEDUPLICATE, APPLY: reading changes nothing.
     wanted = AclFilter.from_request(request.body)
     resources: dict[tuple[ResourceType, str, PatternType], list[Struct]] = {}
-    for acl in broker.image.acls.by_id.values():
+    for acl in list(broker.image.acls.by_id.values()):
+        yield GiveWay(request)
         if wanted.matches(acl):
             key = (acl.resource_type, acl.resource_name, acl.pattern_type)
             resources.setdefault(key, []).append(described(acl))

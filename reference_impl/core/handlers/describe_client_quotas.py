@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.client_quotas import CLIENT_ID, IP, USER, Entity
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
@@ -29,11 +29,11 @@ def handle_describe_client_quotas(broker: Broker, request: Request) -> Iterator[
         yield Respond(request, answer)
         return
     # DEDUPLICATE, APPLY: reading changes nothing.
-    entries = [
-        row(entity, quotas)
-        for entity, quotas in broker.image.client_quotas
-        if matches(entity, components, strict=request.body.strict)
-    ]
+    entries = []
+    for entity, quotas in list(broker.image.client_quotas):
+        yield GiveWay(request)
+        if matches(entity, components, strict=request.body.strict):
+            entries.append(row(entity, quotas))
     # RESPOND
     yield Respond(request, RESPONSE.new(error_message=None, entries=entries))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import ClassicGroup, Member
 from reference_impl.core.groups.states import State
@@ -24,6 +24,7 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
     for group_id in request.body.groups:
+        yield GiveWay(request)
         try:
             broker.access.require(request, DESCRIBE_GROUP, group_id)
             group = broker.groups.group(group_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.partition import Partition
 from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
@@ -28,6 +28,7 @@ def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effec
     by_topic: dict[str, list[Struct]] = {}
     for partition in wanted_partitions(broker, request.body.topics):
         by_topic.setdefault(partition.topic, []).append(described(partition))
+        yield GiveWay(request)
     directory = RESPONSE.struct("DescribeLogDirsResult", log_dir=broker.data_directory.path)
     # [New in v4: KIP-827]
     space = broker.data_directory.space()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.log.producer_state import ProducerEntry
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import READ_TOPIC
@@ -22,7 +24,8 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
     # RESPOND
     answer = RESPONSE.new()
     for topic in request.body.topics:
-        rows = [described(broker, request, topic.name, index) for index in topic.partition_indexes]
+        describe = partial(described, broker, request, topic.name)
+        rows = yield from for_each(request, topic.partition_indexes, describe)
         answer.topics.append(RESPONSE.struct("TopicResponse", name=topic.name, partitions=rows))
     yield Respond(request, answer)
 

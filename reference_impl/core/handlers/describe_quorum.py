@@ -12,6 +12,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_log import TOPIC
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -35,9 +36,9 @@ def handle_describe_quorum(broker: Broker, request: Request) -> Iterator[Effect]
         answer.nodes = [RESPONSE.struct("Node", node_id=broker.node_id)]
     else:
         # There is one quorum; whoever asks for more is told nothing at all (KafkaRaftClient.java).
-        answer.topics = [
-            of_topic(name, [unknown(index) for index in indexes]) for name, indexes in wanted
-        ]
+        for name, indexes in wanted:
+            rows = yield from for_each(request, indexes, unknown)
+            answer.topics.append(of_topic(name, rows))
     yield Respond(request, answer)
 
 

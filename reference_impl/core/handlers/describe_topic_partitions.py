@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC
 from reference_impl.core.topic_names import is_internal, problem_with
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -32,8 +34,12 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
         return
     left = max(min(request.body.response_partition_limit, LIMIT_MAX), 1)
     # DEDUPLICATE, APPLY: reading changes nothing.
-    seen = [name for name in names if broker.access.may(request, DESCRIBE_TOPIC, name)]
+    may_see = yield from for_each(
+        request, names, lambda name: broker.access.may(request, DESCRIBE_TOPIC, name)
+    )
+    seen = list(compress(names, may_see))
     for name in seen:
+        yield GiveWay(request)
         if left <= 0:
             body.next_cursor = RESPONSE.struct("Cursor", topic_name=name, partition_index=0)
             break
@@ -53,6 +59,7 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
             break
         left -= len(indexes)
     for row in body.topics:
+        yield GiveWay(request)
         row.topic_authorized_operations = broker.access.operations(
             request, ResourceType.TOPIC, row.name
         )

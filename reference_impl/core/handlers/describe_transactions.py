@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -19,7 +21,8 @@ def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[E
     """Tell everything about some transactional ids."""
     # VALIDATE happens for each id on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
-    rows = [described(broker, request, name) for name in request.body.transactional_ids]
+    describe = partial(described, broker, request)
+    rows = yield from for_each(request, request.body.transactional_ids, describe)
     yield Respond(request, RESPONSE.new(transaction_states=rows))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -25,7 +25,8 @@ def handle_describe_user_scram_credentials(broker: Broker, request: Request) -> 
         return
     # DEDUPLICATE: a user who is named twice gets one row, which says so. APPLY: nothing.
     wanted = [row.name for row in request.body.users or ()] or broker.image.scram_users.names()
-    rows = [described(broker, user, times) for user, times in Counter(wanted).items()]
+    times = yield from counted(request, list(wanted))
+    rows = yield from for_each(request, times.items(), lambda item: described(broker, *item))
     # RESPOND
     yield Respond(request, RESPONSE.new(error_message=None, results=rows))
 

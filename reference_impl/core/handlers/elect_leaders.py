@@ -7,10 +7,12 @@ so that no election is needed, of neither kind.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -43,7 +45,8 @@ def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     # DEDUPLICATE, APPLY: no election is ever needed.
     for wanted in body.topic_partitions:
-        results = [result(broker, request, wanted.topic, index) for index in wanted.partitions]
+        elect = partial(result, broker, request, wanted.topic)
+        results = yield from for_each(request, wanted.partitions, elect)
         answer.replica_election_results.append(of_topic(wanted.topic, results))
     # RESPOND
     yield Respond(request, answer)

@@ -6,11 +6,11 @@ Not modelled: followers, rack-aware replica selection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.fetch_sessions import NO_SESSION, FetchContext, Row, Wanted, WantedKey
 from reference_impl.core.log.partition_log import OffsetOutOfRange
@@ -47,11 +47,15 @@ def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
     # APPLY: nothing.
     # RESPOND: now, or when there is enough to read, or when the client's patience ends.
     fetch = PendingFetch(broker, request, context)
-    body = fetch.answer(expired=request.body.max_wait_ms <= 0 or not context.wanted)
+    changes = broker.parking.changes
+    body = yield from fetch.answer(expired=request.body.max_wait_ms <= 0 or not context.wanted)
     if body is not None:
         yield answered(request, body)
-    else:
-        yield from broker.parking.park(fetch, request.body.max_wait_ms)
+        return
+    yield from broker.parking.park(fetch, request.body.max_wait_ms)
+    if broker.parking.changes != changes:
+        # Others had their turn: what was read first may have changed before it was watched.
+        yield from broker.parking.ask(request.connection)
 
 
 @dataclass(slots=True)
@@ -77,7 +81,7 @@ class PendingFetch:
             most = min(most, int(at_once))  # else it would never pass
         self._max_bytes = min(request.body.max_bytes, most)
         self._min_bytes = min(request.body.min_bytes, self._max_bytes)
-        self._denied = denied_among(broker, request, context.wanted)
+        self._denied: set[WantedKey] | None = None
 
     def watched(self) -> tuple[PartitionKey, ...]:
         """Return the partitions to which an append may complete the parked request."""
@@ -88,9 +92,12 @@ class PendingFetch:
                 keys.append((topic.name, wanted.params.partition))
         return tuple(keys)
 
-    def answer(self, *, expired: bool) -> Struct | None:
+    def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         """Return the response if enough bytes or an error are there, or the wait is over."""
-        reading = self._read()
+        if self._denied is None:
+            asked = self._context.wanted
+            self._denied = yield from denied_among(self._broker, self.request, asked)
+        reading = yield from self._read()
         if not (expired or reading.must_answer or reading.bytes_read >= self._min_bytes):
             return None
         throttle_ms = self._spend(reading.bytes_read)
@@ -103,6 +110,7 @@ class PendingFetch:
         session_id, rows = self._context.to_send(reading.rows)
         body = RESPONSE.new(session_id=session_id)
         topic: Struct | None = None
+        yield GiveWay(self.request)
         for wanted, row in rows:
             if topic is None or (topic.topic, topic.topic_id) != (wanted.topic, wanted.topic_id):
                 topic = RESPONSE.struct(
@@ -121,8 +129,9 @@ class PendingFetch:
             throttle.take_back(self.request, amount, now_ms)
         return throttle_ms
 
-    def _read(self) -> Reading:
+    def _read(self) -> Generator[Effect, None, Reading]:
         reading = Reading(self._max_bytes)
+        pause = GiveWay(self.request)
         for wanted in self._context.wanted:
             try:
                 row = self._read_one(wanted, reading)
@@ -132,6 +141,7 @@ class PendingFetch:
                     row.aborted_transactions = []  # null only for a partition that is there
                 reading.must_answer = True
             reading.rows.append((wanted, row))
+            yield pause
         return reading
 
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
@@ -191,7 +201,9 @@ class PendingFetch:
         ]
 
 
-def denied_among(broker: Broker, request: Request, wanted: list[Wanted]) -> set[WantedKey]:
+def denied_among(
+    broker: Broker, request: Request, wanted: list[Wanted]
+) -> Generator[Effect, None, set[WantedKey]]:
     """Return the partitions that the client may not read. It is called once, however long the fetch
     waits."""
     if not broker.access.is_controlled:
@@ -205,6 +217,7 @@ def denied_among(broker: Broker, request: Request, wanted: list[Wanted]) -> set[
         name = each.topic or (topic.name if topic is not None else None)
         if name and not broker.access.may(request, READ_TOPIC, name):
             denied.add(each.key)
+        yield GiveWay(request)
     return denied
 
 

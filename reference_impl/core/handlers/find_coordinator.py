@@ -7,10 +7,12 @@ Not modelled: coordinators of share groups.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.groups import group_log
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
@@ -32,7 +34,7 @@ def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect
     # [Modified in v4: KIP-699]
     several = request.api_version >= SEVERAL_KEYS_SINCE
     keys = body.coordinator_keys if several else [body.key]
-    rows = [found(broker, request, key) for key in keys]
+    rows = yield from for_each(request, keys, partial(found, broker, request))
     # RESPOND
     if several:
         yield Respond(request, RESPONSE.new(coordinators=rows))

@@ -21,7 +21,7 @@ OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRAC
 def handle_incremental_alter_configs(broker: Broker, request: Request) -> Iterator[Effect]:
     """Change some keys of some resources."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
-    rows = alter_all(broker, request, RESPONSE, changed)
+    rows = yield from alter_all(broker, request, RESPONSE, changed)
     # RESPOND
     yield Respond(request, RESPONSE.new(responses=rows))
 
@@ -55,8 +55,9 @@ def changed_list(resource: Configured, row: Struct) -> str:
         )
     items = split_list(resource.overrides.get(row.name, key.default or ""))
     named = split_list(value_of(row))
+    known = frozenset(items if row.config_operation == APPEND else named)  # of thousands, perhaps
     if row.config_operation == APPEND:
-        items += [item for item in named if item not in items]
+        items += [item for item in named if item not in known]
     else:
-        items = [item for item in items if item not in named]
+        items = [item for item in items if item not in known]
     return ",".join(items)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer import classic_members
 from reference_impl.core.groups.consumer.group import ConsumerGroup
@@ -34,6 +34,7 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
         group = broker.groups.group(request.body.group_id)
         leavers: list[ConsumerMember] = []
         for wanted in members:
+            yield GiveWay(request)
             row = RESPONSE.struct(
                 "MemberResponse",
                 member_id=wanted.member_id,

@@ -15,6 +15,7 @@ from reference_impl.core.controller.metadata_image import (
 )
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.security.permissions import DESCRIBE_CONFIGS_OF_CLUSTER
 from reference_impl.wire import ErrorCode, definition
 
@@ -47,8 +48,11 @@ def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[E
         named = broker.image.client_metrics
         found += [(CLIENT_METRICS_RESOURCE, name) for name in sorted(named) if named[name]]
     # RESPOND
-    resources = [
-        RESPONSE.struct("ConfigResource", resource_name=name, resource_type=resource_type)
-        for resource_type, name in found
-    ]
+    resources = yield from for_each(
+        request,
+        found,
+        lambda pair: RESPONSE.struct(
+            "ConfigResource", resource_type=pair[0], resource_name=pair[1]
+        ),
+    )
     yield Respond(request, RESPONSE.new(config_resources=resources))

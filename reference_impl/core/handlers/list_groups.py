@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.security.permissions import DESCRIBE_CLUSTER, DESCRIBE_GROUP
 from reference_impl.wire import definition
@@ -20,18 +20,22 @@ def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
     states = {state.lower() for state in request.body.states_filter}
     types = {kind.lower() for kind in request.body.types_filter}
     sees_all = broker.access.may(request, DESCRIBE_CLUSTER)
-    rows = [
-        RESPONSE.struct(
-            "ListedGroup",
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state.value,
-            group_type=group.kind,
-        )
-        for group in broker.groups.groups.values()
-        if (not states or group.state.value.lower() in states)
-        and (not types or group.kind in types)
-        and (sees_all or broker.access.may(request, DESCRIBE_GROUP, group.group_id))
-    ]
+    rows = []
+    for group in list(broker.groups.groups.values()):
+        yield GiveWay(request)
+        if (
+            (not states or group.state.value.lower() in states)
+            and (not types or group.kind in types)
+            and (sees_all or broker.access.may(request, DESCRIBE_GROUP, group.group_id))
+        ):
+            rows.append(
+                RESPONSE.struct(
+                    "ListedGroup",
+                    group_id=group.group_id,
+                    protocol_type=group.protocol_type or "",
+                    group_state=group.state.value,
+                    group_type=group.kind,
+                )
+            )
     # RESPOND
     yield Respond(request, RESPONSE.new(groups=rows))

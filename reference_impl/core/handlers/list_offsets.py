@@ -3,12 +3,12 @@ epochs), KIP-734 (-3), KIP-405, KIP-1005 and KIP-1023 (tiered storage, of which 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import counted
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.rules import Rules
@@ -29,17 +29,22 @@ NOTHING: Found = (-1, -1, -1)
 
 def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
     """Translate timestamps, real and symbolic, into offsets."""
-    times = Counter(
-        (topic.name, partition.partition_index)
-        for topic in request.body.topics
-        for partition in topic.partitions
+    times = yield from counted(
+        request,
+        (
+            (topic.name, partition.partition_index)
+            for topic in request.body.topics
+            for partition in topic.partitions
+        ),
     )
     body = RESPONSE.new()
     for topic in request.body.topics:
+        yield GiveWay(request)
         answer = RESPONSE.struct("ListOffsetsTopicResponse", name=topic.name)
         body.topics.append(answer)
         # A partition that is named twice gets one answer: that this is not allowed.
         for wanted in {row.partition_index: row for row in topic.partitions}.values():
+            yield GiveWay(request)
             row = RESPONSE.struct(
                 "ListOffsetsPartitionResponse", partition_index=wanted.partition_index
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer.topic_regex import BadRegex, TopicRegex
 from reference_impl.core.security.permissions import DESCRIBE_TRANSACTIONAL_ID
@@ -38,7 +38,8 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
             if name not in _STATES and name != PREPARE_EPOCH_FENCE
         ]
     )
-    for transaction in broker.transactions.transactions.values():
+    for transaction in list(broker.transactions.transactions.values()):
+        yield GiveWay(request)
         if (
             passes(transaction, body, broker.now_ms)
             and pattern.matches(transaction.transactional_id)

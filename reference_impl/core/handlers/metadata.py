@@ -23,8 +23,6 @@ from reference_impl.wire.acls import ResourceType
 from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("MetadataResponse")
-TOPICS_AT_ONCE = 500
-"""So many are described before other requests have their turn."""
 TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -42,12 +40,13 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
             rack=broker.config.text("broker.rack") or None,
         )
     ]
-    for number, row in enumerate(topics_of(broker, request), 1):
+    pause = GiveWay(request)
+    for row in topics_of(broker, request):
         body.topics.append(row)
-        if number % TOPICS_AT_ONCE == 0:
-            yield GiveWay(request)
+        yield pause
     if request.body.include_topic_authorized_operations:
         for topic in body.topics:
+            yield pause
             if topic.error_code not in TELL_NOTHING:
                 topic.topic_authorized_operations = broker.access.operations(
                     request, ResourceType.TOPIC, topic.name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups import timers
 from reference_impl.core.groups.consumer.commits import Committer
@@ -32,6 +32,7 @@ def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
         )
         answer.topics.append(rows)
         for partition in topic.partitions:
+            yield GiveWay(request)
             row = RESPONSE.struct(
                 "OffsetCommitResponsePartition", partition_index=partition.partition_index
             )

@@ -3,13 +3,15 @@ epoch, v5), KIP-447 (require_stable, v7), KIP-709 (several groups, v8), KIP-848 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import partial
 from typing import Any
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.groups.consumer.commits import check_fetch
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
@@ -25,6 +27,8 @@ UNSTABLE = CommittedOffset(-1, -1, "", -1)
 """Told apart from NO_OFFSET by identity: an open transaction may commit another offset."""
 
 Offsets = dict[TopicPartition, CommittedOffset]
+Rows = Generator[Effect, None, list[Struct]]
+"""Gives way to others in between."""
 
 
 def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -33,25 +37,28 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
     # RESPOND
     # [Modified in v8: KIP-709]
     if request.api_version >= SEVERAL_GROUPS_SINCE:
-        rows = [group_of(broker, request, wanted) for wanted in request.body.groups]
+        rows = []
+        for wanted in request.body.groups:
+            row = yield from group_of(broker, request, wanted)
+            rows.append(row)
         yield Respond(request, RESPONSE.new(groups=rows))
         return
     body = RESPONSE.new()
     try:
         offsets = offsets_of(broker, request, request.body.group_id, request.body.topics)
-        body.topics = topics_of(broker, request, request.body.topics, offsets, "")
+        body.topics = yield from topics_of(broker, request, request.body.topics, offsets, "")
     except Refused as refused:
         body.error_code = refused.code
-        body.topics = refused_topics(request.body.topics or [], refused.code)
+        body.topics = yield from refused_topics(request, refused.code)
     yield Respond(request, body)
 
 
-def group_of(broker: Broker, request: Request, wanted: Struct) -> Struct:
+def group_of(broker: Broker, request: Request, wanted: Struct) -> Generator[Effect, None, Struct]:
     """Return the offsets of one group, or the error for it."""
     row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
     try:
         offsets = offsets_of(broker, request, wanted.group_id, wanted.topics, wanted)
-        row.topics = topics_of(broker, request, wanted.topics, offsets, "s")
+        row.topics = yield from topics_of(broker, request, wanted.topics, offsets, "s")
     except Refused as refused:
         row.error_code = refused.code
     return row
@@ -88,20 +95,23 @@ def offsets_of(
 
 def topics_of(
     broker: Broker, request: Request, wanted: list[Struct] | None, offsets: Offsets, plural: str
-) -> list[Struct]:
+) -> Rows:
     """Return the rows of the requested topics, or (None) of all with committed offsets. Version 8
     has structs of its own, whose names end in `s`."""
     by_id = request.api_version >= TOPIC_IDS_SINCE
     found = []
     for name, topic_id, indexes in asked_for(broker, wanted, offsets, by_id):
+        yield GiveWay(request)
         topic = broker.image.topic_of(None if by_id else name, topic_id)
         known_name = topic.name if topic is not None else name
         if known_name and not broker.access.may(request, DESCRIBE_TOPIC, known_name):
             if wanted is None:
                 continue
-            rows = refused_rows(indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED, plural)
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            rows = yield from refused_rows(request, indexes, code, plural)
         else:
-            rows = [partition_row(topic, name, index, offsets, by_id, plural) for index in indexes]
+            describe = partial(partition_row, topic, name, offsets, by_id, plural)
+            rows = yield from for_each(request, indexes, describe)
         found.append(
             RESPONSE.struct(
                 f"OffsetFetchResponseTopic{plural}",
@@ -131,7 +141,7 @@ def asked_for(
 
 
 def partition_row(
-    topic: TopicImage | None, name: str, index: int, offsets: Offsets, by_id: bool, plural: str
+    topic: TopicImage | None, name: str, offsets: Offsets, by_id: bool, plural: str, index: int
 ) -> Struct:
     """Return the committed offset of one partition, -1 if there is none."""
     code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
@@ -150,28 +160,28 @@ def partition_row(
     )
 
 
-def refused_topics(wanted: list[Struct], code: ErrorCode) -> list[Struct]:
+def refused_topics(request: Request, code: ErrorCode) -> Rows:
     """Return the error of a group in each partition, as versions before 2 have no other place for
     it."""
-    return [
-        RESPONSE.struct(
-            "OffsetFetchResponseTopic",
-            name=topic.name,
-            partitions=refused_rows(topic.partition_indexes, code, ""),
-        )
-        for topic in wanted
-    ]
+    topics = []
+    for topic in request.body.topics or ():
+        rows = yield from refused_rows(request, topic.partition_indexes, code, "")
+        topics.append(RESPONSE.struct("OffsetFetchResponseTopic", name=topic.name, partitions=rows))
+    return topics
 
 
-def refused_rows(indexes: list[int], code: ErrorCode, plural: str) -> list[Struct]:
+def refused_rows(request: Request, indexes: list[int], code: ErrorCode, plural: str) -> Rows:
     """Return the rows of partitions for which only an error is answered."""
-    return [
-        RESPONSE.struct(
-            f"OffsetFetchResponsePartition{plural}",
-            partition_index=index,
-            committed_offset=-1,
-            metadata="",
-            error_code=code,
+    return (
+        yield from for_each(
+            request,
+            indexes,
+            lambda index: RESPONSE.struct(
+                f"OffsetFetchResponsePartition{plural}",
+                partition_index=index,
+                committed_offset=-1,
+                metadata="",
+                error_code=code,
+            ),
         )
-        for index in indexes
-    ]
+    )

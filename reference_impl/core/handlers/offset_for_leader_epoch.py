@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import CLUSTER_ACTION, DESCRIBE_TOPIC
@@ -23,6 +23,7 @@ def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator
         body.topics.append(answer)
         for wanted in topic.partitions:
             answer.partitions.append(found(broker, request, topic.topic, wanted))
+            yield GiveWay(request)
     # RESPOND
     yield Respond(request, body)
 

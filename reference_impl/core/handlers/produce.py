@@ -56,6 +56,7 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS = (
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
     """Append the batches of one request to the partitions that this broker leads."""
     pending = PendingProduce(broker, request)
+    pause = GiveWay(request)
     for topic in request.body.topic_data:
         answers = pending.add_topic(topic)
         # A partition that is named twice counts once, its last time (KafkaApis: a map).
@@ -69,15 +70,19 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
                 answers.append(acceptance(wanted.index, appended))
                 pending.appended.append((partition, appended.last_offset))
                 broker.parking.note_change(partition.topic, partition.index)
+            yield pause
     # RESPOND: never (acks=0), now, or when the ISR of every partition has its last record.
     throttle_ms = broker.throttles.produced.spend(request, request.size_bytes, broker.now_ms)
     pending.throttle(throttle_ms)
+    changes = broker.parking.changes
     if request.body.acks == 0:
         yield from release(request, pending.refused, throttle_ms)
-    elif (body := pending.answer(expired=False)) is not None:
+    elif (body := (yield from pending.answer(expired=False))) is not None:
         yield answered(request, body)
     else:
         yield from broker.parking.park(pending, request.body.timeout_ms)
+        if broker.parking.changes != changes:
+            yield from broker.parking.ask(request.connection)
 
 
 def append_one(
@@ -202,6 +207,7 @@ class PendingProduce:
         self.refused: Refused | None = None
         self._rules = broker.rules
         self._body = RESPONSE.new()
+        self._pause = GiveWay(request)
 
     def add_topic(self, topic: Struct) -> list[Struct]:
         """Begin the answer for a topic; return the list to which its partitions are added."""
@@ -218,16 +224,16 @@ class PendingProduce:
         """Return the partitions whose high watermark may complete the parked request."""
         return tuple((partition.topic, partition.index) for partition, _ in self.appended)
 
-    def answer(self, *, expired: bool) -> Struct | None:
+    def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         """Return the response once every record is replicated as `acks` asks, else None. After the
         timeout, answer REQUEST_TIMED_OUT, which leaves the outcome open: the records are in the log
         and may still be committed (DelayedProduce.java)."""
         acks = self.request.body.acks
-        late = {
-            (partition.topic, partition.topic_id, partition.index)
-            for partition, last_offset in self.appended
-            if not self._rules.may_acknowledge(partition, acks, last_offset)
-        }
+        late = set()
+        for partition, last_offset in self.appended:
+            if not self._rules.may_acknowledge(partition, acks, last_offset):
+                late.add((partition.topic, partition.topic_id, partition.index))
+            yield self._pause
         if not late:
             return self._body
         if not expired:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.consumer.commits import Committer
@@ -31,6 +31,7 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
         image = broker.image.topics.get(topic.name)
         may_read = broker.access.may(request, READ_TOPIC, topic.name)
         for partition in topic.partitions:
+            yield GiveWay(request)
             # VALIDATE the partitions
             row = RESPONSE.struct(
                 "TxnOffsetCommitResponsePartition", partition_index=partition.partition_index

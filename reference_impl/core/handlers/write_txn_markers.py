@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused, disk_errors_refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER, CLUSTER_ACTION
@@ -35,16 +35,16 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
         result = RESPONSE.struct("WritableTxnMarkerResult", producer_id=asked.producer_id)
         answer.markers.append(result)
         for topic in asked.topics:
-            rows = [
-                RESPONSE.struct(
-                    "WritableTxnMarkerPartitionResult",
-                    partition_index=index,
-                    error_code=written(broker, topic.name, index, marker)
-                    if may_write
-                    else ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+            rows = []
+            for index in topic.partition_indexes:
+                code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                if may_write:
+                    code = written(broker, topic.name, index, marker)
+                row = RESPONSE.struct(
+                    "WritableTxnMarkerPartitionResult", partition_index=index, error_code=code
                 )
-                for index in topic.partition_indexes
-            ]
+                rows.append(row)
+                yield GiveWay(request)
             result.topics.append(topic_result(topic.name, rows))
     # RESPOND
     yield Respond(request, answer)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
+from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
 from reference_impl.core.parking import Parking, PartitionKey
 from reference_impl.wire import ApiKey, Struct, request_definition
@@ -18,7 +21,8 @@ class Fickle:
     def watched(self) -> tuple[PartitionKey, ...]:
         return self.partitions
 
-    def answer(self, *, expired: bool) -> Struct | None:
+    def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
+        yield from ()
         return None
 
 
@@ -30,4 +34,4 @@ def test_nothing_watches_for_a_request_that_is_gone_whatever_became_of_its_parti
     assert len(parking) == 0
     parking.note_change("t", 0)
     parking.note_change("t", 1)
-    assert list(parking.answer_ready()) == []
+    assert list(parking.woken()) == []

@@ -65,7 +65,7 @@ class World(Conversation):
         self.reports: list[str] = []
         self.tokens: list[bytes] = []
         self.gave_way: list[int] = []
-        """Connections whose requests gave way, where `node.gives_way`."""
+        """Connections whose requests gave way, where `node.must_give_way`."""
         self.trace: list[str] = []
         self._random = Random(seed)
         self._rules, self._node_class = rules, node

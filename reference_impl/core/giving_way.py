@@ -1,0 +1,45 @@
+"""Do the work of a request in parts, between which other requests may have their turn.
+
+One request may name a hundred thousand things, and Kafka handles each request on one of several
+threads. Here there is one thread: so a handler yields GiveWay after each element, wherever nothing
+is half changed. What it read before, it must look at again afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeVar
+
+from reference_impl.core.effects import Effect, GiveWay
+from reference_impl.core.events import Request
+
+Element = TypeVar("Element")
+Result = TypeVar("Result")
+
+
+def for_each(
+    request: Request, elements: Iterable[Element], work: Callable[[Element], Result]
+) -> Generator[Effect, None, list[Result]]:
+    """Do the work for each element, give way after each, and return the results.
+
+    The elements must be the request's own, or a copy: others change the broker in between.
+    """
+    pause = GiveWay(request)
+    results = []
+    for element in elements:
+        results.append(work(element))
+        yield pause
+    return results
+
+
+def counted(
+    request: Request, elements: Iterable[Element]
+) -> Generator[Effect, None, Counter[Element]]:
+    """Count how often the request names each element, and give way after each."""
+    pause = GiveWay(request)
+    times: Counter[Element] = Counter()
+    for element in elements:
+        times[element] += 1
+        yield pause
+    return times
