@@ -78,7 +78,9 @@ class Broker:
             self._begin_history()
         self.config = self._config_in_force()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
-        self.replicas = Replicas(self.logs, self.config.topic_defaults, rules.beliefs())
+        self.replicas = Replicas(
+            self.logs, self.config.topic_defaults, rules.beliefs(), lambda: self.now_ms
+        )
         self.parking = Parking()
         self.principals = Principals()
         self.authentication = Authentication(self)
@@ -153,7 +155,7 @@ class Broker:
             if kind == "PartitionRecord"
         ):
             if (topic_now := self.image.topics_by_id.get(topic_id)) is not None:
-                self.replicas.open_topic(topic_now, self.now_ms)
+                self.replicas.expect_topic(topic_now)
         if "TopicRecord" in kinds:
             self.groups.topics_were_created()
 
@@ -188,7 +190,7 @@ class Broker:
         )
 
     def _forget_topic(self, topic: TopicImage) -> None:
-        self.replicas.delete_topic(topic)
+        self.replicas.forget_topic(topic)
         self.groups.forget_topic(topic.name)
         for index in topic.partitions:
             self.parking.note_change(topic.name, index)
@@ -204,7 +206,7 @@ class Broker:
         if changes:
             self.metadata.append(changes, self.now_ms)
         for topic in self.image.topics.values():
-            self.replicas.open_topic(topic, self.now_ms)
+            self.replicas.open_topic(topic)
 
     # --- partitions ---------------------------------------------------------------------------
 
@@ -230,4 +232,6 @@ class Broker:
 
     def stop(self) -> None:
         """Shut down cleanly: write everything to disk, and a mark that says so."""
+        for key in self.replicas.leaving():
+            self.replicas.remove(key)
         self.logs.close()

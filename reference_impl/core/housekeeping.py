@@ -25,6 +25,8 @@ _PRODUCERS, _FILES = (TIMER, "producers"), (TIMER, "files")
 _TOKENS = (TIMER, "tokens")
 _NEXT_SLICE_MS = 1
 """Between two slices of cleaning, whoever waits gets his turn."""
+REMOVED_AT_ONCE = 50
+"""Logs of topics that are gone, where the request that deleted them has not come to its end."""
 LEAST_INTERVAL_MS = 10
 """Kafka takes an interval of 0; a timer of 0 ms would leave time for nothing else."""
 
@@ -60,12 +62,14 @@ def _delete_files(broker: Broker) -> Iterator[Effect]:
     """Delete files that left the logs `file.delete.delay.ms` ago, and set the timer for the
     next."""
     try:
+        for key in broker.replicas.leaving()[:REMOVED_AT_ONCE]:
+            broker.replicas.remove(key)
         due_ms = broker.logs.delete_due(broker.now_ms)
     except StorageError as error:
         yield Report(f"files that should be deleted stay until the next start: {error}")
     else:
         if due_ms is not None:
-            yield SetTimer(_FILES, due_ms - broker.now_ms)
+            yield SetTimer(_FILES, max(due_ms - broker.now_ms, _NEXT_SLICE_MS))
 
 
 def _next_checkpoints(broker: Broker) -> SetTimer:

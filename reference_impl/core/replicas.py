@@ -2,18 +2,22 @@
 
 Source: ReplicaManager.java, LogManager.java (KIP-112). A partition whose files cannot be opened is
 offline: every request for it gets KAFKA_STORAGE_ERROR, and the others go on. One whose disk fails
-later stays in the table, and says so in the answer to each append.
+later stays in the table, and says so in the answer to each append. To make the files of thousands
+of partitions takes long, and so does their removal: a request does it one by one and gives way in
+between. If its client leaves, a partition is made when somebody asks for it, and housekeeping
+removes what is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from reference_impl.core.controller.metadata_image import MetadataImage, TopicImage
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.log_directory import LogDirectory
 from reference_impl.core.log.recovery import Beliefs
+from reference_impl.core.parking import PartitionKey
 from reference_impl.core.partition import Partition
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
@@ -28,11 +32,16 @@ class Replicas:
         directory: LogDirectory,
         topic_defaults: dict[str, str],
         beliefs: Beliefs,
+        now_ms: Callable[[], int],
     ) -> None:
         self.directory = directory
         self.topic_defaults = topic_defaults
         self._beliefs = beliefs
-        self._by_name: dict[tuple[str, int], Partition] = {}
+        self._now_ms = now_ms
+        self._by_name: dict[PartitionKey, Partition] = {}
+        self._unopened: dict[PartitionKey, TopicImage] = {}
+        self._leaving: dict[PartitionKey, None] = {}
+        """Partitions of topics that are gone, whose files still have their place."""
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(list(self._by_name.values()))
@@ -41,39 +50,72 @@ class Replicas:
         """Return the topic's own overrides over the broker's defaults."""
         return LogConfig.from_configs({**self.topic_defaults, **topic.configs})
 
-    def open_topic(self, topic: TopicImage, now_ms: int) -> None:
-        """Open, or make, the logs of a topic that are not open yet, and begin to lead them."""
-        config = self.config_of(topic)
-        for index, state in sorted(topic.partitions.items()):
-            if (topic.name, index) in self._by_name:
-                continue
-            try:
-                log = self.directory.open_log(
-                    topic.name,
-                    index,
-                    topic.topic_id,
-                    config,
-                    now_ms,
-                    beliefs=self._beliefs,
-                )
-                # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
-                log.leader_epochs.begin(state.leader_epoch, log.log_end_offset)
-            except StorageError as error:
-                self.directory.take_offline(topic.name, index, error)
-                continue
-            partition = Partition(topic.name, index, topic.topic_id, state, log)
-            partition.advance_high_watermark()
-            self._by_name[topic.name, index] = partition
-
-    def delete_topic(self, topic: TopicImage) -> None:
-        """Close and remove the logs of a topic that is gone."""
+    def expect_topic(self, topic: TopicImage) -> None:
+        """Note the partitions of a topic that are not open yet."""
         for index in sorted(topic.partitions):
-            self._by_name.pop((topic.name, index), None)
-            self.directory.delete_log(topic.name, index)
+            if (topic.name, index) not in self._by_name:
+                self._unopened[topic.name, index] = topic
+
+    def unopened_of(self, topic: TopicImage) -> list[PartitionKey]:
+        """Return the partitions of a topic that have not been opened yet."""
+        keys = [(topic.name, index) for index in sorted(topic.partitions)]
+        return [key for key in keys if key in self._unopened]
+
+    def open_topic(self, topic: TopicImage) -> None:
+        """Open, or make, the logs of a topic that are not open yet, and begin to lead them."""
+        self.expect_topic(topic)
+        for key in self.unopened_of(topic):
+            self.open(key)
+
+    def open(self, key: PartitionKey) -> Partition | None:
+        """Open or create the log of a partition and begin to lead it. Return None if it is open
+        already, is deleted, or its files cannot be used."""
+        topic = self._unopened.pop(key, None)
+        if topic is None:
+            return None
+        self.remove(key)
+        name, index = key
+        state = topic.partitions[index]
+        try:
+            log = self.directory.open_log(
+                name,
+                index,
+                topic.topic_id,
+                self.config_of(topic),
+                self._now_ms(),
+                beliefs=self._beliefs,
+            )
+            # Partition.makeLeader: the epoch begins here, even if nothing is written in it.
+            log.leader_epochs.begin(state.leader_epoch, log.log_end_offset)
+        except StorageError as error:
+            self.directory.take_offline(name, index, error)
+            return None
+        partition = Partition(name, index, topic.topic_id, state, log)
+        partition.advance_high_watermark()
+        self._by_name[key] = partition
+        return partition
+
+    def forget_topic(self, topic: TopicImage) -> None:
+        """Stop serving the partitions of a deleted topic; `remove` then removes their logs."""
+        for index in sorted(topic.partitions):
+            key = topic.name, index
+            self._by_name.pop(key, None)
+            if self._unopened.pop(key, None) is None:
+                self._leaving[key] = None
+
+    def leaving(self) -> list[PartitionKey]:
+        """Return the partitions whose logs `remove` has still to remove."""
+        return list(self._leaving)
+
+    def remove(self, key: PartitionKey) -> None:
+        """Close and remove the log of a deleted partition, unless that was done."""
+        if key in self._leaving:
+            self.directory.delete_log(*key)
+            del self._leaving[key]
 
     def get(self, topic: str, index: int) -> Partition | None:
         """Return a partition, whatever its state, or None."""
-        return self._by_name.get((topic, index))
+        return self._by_name.get((topic, index)) or self.open((topic, index))
 
     def led(self, image: MetadataImage, name: str, topic_id: UUID, index: int) -> Partition:
         """Return the partition if this broker leads it, or raise Refused with the reason. `name` is
@@ -83,7 +125,7 @@ class Replicas:
             if topic is None:
                 raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
             name = topic.name
-        partition = self._by_name.get((name, index))
+        partition = self._by_name.get((name, index)) or self.open((name, index))
         if partition is None:
             self.check_online(name, index)
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -57,7 +57,7 @@ def plan_topic(
 
 
 def publish_topic(broker: Broker, topic: NewTopic) -> TopicImage:
-    """Make it so."""
+    """Make it so; its partitions are still to be opened (Replicas.open)."""
     changes = [records.new_topic(topic.name, topic.topic_id)]
     changes += records.topic_configs(topic.name, topic.configs)
     changes += [
@@ -75,7 +75,9 @@ def create_topic(
     configs: Mapping[str, str | None] | None = None,
 ) -> TopicImage:
     """Plan and publish a topic that the broker creates by itself, or raise Refused."""
-    return publish_topic(broker, plan_topic(broker, name, partitions, configs=configs))
+    topic = publish_topic(broker, plan_topic(broker, name, partitions, configs=configs))
+    broker.replicas.open_topic(topic)
+    return topic
 
 
 def delete_topic(broker: Broker, topic: TopicImage) -> None:

@@ -28,15 +28,21 @@ from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("AlterClientQuotasResponse")
 KEYS = (CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE)
+APPLIED_AT_ONCE = 100
+"""So many records are written together, more where one entity changes by more."""
 EPSILON = 1e-6
 """A rate in bytes is a whole number, but for the inexactness of a float64."""
 
 
 def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Effect]:
     """Set and remove quotas; each entity changes completely or not at all."""
-    rows, records = [], []
+    rows: list[Struct] = []
+    records: list[Struct] = []
     seen: set[Entity] = set()
     for wanted in request.body.entries:
+        if len(records) >= APPLIED_AT_ONCE:
+            broker.publish(records)
+            records = []
         yield GiveWay(request)
         entity_rows = yield from for_each(request, wanted.entity, entity_row)
         row = RESPONSE.struct("EntryData", error_message=None, entity=entity_rows)
@@ -49,11 +55,13 @@ def handle_alter_client_quotas(broker: Broker, request: Request) -> Iterator[Eff
             if entity in seen:
                 raise _invalid(f"Ignoring duplicate entity {dict(entity)}")
             seen.add(entity)
-            records += changes(broker, entity, wanted)
+            wanted_changes = changes(broker, entity, wanted)
+            if not request.body.validate_only:
+                records += wanted_changes
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
     # APPLY
-    if records and not request.body.validate_only:
+    if records:
         broker.publish(records)
     # RESPOND
     yield Respond(request, RESPONSE.new(entries=rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer.heartbeat import RESPONSE, heartbeat
 from reference_impl.core.groups.consumer.member import (
@@ -32,6 +32,7 @@ def handle_consumer_group_heartbeat(broker: Broker, request: Request) -> Iterato
             raise Refused(ErrorCode.UNSUPPORTED_VERSION)
         broker.access.require(request, READ_GROUP, request.body.group_id)
         for topic in request.body.subscribed_topic_names or ():
+            yield GiveWay(request)
             broker.access.require(request, DESCRIBE_TOPIC, topic)
         check(broker, request)
         # DEDUPLICATE: a repeated heartbeat finds the member where the first one took it.

@@ -15,10 +15,13 @@ from reference_impl.core.security.acl_changes import (
     create_acls,
     names_unknown,
 )
+from reference_impl.core.security.acls import Acl
 from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("CreateAclsResponse")
+APPLIED_AT_ONCE = 100
+"""So many entries are written before other requests have their turn."""
 
 
 def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -34,9 +37,14 @@ def handle_create_acls(broker: Broker, request: Request) -> Iterator[Effect]:
     except Refused as refused:
         yield Respond(request, RESPONSE.new(results=[result(refused) for _ in creations]))
         return
-    rows, acls = [], []
+    rows: list[Struct] = []
+    acls: list[Acl] = []
     for wanted in creations:
-        yield GiveWay(request)
+        if len(acls) >= APPLIED_AT_ONCE:
+            create_acls(broker, acls)
+            acls = []
+        if not acls:
+            yield GiveWay(request)
         try:
             # VALIDATE the entry
             acls.append(checked_acl(wanted))

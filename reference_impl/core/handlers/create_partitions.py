@@ -8,7 +8,7 @@ from reference_impl.core.broker import Broker
 from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted
+from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import ALTER_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -25,14 +25,14 @@ def handle_create_partitions(broker: Broker, request: Request) -> Iterator[Effec
         row = RESPONSE.struct("CreatePartitionsTopicResult", name=wanted.name)
         rows.append(row)
         try:
-            grow_one(broker, request, wanted, times[wanted.name])
+            yield from grow_one(broker, request, wanted, times[wanted.name])
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
     # RESPOND
     yield Respond(request, RESPONSE.new(results=rows))
 
 
-def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> None:
+def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> Iterator[Effect]:
     """Grow one topic, or raise Refused."""
     # VALIDATE
     if times > 1:
@@ -52,3 +52,4 @@ def grow_one(broker: Broker, request: Request, wanted: Struct, times: int) -> No
     # APPLY
     if not request.body.validate_only:
         grow_topic(broker, topic, growth)
+        yield from for_each(request, broker.replicas.unopened_of(topic), broker.replicas.open)

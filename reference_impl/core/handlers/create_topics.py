@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.config_entries import topic_entries
 from reference_impl.core.controller.topic_changes import NewTopic, plan_topic, publish_topic
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
-from reference_impl.core.giving_way import counted
+from reference_impl.core.giving_way import counted, for_each
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import (
     CREATE_IN_CLUSTER,
@@ -33,14 +33,17 @@ def handle_create_topics(broker: Broker, request: Request) -> Iterator[Effect]:
             continue
         answered.add(wanted.name)
         try:
-            body.topics.append(create_one(broker, request, wanted, times[wanted.name]))
+            row = yield from create_one(broker, request, wanted, times[wanted.name])
+            body.topics.append(row)
         except Refused as refused:
             body.topics.append(refusal(wanted.name, refused))
     # RESPOND
     yield Respond(request, body)
 
 
-def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> Struct:
+def create_one(
+    broker: Broker, request: Request, wanted: Struct, times: int
+) -> Generator[Effect, None, Struct]:
     """Create one topic, or raise Refused."""
     # VALIDATE
     if times > 1:
@@ -58,7 +61,8 @@ def create_one(broker: Broker, request: Request, wanted: Struct, times: int) -> 
     # DEDUPLICATE: a name that exists was refused above.
     # APPLY
     if not request.body.validate_only:
-        publish_topic(broker, topic)
+        image = publish_topic(broker, topic)
+        yield from for_each(request, broker.replicas.unopened_of(image), broker.replicas.open)
     if broker.access.may(request, DESCRIBE_CONFIGS_OF_TOPIC, topic.name):
         return acceptance(broker, topic)
     return RESPONSE.struct(

@@ -21,6 +21,8 @@ from reference_impl.core.security.permissions import ALTER_CLUSTER
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DeleteAclsResponse")
+APPLIED_AT_ONCE = 100
+"""So many entries are deleted before other requests have their turn."""
 
 
 def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -55,7 +57,9 @@ def handle_delete_acls(broker: Broker, request: Request) -> Iterator[Effect]:
             )
         )
     # DEDUPLICATE and APPLY
-    delete_acls(broker, ids)
+    for first in range(0, len(ids), APPLIED_AT_ONCE):
+        delete_acls(broker, ids[first : first + APPLIED_AT_ONCE])
+        yield GiveWay(request)
     # RESPOND
     yield Respond(request, RESPONSE.new(filter_results=rows))
 

@@ -45,6 +45,7 @@ def handle_delete_topics(broker: Broker, request: Request) -> Iterator[Effect]:
             # DEDUPLICATE: a topic that is gone is unknown.
             # APPLY
             delete_topic(broker, topic)
+            yield from for_each(request, broker.replicas.leaving(), broker.replicas.remove)
         except Refused as refused:
             answer.error_code, answer.error_message = refused.code, refused.message
             if refused.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:

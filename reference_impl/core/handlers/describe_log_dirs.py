@@ -27,7 +27,8 @@ def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effec
     # DEDUPLICATE, APPLY: reading changes nothing.
     by_topic: dict[str, list[Struct]] = {}
     for partition in wanted_partitions(broker, request.body.topics):
-        by_topic.setdefault(partition.topic, []).append(described(partition))
+        if partition is not None:
+            by_topic.setdefault(partition.topic, []).append(described(partition))
         yield GiveWay(request)
     directory = RESPONSE.struct("DescribeLogDirsResult", log_dir=broker.data_directory.path)
     # [New in v4: KIP-827]
@@ -42,17 +43,15 @@ def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effec
     yield Respond(request, RESPONSE.new(results=[directory]))
 
 
-def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[Partition]:
-    """Yield the requested partitions that this broker has; null asks for all."""
+def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[Partition | None]:
+    """Yield the requested partitions, None for each that is not here; null asks for all."""
     if topics is None:
         yield from broker.replicas
         return
     for name, index in dict.fromkeys(
         (wanted.topic, index) for wanted in topics for index in wanted.partitions
     ):
-        partition = broker.replicas.get(name, index)
-        if partition is not None:
-            yield partition
+        yield broker.replicas.get(name, index)
 
 
 def described(partition: Partition) -> Struct:

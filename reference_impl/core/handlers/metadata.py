@@ -42,7 +42,8 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
     ]
     pause = GiveWay(request)
     for row in topics_of(broker, request):
-        body.topics.append(row)
+        if row is not None:
+            body.topics.append(row)
         yield pause
     if request.body.include_topic_authorized_operations:
         for topic in body.topics:
@@ -61,8 +62,8 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, body)
 
 
-def topics_of(broker: Broker, request: Request) -> Iterator[Struct]:
-    """Yield the row of every requested topic."""
+def topics_of(broker: Broker, request: Request) -> Iterator[Struct | None]:
+    """Yield the row of every requested topic, None where it was requested before."""
     wanted = request.body.topics
     # In version 0 an empty list means all topics; later null does.
     if wanted is None or (request.api_version == 0 and not wanted):
@@ -82,6 +83,7 @@ def topics_of(broker: Broker, request: Request) -> Iterator[Struct]:
         by_id = topic.topic_id != ZERO_UUID
         key = topic.topic_id if by_id else topic.name
         if key in seen:
+            yield None
             continue
         seen.add(key)
         yield of_id(broker, request, topic) if by_id else of_name(broker, request, topic.name or "")

@@ -33,6 +33,8 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.recovery import RIGHT, Beliefs
 from reference_impl.core.storage import Storage, StorageError
 
+DELETED_AT_ONCE = 20
+"""Directories of partitions; others have their turn before the next ones."""
 _OFFSET_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
 
 
@@ -128,12 +130,15 @@ class LogDirectory:
                 log.close(clean=False)
 
     def delete_due(self, now_ms: int) -> int | None:
-        """Delete the files of segments and partitions removed long enough ago. Return when the next
-        ones are due, or None. The delay counts from the first call that sees them."""
+        """Delete the files of segments and partitions removed long enough ago, those of partitions
+        some at a time. Return when the next ones are due, or None. The delay counts from the first call that sees them."""
         self._doomed += [(now_ms + delay_ms, path) for path, delay_ms in self._moved_away]
         self._moved_away.clear()
-        for due_ms, path in [each for each in self._doomed if each[0] <= now_ms]:
-            self._doomed.remove((due_ms, path))
+        self._doomed.sort()
+        for _ in range(DELETED_AT_ONCE):
+            if not self._doomed or self._doomed[0][0] > now_ms:
+                break
+            _, path = self._doomed.pop(0)
             self._storage.delete_tree(path)
         dues = [due_ms for due_ms, _ in self._doomed]
         for log in self.logs.values():

@@ -90,8 +90,9 @@ def found(broker: Broker, wanted: AclFilter) -> dict[UUID, Acl]:
 def delete_acls(broker: Broker, ids: Sequence[UUID]) -> None:
     """Remove entries, each once even if several filters match it."""
     removal = definition("RemoveAccessControlEntryRecord")
-    if ids:
-        broker.publish([removal.new(id=id) for id in dict.fromkeys(ids)])
+    left = [id for id in dict.fromkeys(ids) if id in broker.image.acls.by_id]
+    if left:
+        broker.publish([removal.new(id=id) for id in left])
 
 
 def check_enabled(broker: Broker) -> None:

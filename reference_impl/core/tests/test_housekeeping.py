@@ -77,7 +77,8 @@ def test_a_topic_that_is_deleted_while_it_is_cleaned_is_forgotten() -> None:
         keyed(world, "t", "k", "v")
     cleaner, broker = world.node.broker.cleaner, world.node.broker
     assert cleaner.begin([partition.log for partition in broker.replicas], START_MS)
-    broker.replicas.delete_topic(broker.image.topics["t"])
+    broker.replicas.forget_topic(broker.image.topics["t"])
+    broker.replicas.remove(("t", 0))
     while cleaner.is_working:
         assert cleaner.work() is None
 

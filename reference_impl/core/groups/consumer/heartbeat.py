@@ -67,8 +67,9 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
     draft.then(timers.expect_heartbeat(body.group_id, new, session_timeout_ms))
     # Only once it is in the log, it counts.
     yield from coordinator.write(draft)
+    found = yield from regexes.look_through_topics(coordinator, request)
     yield Respond(request, answer(coordinator, body, old, new))
-    yield from regexes.refresh(coordinator, request)
+    yield from regexes.note_topics(coordinator, body.group_id, found)
 
 
 def new_member_id(coordinator: GroupCoordinator) -> str:

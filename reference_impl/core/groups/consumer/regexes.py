@@ -8,10 +8,10 @@ of them with a later heartbeat. Here, too, the answer comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
-from reference_impl.core.effects import Effect, Report
+from reference_impl.core.effects import Effect, GiveWay, Report
 from reference_impl.core.events import Request
 from reference_impl.core.groups.consumer import records, targets
 from reference_impl.core.groups.consumer.draft import Draft
@@ -25,6 +25,8 @@ from reference_impl.wire import ErrorCode
 if TYPE_CHECKING:
     from reference_impl.core.groups.coordinator import GroupCoordinator
 
+Found = dict[str, ResolvedRegex]
+"""By pattern."""
 REFRESH_INTERVAL_MIN_MS = 10_000
 """REGEX_BATCH_REFRESH_MIN_INTERVAL_MS: topics may come fast, and each time means all of them."""
 
@@ -51,28 +53,40 @@ def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
     return False
 
 
-def refresh(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Match patterns against the topics again if these may have changed, and only report a failure.
-    A pattern's result counts for all members that use it, and holds only topics that the member
-    whose heartbeat causes this may describe (filterTopicDescribeAuthorizedTopics)."""
-    group_id = request.body.group_id
-    group = coordinator.groups.get(group_id)
+def look_through_topics(
+    coordinator: GroupCoordinator, request: Request
+) -> Generator[Effect, None, Found]:
+    """Match patterns against the topics again if these may have changed, and return the results;
+    give way to other requests in between. A pattern's result counts for all members that use it,
+    and holds only topics that the member whose heartbeat causes this may describe
+    (filterTopicDescribeAuthorizedTopics)."""
+    group = coordinator.groups.get(request.body.group_id)
     if not isinstance(group, ConsumerGroup):
-        return
+        return {}
     patterns = sorted({member.topic_regex for member in group.members.values()} - {""})
     if not patterns or not _is_due(coordinator, group, patterns):
+        return {}
+    found: Found = {}
+    for pattern in patterns:
+        version = coordinator.metadata_version  # topics that come meanwhile are news
+        topics = yield from _topics_matching(coordinator, request, pattern)
+        found[pattern] = ResolvedRegex(topics, version, coordinator.now_ms)
+    return found
+
+
+def note_topics(coordinator: GroupCoordinator, group_id: str, found: Found) -> Iterator[Effect]:
+    """Write the results of a group's patterns to its log, and only report a failure."""
+    group = coordinator.groups.get(group_id)
+    if not found or not isinstance(group, ConsumerGroup):
         return
     draft = Draft(group)
     changed = False
-    for pattern in patterns:
-        found = ResolvedRegex(
-            _topics_matching(coordinator, request, pattern),
-            coordinator.metadata_version,
-            coordinator.now_ms,
-        )
+    for pattern, resolved in found.items():
+        if not group.subscribers_of_regex(pattern):
+            continue  # they went while others had their turn
         known = group.regexes.get(pattern)
-        changed |= found.topics != (known.topics if known is not None else frozenset())
-        draft.write(records.regex_record(group_id, pattern, found))
+        changed |= resolved.topics != (known.topics if known is not None else frozenset())
+        draft.write(records.regex_record(group_id, pattern, resolved))
     targets.update_epoch(coordinator, draft, bump=changed)
     try:
         yield from coordinator.write(draft)
@@ -82,18 +96,19 @@ def refresh(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]
 
 def _topics_matching(
     coordinator: GroupCoordinator, request: Request, pattern: str
-) -> frozenset[str]:
+) -> Generator[Effect, None, frozenset[str]]:
     try:
         regex = TopicRegex.compile(pattern)
     except BadRegex:
         # Patterns are checked when they come; this one was written by a broker that knows more.
         return frozenset()
     access = coordinator.broker.access
-    return frozenset(
-        name
-        for name in coordinator.image.topics
-        if regex.matches(name) and access.may(request, DESCRIBE_TOPIC, name)
-    )
+    found = set()
+    for name in list(coordinator.image.topics):
+        if regex.matches(name) and access.may(request, DESCRIBE_TOPIC, name):
+            found.add(name)
+        yield GiveWay(request)
+    return frozenset(found)
 
 
 def _is_due(coordinator: GroupCoordinator, group: ConsumerGroup, patterns: list[str]) -> bool:

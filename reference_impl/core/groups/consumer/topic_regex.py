@@ -3,8 +3,9 @@
 Source: KIP-848 (SubscribedTopicRegex), RE2's syntax; TopicRegexResolver.java. A backtracking
 matcher, such as Python's `re`, needs exponential time for some patterns, and here the pattern comes
 from a client. So this one never tries one way after the other: it computes, for all positions at
-once, where a part of the pattern can end. That is also why RE2 has no backreferences and no
-lookaround, which are refused here, too.
+once, where a part of the pattern can end. Positions are the bits of a number, so that a step costs
+the same for one and for all. That is also why RE2 has no backreferences and no lookaround, which
+are refused here, too.
 
 Understood: literals, `.`, `[classes]` with ranges, negation and [:alpha:], \\d \\w \\s \\b and
 their opposites, escapes and \\Q..\\E, groups (capturing, named, not capturing, with the flag i),
@@ -17,9 +18,8 @@ import string
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Positions = frozenset[int]
-Matcher = Callable[[str, Positions], Positions]
-"""(text, where it may begin) -> where it may end."""
+Positions = int
+"""Bit n: before letter n of the text; the highest one: at its end."""
 
 REPEAT_MAX, DEPTH_MAX = 1000, 100
 _CLASSES = {
@@ -46,6 +46,24 @@ class BadRegex(ValueError):
     """A pattern that RE2 would refuse; the message says why, as RE2 does."""
 
 
+class Text:
+    """A name to match, and the positions of each of its letters."""
+
+    def __init__(self, text: str) -> None:
+        self.end: Positions = 1 << len(text)
+        self.letters: dict[str, Positions] = {}
+        for position, letter in enumerate(text):
+            self.letters[letter] = self.letters.get(letter, 0) | 1 << position
+        self.repeated: dict[tuple[Matcher, Positions], Positions] = {}
+        """The results of repetitions: nested ones are computed with the same positions many times."""
+        words = sum(at for letter, at in self.letters.items() if letter in _CLASSES["w"])
+        self.word_boundaries: Positions = words ^ (words << 1)
+
+
+Matcher = Callable[[Text, Positions], Positions]
+"""(text, where it may begin) -> where it may end."""
+
+
 @dataclass(frozen=True, slots=True)
 class TopicRegex:
     """A compiled pattern."""
@@ -64,22 +82,36 @@ class TopicRegex:
 
     def matches(self, topic: str) -> bool:
         """Return whether the pattern matches the whole name."""
-        return len(topic) in self._matcher(topic, frozenset([0]))
+        text = Text(topic)
+        return bool(self._matcher(text, 1) & text.end)
 
 
 def _one_of(accepts: Callable[[str], bool]) -> Matcher:
-    return lambda text, starts: frozenset(
-        start + 1 for start in starts if start < len(text) and accepts(text[start])
-    )
+    def run(text: Text, starts: Positions) -> Positions:
+        if not starts:
+            return 0
+        found = 0
+        for letter, at in text.letters.items():
+            if at & starts and accepts(letter):
+                found |= at
+        return (found & starts) << 1
+
+    return run
 
 
-def _where(holds: Callable[[str, int], bool]) -> Matcher:
-    return lambda text, starts: frozenset(start for start in starts if holds(text, start))
+def _letter(wanted: str) -> Matcher:
+    return lambda text, starts: (text.letters.get(wanted, 0) & starts) << 1
+
+
+def _where(holds: Callable[[Text], Positions]) -> Matcher:
+    return lambda text, starts: holds(text) & starts
 
 
 def _sequence(parts: list[Matcher]) -> Matcher:
-    def run(text: str, starts: Positions) -> Positions:
+    def run(text: Text, starts: Positions) -> Positions:
         for part in parts:
+            if not starts:
+                break
             starts = part(text, starts)
         return starts
 
@@ -89,27 +121,34 @@ def _sequence(parts: list[Matcher]) -> Matcher:
 def _either(options: list[Matcher]) -> Matcher:
     if len(options) == 1:
         return options[0]
-    return lambda text, starts: frozenset().union(*(option(text, starts) for option in options))
 
-
-def _repeat(part: Matcher, least: int, most: int | None) -> Matcher:
-    def run(text: str, starts: Positions) -> Positions:
-        for _ in range(least):
-            starts = part(text, starts)
-        found, fresh, times = starts, starts, least
-        while fresh and (most is None or times < most):
-            fresh = part(text, fresh) - found  # what was reached before leads nowhere new
-            found |= fresh
-            times += 1
+    def run(text: Text, starts: Positions) -> Positions:
+        found = 0
+        for option in options:
+            found |= option(text, starts)
         return found
 
     return run
 
 
-def _at_word_boundary(text: str, position: int) -> bool:
-    before = position > 0 and text[position - 1] in _CLASSES["w"]
-    after = position < len(text) and text[position] in _CLASSES["w"]
-    return before != after
+def _repeat(part: Matcher, least: int, most: int | None) -> Matcher:
+    def run(text: Text, starts: Positions) -> Positions:
+        key = part, starts
+        if key not in text.repeated:
+            text.repeated[key] = reach(text, starts)
+        return text.repeated[key]
+
+    def reach(text: Text, starts: Positions) -> Positions:
+        for _ in range(least):
+            starts = part(text, starts)
+        found, fresh, times = starts, starts, least
+        while fresh and (most is None or times < most):
+            fresh = part(text, fresh) & ~found  # what was reached before leads nowhere new
+            found |= fresh
+            times += 1
+        return found
+
+    return run
 
 
 class _Parser:
@@ -195,9 +234,9 @@ class _Parser:
             case ".":
                 return _one_of(lambda letter: letter != "\n")
             case "^":
-                return _where(lambda _, position: position == 0)
+                return _where(lambda _: 1)
             case "$":
-                return _where(lambda text, position: position == len(text))
+                return _where(lambda text: text.end)
             case "\\":
                 return self.escape()
             case "*" | "+" | "?":
@@ -209,7 +248,7 @@ class _Parser:
             if self.ignores_case:
                 both = letter.lower() + letter.upper()
                 return _one_of(lambda given: given in both)
-            return _one_of(lambda given: given == letter)
+            return _letter(letter)
 
         return _sequence([one(letter) for letter in letters])
 
@@ -263,13 +302,13 @@ class _Parser:
             return _one_of(lambda given: (given in inside) is wanted)
         match letter:
             case "A":
-                return _where(lambda _, position: position == 0)
+                return _where(lambda _: 1)
             case "z":
-                return _where(lambda text, position: position == len(text))
+                return _where(lambda text: text.end)
             case "b":
-                return _where(_at_word_boundary)
+                return _where(lambda text: text.word_boundaries)
             case "B":
-                return _where(lambda text, position: not _at_word_boundary(text, position))
+                return _where(lambda text: ~text.word_boundaries)
         return self.literal(self.escaped(letter))
 
     def escaped(self, letter: str) -> str:

@@ -1,0 +1,68 @@
+"""No request takes long at a time, however much it names: each array of each API that is served.
+
+Work is counted in calls of functions, which no load of the machine changes. Where others have their
+turn after each element, the longest step does not grow with the number of elements.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from reference_impl.core.broker_configs import STANDARD_AUTHORIZER
+from reference_impl.core.events import Event, GoOn, Request, RequestArrived
+from reference_impl.core.tests.long_requests import Long, long_requests
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey
+
+FEW, MANY = 120, 300
+GROWTH_MAX = 2.0
+"""Calls in the longest step for each further element: what copies of lists take, no more."""
+AT_ONCE = {"Metadata-v0-topics": 200.0}
+"""Where more is right: this one creates topics, and the disk in memory looks through all files."""
+WITH_ACLS = {
+    "authorizer.class.name": STANDARD_AUTHORIZER,
+    "super.users": "User:ANONYMOUS",
+}
+
+
+def longest_step(long: Long, count: int, topics: list[str]) -> int:
+    """Return the calls of the longest step in which a request with so many elements is handled."""
+    world = World(WITH_ACLS)
+    for name in topics[:3]:
+        world.create_topic(name)
+    for key_type in (0, 1):
+        world.call(ApiKey.FIND_COORDINATOR, 4, key_type=key_type, coordinator_keys=["g"])
+    world.node.must_give_way = lambda: True
+    body = long.body(count, topics)
+    request = Request(1, long.api_key, long.version, 1, "x", "/1.2.3.4", body)
+    longest = calls = 0
+
+    def counted(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    event: Event | None = RequestArrived(world.now_ms, bytes(16), request)
+    while event is not None:
+        calls = 0
+        sys.setprofile(counted)
+        try:
+            effects = world.node.step(event)
+        finally:
+            sys.setprofile(None)
+        longest = max(longest, calls)
+        gave_way = any(type(effect).__name__ == "GiveWay" for effect in effects)
+        event = GoOn(world.now_ms, bytes(16), 1) if gave_way else None
+    return longest
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+@pytest.mark.parametrize("long", long_requests(), ids=str)
+def test_the_longest_step_does_not_grow_with_the_request(long: Long, known: bool) -> None:
+    topics = ["t-0", "t-1", "t-2"] if known else [f"n-{n}" for n in range(MANY)]
+    few, many = (longest_step(long, count, topics) for count in (FEW, MANY))
+    growth = (many - few) / (MANY - FEW)
+    allowed = AT_ONCE.get(str(long), GROWTH_MAX)
+    assert growth <= allowed, f"{growth:.1f} more calls in one step for each element of {long}"
