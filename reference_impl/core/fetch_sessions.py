@@ -30,6 +30,8 @@ EVICTION_MS = 120_000
 """ServerConfigs.MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: unused for so long, a session may go for
 any other; older than that, for one that is worth more."""
 TOPIC_IDS_SINCE = 13
+PARTITIONS_MAX = 500_000
+"""Of all sessions together, some hundred MiB. Kafka bounds the number of sessions alone."""
 
 WantedKey = tuple[str, UUID, int]
 
@@ -141,6 +143,9 @@ class FetchSessions:
             return FetchContext(asked, creates=create)
         session = self._checked(request, uses_topic_ids)
         self._update(session, asked, body.forgotten_topics_data)
+        if asked and self._partitions() > PARTITIONS_MAX:
+            del self._sessions[session.session_id]  # the client will do without it
+            raise Refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.wanted:
             del self._sessions[session.session_id]
             return FetchContext([])
@@ -175,10 +180,15 @@ class FetchSessions:
         """Give a new session an id if there is room or room can be made, else return 0."""
         if len(self._sessions) >= self.slots and not self._evict_for(session, now_ms):
             return NO_SESSION
+        if self._partitions() + len(session.wanted) > PARTITIONS_MAX:
+            return NO_SESSION
         while session.session_id == NO_SESSION or session.session_id in self._sessions:
             session.session_id = random_int()
         self._sessions[session.session_id] = session
         return session.session_id
+
+    def _partitions(self) -> int:
+        return sum(len(session.wanted) for session in self._sessions.values())
 
     def _evict_for(self, newcomer: Session, now_ms: int) -> bool:
         """Make room (FetchSessionCacheShard.tryEvict): first of what has not been used for long,

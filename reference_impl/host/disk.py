@@ -41,9 +41,8 @@ def _speaking(path: str) -> Iterator[None]:
         raise StorageError(path, cause, no_space=no_space) from error
 
 
-def _descriptor_limit() -> int:
-    """Return half of the descriptors that the process may open: the other half is for
-    connections."""
+def files_open_max() -> int:
+    """Half of what the process may open: the other half is for connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 4096
@@ -127,7 +126,7 @@ class Disk:
     sends_from_files = True
 
     def __init__(self, descriptors_max: int | None = None) -> None:
-        self._descriptors_max = descriptors_max or _descriptor_limit()
+        self._descriptors_max = descriptors_max or files_open_max()
         self._open: OrderedDict[int, int] = OrderedDict()  # key of the file object -> descriptor
         self._keys = count()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import resource
 import ssl
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from reference_impl.core.broker_configs import BrokerConfig
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.connection import Connection
 from reference_impl.host.departures import departures
+from reference_impl.host.disk import files_open_max
 from reference_impl.host.garbage import GarbageCollection
 from reference_impl.host.intake import Intake
 from reference_impl.host.node import NodeHost
@@ -24,8 +26,18 @@ from reference_impl.host.turns import Turns
 
 SWEEPS_PER_IDLE_PERIOD = 4
 SWEEP_S_MAX = 1.0
+DESCRIPTORS_SPARE = 64
+"""For listeners, the event loop, and files that are open for a moment."""
 ASIDE_S = 0.001
 """So long the other thread may keep the loop waiting each time."""
+
+
+def connections_max() -> float:
+    """Return how many connections leave enough of the process's descriptors for its files."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return math.inf
+    return max(1, soft - files_open_max() - DESCRIPTORS_SPARE)
 
 
 class Server:
@@ -40,6 +52,7 @@ class Server:
         self._idle_ms = config.number("connections.max.idle.ms")
         self._ids = count(1)
         self._connections: set[Connection] = set()
+        self._connections_max = connections_max()
         self._listening: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
         self._garbage: GarbageCollection | None = None
@@ -87,6 +100,12 @@ class Server:
     def joined(self, connection: Connection) -> None:
         """Note a new client."""
         self._connections.add(connection)
+        if len(self._connections) > self._connections_max:
+            silent = min(self._connections, key=lambda each: each.last_used_s)
+            silent.end(
+                f"there are more than {self._connections_max} connections, and this one has been"
+                " silent longest; raise the limit of open files (`ulimit -n`) for more"
+            )
         self.host.connections[connection.id] = connection
         self.host.connection_opened(connection.id, connection.listener, connection.client_port)
 

@@ -13,6 +13,7 @@ from reference_impl.core.groups.consumer.leaving import no_consumer_group
 from reference_impl.core.groups.consumer.member import ConsumerMember, TopicIdPartition
 from reference_impl.core.groups.consumer.records import by_topic
 from reference_impl.core.refused import Refused
+from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
@@ -25,8 +26,11 @@ def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator
     """Describe consumer groups: epochs, members, what they have and what they shall have."""
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
+    asked = Repetitions()
     for group_id in request.body.group_ids:
         yield GiveWay(request)
+        if not asked.allow(group_id):
+            continue
         try:
             row = described(broker, request, group_id)
         except Refused as refused:

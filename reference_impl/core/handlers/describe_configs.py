@@ -6,7 +6,6 @@ Not modelled: loggers.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
@@ -28,6 +27,7 @@ from reference_impl.core.dynamic_configs import ALL_BROKERS
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import (
     DESCRIBE_CONFIGS_OF_CLUSTER,
     DESCRIBE_CONFIGS_OF_GROUP,
@@ -36,21 +36,17 @@ from reference_impl.core.security.permissions import (
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DescribeConfigsResponse")
-REPETITIONS_MAX = 10
 
 
 def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect]:
     """Tell what is in force, and why."""
     results = []
     pause = GiveWay(request)
-    asked: Counter[object] = Counter()
+    asked = Repetitions()
     for wanted in request.body.resources:
         yield pause
         only = frozenset(wanted.configuration_keys or ())
-        question = wanted.resource_type, wanted.resource_name, only
-        asked[question] += 1
-        # Kafka answers as often as it is asked; a small request would so ask for gigabytes.
-        if asked[question] > REPETITIONS_MAX:
+        if not asked.allow((wanted.resource_type, wanted.resource_name, only)):
             continue
         result = RESPONSE.struct(
             "DescribeConfigsResult",

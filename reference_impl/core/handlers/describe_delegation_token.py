@@ -17,8 +17,6 @@ from reference_impl.core.security.permissions import (
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("DescribeDelegationTokenResponse")
-TOKENS_AT_ONCE = 200
-"""After so many tokens other requests have their turn."""
 
 
 def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -36,9 +34,8 @@ def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterat
     owners = None
     if request.body.owners is not None:
         owners = {f"{row.principal_type}:{row.principal_name}" for row in request.body.owners}
-    for number, token in enumerate(list(broker.image.delegation_tokens), 1):
-        if number % TOKENS_AT_ONCE == 0:
-            yield GiveWay(request)
+    for token in list(broker.image.delegation_tokens):
+        yield GiveWay(request)
         if concerns(token, owners) and may_see(broker, request, token):
             answer.tokens.append(described(broker, token))
     # RESPOND

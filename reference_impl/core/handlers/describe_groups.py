@@ -11,6 +11,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import ClassicGroup, Member
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
+from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_GROUP
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.acls import ResourceType
@@ -23,8 +24,11 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
     """Describe groups and their members."""
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
+    asked = Repetitions()
     for group_id in request.body.groups:
         yield GiveWay(request)
+        if not asked.allow(group_id):
+            continue
         try:
             broker.access.require(request, DESCRIBE_GROUP, group_id)
             group = broker.groups.group(group_id)

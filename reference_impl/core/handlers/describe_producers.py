@@ -11,6 +11,7 @@ from reference_impl.core.events import Request
 from reference_impl.core.giving_way import for_each
 from reference_impl.core.log.producer_state import ProducerEntry
 from reference_impl.core.refused import Refused
+from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import READ_TOPIC
 from reference_impl.wire import Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
@@ -23,9 +24,11 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     answer = RESPONSE.new()
+    asked = Repetitions()
     for topic in request.body.topics:
         describe = partial(described, broker, request, topic.name)
-        rows = yield from for_each(request, topic.partition_indexes, describe)
+        indexes = [index for index in topic.partition_indexes if asked.allow((topic.name, index))]
+        rows = yield from for_each(request, indexes, describe)
         answer.topics.append(RESPONSE.struct("TopicResponse", name=topic.name, partitions=rows))
     yield Respond(request, answer)
 

@@ -11,6 +11,7 @@ from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
+from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -21,8 +22,9 @@ def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[E
     """Tell everything about some transactional ids."""
     # VALIDATE happens for each id on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
-    describe = partial(described, broker, request)
-    rows = yield from for_each(request, request.body.transactional_ids, describe)
+    asked = Repetitions()
+    ids = [name for name in request.body.transactional_ids if asked.allow(name)]
+    rows = yield from for_each(request, ids, partial(described, broker, request))
     yield Respond(request, RESPONSE.new(transaction_states=rows))
 
 

@@ -16,6 +16,7 @@ from reference_impl.core.groups.consumer.commits import check_fetch
 from reference_impl.core.groups.consumer.group import ConsumerGroup
 from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
 from reference_impl.core.refused import Refused
+from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import DESCRIBE_GROUP, DESCRIBE_TOPIC
 from reference_impl.wire import ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
@@ -38,7 +39,10 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
     # [Modified in v8: KIP-709]
     if request.api_version >= SEVERAL_GROUPS_SINCE:
         rows = []
+        asked = Repetitions()
         for wanted in request.body.groups:
+            if wanted.topics is None and not asked.allow(wanted.group_id):
+                continue
             row = yield from group_of(broker, request, wanted)
             rows.append(row)
         yield Respond(request, RESPONSE.new(groups=rows))

@@ -131,7 +131,8 @@ class LogDirectory:
 
     def delete_due(self, now_ms: int) -> int | None:
         """Delete the files of segments and partitions removed long enough ago, those of partitions
-        some at a time. Return when the next ones are due, or None. The delay counts from the first call that sees them."""
+        some at a time. Return when the next ones are due, or None. The delay counts from the first
+        call that sees them."""
         self._doomed += [(now_ms + delay_ms, path) for path, delay_ms in self._moved_away]
         self._moved_away.clear()
         self._doomed.sort()

@@ -216,7 +216,7 @@ def test_many_tokens_are_described_and_removed_a_part_at_a_time() -> None:
     broker = world.node.broker
     for _ in range(600):
         broker.tokens.create("User:a", "User:a", (), -1)
-    world.node.gives_way = True
+    world.node.must_give_way = lambda: True
     body = request_definition(ApiKey.DESCRIBE_DELEGATION_TOKEN).new(owners=None)
     number = world.send(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, body, ANN)
     turns = 0

@@ -34,6 +34,16 @@ LARGE_BYTES = 120 << 20
 LEAVERS, REQUESTS_BEHIND = 300, 5
 NAMES, NAME_BYTES, NAMES_AT_ONCE = 3_000, 32_000, 20
 UNFINISHED, UNFINISHED_BYTES = 40, 20 << 20
+MILLION = 1_000_000
+"""Bytes of a request, nearly."""
+WIDTH = 1_000
+SESSIONS = 30
+SLOW_PATTERNS = (
+    "(" * 40 + "(ab?)*" + "a|b)+" * 40,
+    ".?" * 16_000,
+    "(a?a?)*" * 4_000,
+    r"\w?" * 8_000 + "x",
+)
 
 
 def many_topics(broker: Address) -> None:
@@ -154,6 +164,73 @@ def leave_waiting(broker: Address, topic: str) -> None:
             client.send_fetch(topic, max_wait_ms=3_600_000, min_bytes=1 << 30)
             for _ in range(REQUESTS_BEHIND):
                 client.send(ApiKey.API_VERSIONS, 0)
+
+
+def many_names(broker: Address) -> None:
+    """Send requests of 1 MB that name as much as they can, each another API."""
+    deletion = request_definition(ApiKey.DELETE_TOPICS)
+    offsets = request_definition(ApiKey.LIST_OFFSETS)
+    partitions = [
+        offsets.struct("ListOffsetsPartition", partition_index=index, timestamp=-1)
+        for index in range(MILLION // 17)
+    ]
+    rows = [offsets.struct("ListOffsetsTopic", name="none", partitions=partitions)]
+    names = [f"none-{number:05}" for number in range(MILLION // 29)]
+    bodies = {
+        (ApiKey.DELETE_TOPICS, 6): {
+            "topics": [deletion.struct("DeleteTopicState", name=name) for name in names],
+            "timeout_ms": 1000,
+        },
+        (ApiKey.LIST_OFFSETS, 9): {"replica_id": -1, "topics": rows},
+        (ApiKey.FIND_COORDINATOR, 4): {
+            "key_type": 0,
+            "coordinator_keys": [str(number) for number in range(MILLION // 7)],
+        },
+    }
+    with RawClient(broker) as client:
+        for (api, version), fields in bodies.items():
+            client.call(api, version, **fields)
+
+
+def many_partitions(broker: Address) -> None:
+    """Create a topic with very many partitions, and delete it."""
+    creation = request_definition(ApiKey.CREATE_TOPICS).struct(
+        "CreatableTopic", name="wide", num_partitions=WIDTH, replication_factor=1
+    )
+    deletion = request_definition(ApiKey.DELETE_TOPICS).struct("DeleteTopicState", name="wide")
+    with RawClient(broker) as client:
+        client.call(ApiKey.CREATE_TOPICS, 7, topics=[creation], timeout_ms=60_000)
+        client.call(ApiKey.DELETE_TOPICS, 6, topics=[deletion], timeout_ms=60_000)
+
+
+def patterns(broker: Address) -> None:
+    """Subscribe by patterns for which a matcher that tries one way after the other needs for ever,
+    and by some that are as long as any may be."""
+    with RawClient(broker) as client:
+        for number, pattern in enumerate(SLOW_PATTERNS):
+            client.call(
+                ApiKey.CONSUMER_GROUP_HEARTBEAT,
+                1,
+                group_id=f"patterns-{number}",
+                member_id=f"member-{number}",
+                member_epoch=0,
+                rebalance_timeout_ms=60_000,
+                subscribed_topic_regex=pattern,
+                topic_partitions=[],
+            )
+
+
+def sessions(broker: Address) -> None:
+    """Begin fetch sessions of very many partitions, and leave them there."""
+    of = request_definition(ApiKey.FETCH)
+    partitions = [
+        of.struct("FetchPartition", partition=index, partition_max_bytes=1)
+        for index in range(MILLION // 33)
+    ]
+    topic = of.struct("FetchTopic", topic="none", partitions=partitions)
+    with RawClient(broker) as client:
+        for _ in range(SESSIONS):
+            client.call(ApiKey.FETCH, 12, session_epoch=0, max_bytes=1, topics=[topic])
 
 
 def unfinished(broker: Address) -> None:

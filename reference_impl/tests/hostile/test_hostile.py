@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from reference_impl.host.tests.process import BrokerProcess, RawClient
+import pytest
+
+from reference_impl.host.tests.process import Address, BrokerProcess, RawClient
 from reference_impl.tests.hostile import attacks
 from reference_impl.tests.hostile.witness import Witness
 from reference_impl.wire import Compression, ErrorCode
@@ -33,6 +38,44 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
         before_s = cpu_s(broker)
         time.sleep(1)
         assert cpu_s(broker) - before_s < 0.3, "the broker works on for clients that have gone"
+
+
+@pytest.mark.parametrize(
+    "attack", [attacks.many_names, attacks.many_partitions, attacks.patterns, attacks.sessions]
+)
+def test_requests_that_take_long_keep_nobody_waiting(
+    tmp_path: Path, attack: Callable[[Address], None]
+) -> None:
+    with BrokerProcess(tmp_path / "data") as broker:
+        attacks.many_topics(broker)
+        before = resident(broker)
+        with Witness(broker, pid=broker.process.pid) as witness:
+            attack(broker)
+            witness.stop()
+        assert witness.failure is None
+        assert witness.longest_cpu_s < 0.5, "the rest of a long request was done in one step"
+        assert resident(broker) - before < 384 << 20
+
+
+def test_a_crowd_of_silent_clients_keeps_nobody_out_and_no_file_shut(tmp_path: Path) -> None:
+    """The process may open 400 files, and 500 clients connect: those who wait longest have to go,
+    the one that works stays, and files can still be opened."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    try:
+        broker = BrokerProcess(tmp_path / "data")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with broker, contextlib.ExitStack() as stack, RawClient(broker) as worker:
+        for number in range(500):
+            stack.enter_context(RawClient(broker))
+            if number % 50 == 0:
+                worker.create_topic(f"t-{number}")
+        assert worker.produce("t-0", "a").error_code == ErrorCode.NONE
+        with RawClient(broker) as another:
+            another.create_topic("last")
+            assert another.produce("last", "a").error_code == ErrorCode.NONE
+    assert "this one has been silent longest" in (tmp_path / "broker.err").read_text()
 
 
 def resident(broker: BrokerProcess) -> int:

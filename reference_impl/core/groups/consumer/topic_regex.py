@@ -55,7 +55,7 @@ class Text:
         for position, letter in enumerate(text):
             self.letters[letter] = self.letters.get(letter, 0) | 1 << position
         self.repeated: dict[tuple[Matcher, Positions], Positions] = {}
-        """The results of repetitions: nested ones are computed with the same positions many times."""
+        """The results of repetitions: nested ones see the same positions many times."""
         words = sum(at for letter, at in self.letters.items() if letter in _CLASSES["w"])
         self.word_boundaries: Positions = words ^ (words << 1)
 
