@@ -48,7 +48,7 @@ class Parking:
         self._watchers: dict[PartitionKey, dict[int, None]] = {}
         self._changed: dict[PartitionKey, None] = {}
         self._asked: dict[int, bool] = {}
-        """Requests that are finding out whether they can be answered: must they begin anew?"""
+        """Requests that are finding out whether they can be answered: must they start again?"""
         self._expired: set[int] = set()
         self.changes = 0
         """How many were noted, of whatever partition."""
@@ -80,7 +80,7 @@ class Parking:
                 yield self.ask(connection)
 
     def ask(self, connection: int) -> Iterator[Effect]:
-        """Answer a request if that can be done now; begin anew if its partitions change again
+        """Answer a request if that can be done now; start again if its partitions change again
         while others have their turn."""
         if connection in self._asked:
             self._asked[connection] = True

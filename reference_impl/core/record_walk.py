@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from reference_impl.wire.compression import UNCOMPRESSED_BYTES_MAX
 
-Bytes = bytes | memoryview
+Bytes = bytes | bytearray | memoryview
 LONG = 63
 """As `shift_max`: a number of 64 bits."""
 SIZE_BYTES_MAX = 5
@@ -49,24 +49,26 @@ class Window:
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
         self._work = 0
-        self.data: Bytes = b""
+        self.data: Bytes = bytearray()
         self.is_last = False
         """No more follows behind `data`."""
 
     def advance(self, position: int, wanted: int) -> Iterator[None]:
         """Drop the bytes before the position and add at least one piece, until `wanted` bytes are
         there or `is_last` is set. Yield after each step of work."""
-        kept = [self.data[position:]]
-        size = len(kept[0])
-        while size < wanted or len(kept) == 1:
+        # In place: a record of 120 MB would take long to be put together in one go.
+        data = self.data
+        assert isinstance(data, bytearray)
+        del data[:position]
+        is_first = True
+        while len(data) < wanted or is_first:
             piece = next(self._pieces, None)
             if piece is None:
                 self.is_last = True
                 break
-            kept.append(piece)
-            size += len(piece)
+            is_first = False
+            data += piece
             yield from self.count(len(piece))
-        self.data = b"".join(kept)
 
     def count(self, work: int) -> Iterator[None]:
         """Yield if a step of work is done with this."""

@@ -26,7 +26,7 @@ def begin(world: World, attributes: int = 0, client: int = 1) -> int:
 
 
 def begin_long(world: World, api: ApiKey, version: int, body: Struct, client: int = 1) -> int:
-    """Send a request that gives way wherever it may; returns the number of its answer."""
+    """Send a request that gives way wherever it may. Return the number of its answer."""
     world.node.must_give_way = lambda: True
     number = world.send(api, version, body, client)
     world.node.must_give_way = never
@@ -42,7 +42,7 @@ def finish(world: World, number: int, client: int = 1) -> ErrorCode:
 
 
 def go_on(world: World, client: int = 1) -> int:
-    """Go on until there is nothing left to do; returns in how many turns."""
+    """Go on until there is nothing left to do. Return the number of turns."""
     turns = 0
     world.node.must_give_way = lambda: True
     while client in world.gave_way:
