@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.interrupts import Interrupts
 from chaos.protocols import TargetError
 from chaos.run_directory import Scenario
 from chaos.scenarios.fitting import why_not
@@ -22,13 +21,12 @@ from ci.bugs.finding import Attempt, Finding
 from ci.bugs.scenarios import TARGET, scenario_of
 from ci.conform import examine
 from ci.errors import UsageError
-from ci.nightly.job import Job, lanes
+from ci.lanes import LOOK_EVERY_S, Lanes
+from ci.nightly.job import Job
 from linearizability.history import HistoryError
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS, CONFORMANCE
 
-LOOK_EVERY_S = 0.5
-END_TIMEOUT_S = 180.0
 Say = Callable[[str], None]
 
 
@@ -61,39 +59,22 @@ class Hunt:
         self._waiting: Iterator[str] = iter(self.names)
         self._lock, self._judging = threading.Lock(), threading.Lock()
         self._interrupted = threading.Event()
+        """Nothing more is begun or waited for: after Ctrl-C, or where a lane failed."""
+        self._lanes = Lanes(self.jobs, self._lane, self._interrupted.set)
         self._clean: dict[str, Future[Attempt]] = {}
         """By its command: bugs that show in the same run share the clean one."""
-        self._failure: BaseException | None = None
 
     def perform(self) -> None:
         """Try every bug. Raise KeyboardInterrupt after Ctrl-C; `findings` has what was done."""
-        threads = [
-            threading.Thread(target=self._lane, args=(own_ports,), daemon=True)
-            for own_ports in lanes(self.jobs)
-        ]
-        with Interrupts() as interrupts:
-            try:
-                for thread in threads:
-                    thread.start()
-                _join(threads)
-                if self._failure is not None:
-                    raise self._failure
-            except BaseException:
-                interrupts.shield()
-                self._interrupted.set()
-                _join(threads, time.monotonic() + END_TIMEOUT_S)
-                raise
-            finally:
-                order = {name: number for number, name in enumerate(self.names)}
-                self.findings.sort(key=lambda each: order[each.name])
+        try:
+            self._lanes.perform()
+        finally:
+            order = {name: number for number, name in enumerate(self.names)}
+            self.findings.sort(key=lambda each: order[each.name])
 
     def _lane(self, own_ports: range) -> None:
-        try:
-            while (name := self._next()) is not None:
-                self._try(name, own_ports)
-        except BaseException as error:
-            self._failure = self._failure or error
-            self._interrupted.set()
+        while (name := self._next()) is not None:
+            self._try(name, own_ports)
 
     def _next(self) -> str | None:
         with self._lock:
@@ -192,10 +173,3 @@ def examined(cases: str, bug: str | None) -> Attempt:
         return Attempt(0, None, (), f"the cases {results['ended']}", "", command, seconds)
     validity = Validity.INVALID if has_failed else Validity.VALID
     return Attempt(0, validity, (CONFORMANCE,) * has_failed, "", "", command, seconds)
-
-
-def _join(threads: Sequence[threading.Thread], deadline: float | None = None) -> None:
-    """Wait for all threads that were started; handle signals meanwhile."""
-    for thread in threads:
-        while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
-            thread.join(LOOK_EVERY_S)

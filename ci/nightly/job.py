@@ -114,14 +114,3 @@ class Job:
         self._said += len(whole) + len(newline)
         for line in whole.decode("utf-8", "replace").splitlines():
             say(line)
-
-
-def lanes(jobs: int) -> list[range]:
-    """Return a range of ports for each of so many jobs, so that a dead node's port stays its own.
-    Raise JobError."""
-    try:
-        every = ports.allowed()
-    except ports.NoFreePort as error:
-        raise JobError(str(error)) from error
-    share = len(every) // jobs
-    return [every[share * lane : share * (lane + 1)] for lane in range(jobs)]

@@ -6,6 +6,7 @@ time here, in one session of Spark, whichever attack has just ended.
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
@@ -14,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.interrupts import Interrupts
 from chaos.protocols import TargetError
 from chaos.run_directory import REPOSITORY, Scenario, commit_of, utc_now
 from chaos.scenarios.expectation import Expectation
 from ci.attack import Judged, judge_for_the_record
+from ci.lanes import LOOK_EVERY_S, Lanes
 from ci.nightly.agenda import Agenda
-from ci.nightly.job import Job, lanes
+from ci.nightly.job import Job
 from ci.nightly.outcome import Ending, Outcome, exit_status
 from ci.nightly.plan import Plan, check_targets
 from ci.nightly.records import UNCOMMITTED, Night, Store
@@ -30,11 +31,8 @@ from ci.report import report_run
 from linearizability.history import HistoryError
 from linearizability.verdict import Validity, Verdict
 
-LOOK_EVERY_S = 0.5
 LONGEST_S = 90.0
 """Of an attack that is made again, longer, because it has not shown what it is for."""
-END_TIMEOUT_S = 180.0
-"""For attacks to end in good order and the judges' last word, after Ctrl-C."""
 Say = Callable[[str], None]
 
 
@@ -64,19 +62,19 @@ class Nightly:
         self.night.file = self.store.night_file(self.night.started)
         self.night.left_out = {str(one): reason for one, reason in self.plan.left_out()}
         self._agenda = Agenda(self.plan.scenarios())
-        self._interrupted = threading.Event()
         self._writing, self._judging = threading.Lock(), threading.Lock()
-        self._begun = 0
-        self._failure: BaseException | None = None
+        self._begun, self._deadline = 0, math.inf
+        self._lanes = Lanes(self.jobs, self._perform_in_turn, self._agenda.close)
+        self._interrupted = self._lanes.interrupted
 
     def perform(self) -> int:
         """Run the whole night and return the exit status. Everything done by then is on record
         whatever happens."""
-        deadline = time.monotonic() + self.minutes * 60
+        self._deadline = time.monotonic() + self.minutes * 60
         try:
             if "reference" in self.plan.targets:
                 self.night.robustness = robustness(self.minutes, self.plan.seed)
-            self._perform_all(deadline)
+            self._lanes.perform()
         finally:
             self._finish()
         print(summary(self.night), flush=True)
@@ -85,48 +83,20 @@ class Nightly:
 
     # --- lanes ----------------------------------------------------------------------------------
 
-    def _perform_all(self, deadline: float) -> None:
-        """Run a thread for each job; Ctrl-C ends them all in good order."""
-        threads = [
-            threading.Thread(target=self._lane, args=(own_ports, deadline), daemon=True)
-            for own_ports in lanes(self.jobs)
-        ]
-        with Interrupts() as interrupts:
-            try:
-                for thread in threads:
-                    thread.start()
-                _join(threads)
-                if self._failure is not None:
-                    raise self._failure
-            except BaseException:
-                interrupts.shield()
-                self._interrupted.set()
-                self._agenda.close()
-                _join(threads, time.monotonic() + END_TIMEOUT_S)
-                raise
-
-    def _lane(self, own_ports: range, deadline: float) -> None:
-        """Run one scenario after the other; an error that is no scenario's fault ends the night."""
-        try:
-            self._perform_in_turn(own_ports, deadline)
-        except BaseException as error:
-            self._failure = self._failure or error
-            self._agenda.close()
-
-    def _perform_in_turn(self, own_ports: range, deadline: float) -> None:
+    def _perform_in_turn(self, own_ports: range) -> None:
         """Run scenarios until the time is up, or there are no more."""
-        while not self._interrupted.is_set() and time.monotonic() < deadline:
+        while not self._interrupted.is_set() and time.monotonic() < self._deadline:
             one = self._agenda.choose()
             if one is None:
                 if not self._agenda.wait(LOOK_EVERY_S):
                     return
                 continue
             try:
-                self._perform(one, own_ports, deadline)
+                self._perform(one, own_ports)
             finally:
                 self._agenda.done(one)
 
-    def _perform(self, one: Expectation, own_ports: range, deadline: float) -> None:
+    def _perform(self, one: Expectation, own_ports: range) -> None:
         """Run a scenario, and repeat it if it did not end as it must, to see whether it is
         flaky."""
         with self._writing:
@@ -141,7 +111,7 @@ class Nightly:
         if outcome is None:
             return
         self._record(outcome)
-        if outcome.ending is Ending.RED and time.monotonic() < deadline:
+        if outcome.ending is Ending.RED and time.monotonic() < self._deadline:
             say(f"   {outcome.said}; once more")
             verdicts = [Validity(verdict) for verdict in outcome.verdicts]
             again = self._once(one, verdicts, own_ports, say)
@@ -240,13 +210,6 @@ def explained(verdict: Verdict) -> str:
     if verdict.validity is Validity.UNKNOWN and unfinished:
         return "; ".join(unfinished)
     return verdict.reason or ""
-
-
-def _join(threads: list[threading.Thread], deadline: float | None = None) -> None:
-    """Wait for all threads that were started; handle signals meanwhile."""
-    for thread in threads:
-        while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
-            thread.join(LOOK_EVERY_S)
 
 
 def summary(night: Night) -> str:

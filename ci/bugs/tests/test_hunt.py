@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.run_directory import Scenario
+from ci import lanes
 from ci.bugs import hunt as module
 from ci.bugs.finding import Attempt, Ending
 from ci.bugs.hunt import Hunt, chosen
@@ -72,7 +73,7 @@ def test_ctrl_c_keeps_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
             joined.set()
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_join", interrupted)
+    monkeypatch.setattr(lanes, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
         hunt.perform()
     assert len(hunt.findings) == len(NAMES)

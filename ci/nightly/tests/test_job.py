@@ -14,7 +14,8 @@ import pytest
 from chaos import ports
 from chaos.run_directory import Scenario
 from ci.attacker import attacked
-from ci.nightly.job import Job, JobError, lanes
+from ci.lanes import shares
+from ci.nightly.job import Job, JobError
 
 
 def started(tmp_path: Path, program: str) -> Job:
@@ -79,7 +80,7 @@ def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
 
 def test_a_real_attack_ends_in_good_order_when_its_night_dies(tmp_path: Path) -> None:
     scenario = Scenario("reference", "appends", "none", 1, 60.0, 1)
-    job = Job.start(scenario, tmp_path / "runs", tmp_path / "home", lanes(2)[1])
+    job = Job.start(scenario, tmp_path / "runs", tmp_path / "home", shares(2)[1])
     stop = threading.Event()
 
     def say(line: str) -> None:
@@ -97,6 +98,6 @@ def test_a_real_attack_ends_in_good_order_when_its_night_dies(tmp_path: Path) ->
 
 
 def test_no_two_jobs_choose_from_the_same_ports() -> None:
-    ranges = lanes(3)
+    ranges = shares(3)
     assert len({port for own in ranges for port in own}) == sum(map(len, ranges))
     assert all(own.start >= ports.LOWEST and len(own) > 1000 for own in ranges)
