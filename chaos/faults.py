@@ -255,6 +255,25 @@ class SlowDisk(Fault):
 
 
 @dataclass(frozen=True)
+class FailedSync(Fault):
+    """One sync of a node fails with EIO, the `number`th from now, and no later one brings what it
+    should have brought to the medium. Heal ends the node by a loss of power, and starts it."""
+
+    node: Node
+    number: int = 1
+
+
+@dataclass(frozen=True)
+class FailedWrite(Fault):
+    """One write of a node to a file fails with EIO, the `number`th from now; or to an index. Heal
+    starts the node if it gave up."""
+
+    node: Node
+    number: int = 1
+    only_indexes: bool = False
+
+
+@dataclass(frozen=True)
 class TornWrites(Fault):
     """The power fails while a node waits for a sync, and of what was not synced some is there.
 
@@ -340,7 +359,7 @@ FAULTS: dict[str, type[Fault]] = {
         SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections,
         DropPackets, LosePackets, Elect, MoveReplicas, AdminStorm,
         DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss,
-        SlowDisk, TornWrites, LostNames, BitFlip, ClockJump, ClockSkew,
+        SlowDisk, FailedSync, FailedWrite, TornWrites, LostNames, BitFlip, ClockJump, ClockSkew,
         Heal,
     )
 }  # fmt: skip
@@ -371,9 +390,9 @@ DISK_FAULTS: frozenset[type[Fault]] = frozenset(
 """They need nodes on disks of their own (chaos/disks.py). PowerLoss can do with the shim."""
 
 SHIM_FAULTS: frozenset[type[Fault]] = frozenset(
-    {SlowDisk, TornWrites, LostNames, ClockJump, ClockSkew}
+    {SlowDisk, FailedSync, FailedWrite, TornWrites, LostNames, ClockJump, ClockSkew}
 )
 """They need nodes that are preloaded (chaos/shim)."""
 
-POWER_FAULTS: frozenset[type[Fault]] = frozenset({PowerLoss, TornWrites, LostNames})
+POWER_FAULTS: frozenset[type[Fault]] = frozenset({PowerLoss, FailedSync, TornWrites, LostNames})
 """They take what was acknowledged and not flushed, which nobody promised to keep."""

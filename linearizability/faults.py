@@ -38,6 +38,8 @@ LASTING = frozenset(
         "DiskDead",
         "PowerLoss",
         "SlowDisk",
+        "FailedSync",
+        "FailedWrite",
         "TornWrites",
         "LostNames",
         "ClockJump",

@@ -30,6 +30,8 @@ from chaos.nemeses.last_replica import LastReplicaStanding
 from chaos.nemeses.lone_tail import LoneTail
 from chaos.nemeses.media import (
     DeadDisk,
+    FailSyncs,
+    FailWrites,
     FlipBit,
     LoseNames,
     ReadOnlyDisk,
@@ -107,6 +109,8 @@ NEMESES: dict[str, Nemesis] = {
         ReadOnlyDisk(),
         DeadDisk(),
         SlowDisks(),
+        FailSyncs(),
+        FailWrites(),
         TearWrites(),
         LoseNames(),
         FlipBit("active"),

@@ -14,6 +14,8 @@ from chaos.faults import (
     BitFlip,
     DiskDead,
     DiskReadOnly,
+    FailedSync,
+    FailedWrite,
     Fault,
     Heal,
     LostNames,
@@ -72,6 +74,42 @@ class SlowDisks:
             node = rng.choice(("leader", "random", "all"))
             yield rng.uniform(0.5, 2.0), SlowDisk(node, rng.choice((20, 100, 500)))
             yield rng.uniform(1.0, 5.0), Heal()
+
+
+class FailSyncs:
+    """One sync of a node fails, and what it should have brought is lost; then the power goes.
+
+    With flush.messages=1 nothing that was acknowledged may be lost: a broker that is told of the
+    failure once must not believe the next sync (UnifiedLog.maybeHandleIOException).
+    """
+
+    name = "failed-syncs"
+    faults: frozenset[type[Fault]] = frozenset({FailedSync, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """One of the next twenty syncs; the power goes 0.3 to 2 seconds later."""
+        while True:
+            node = rng.choice(("leader", "random"))
+            yield rng.uniform(1.0, 2.5), FailedSync(node, rng.randint(1, 20))
+            yield rng.uniform(0.3, 2.0), Heal()
+
+
+class FailWrites:
+    """One write of a node fails, of a segment, an index or whatever comes: what was acknowledged
+    before stays, what comes after is written whole or refused (KIP-112)."""
+
+    name = "failed-writes"
+    faults: frozenset[type[Fault]] = frozenset({FailedWrite, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """One of the next twenty writes, or, half of the time, the next write of an index."""
+        while True:
+            node, of_index = rng.choice(("leader", "random")), rng.random() < 0.5
+            number = 1 if of_index else rng.randint(1, 20)
+            yield rng.uniform(0.5, 2.0), FailedWrite(node, number, of_index)
+            yield rng.uniform(0.3, 2.0), Heal()
 
 
 class TearWrites:

@@ -20,6 +20,8 @@ from chaos.faults import (
     DiskStall,
     DropPackets,
     Elect,
+    FailedSync,
+    FailedWrite,
     Isolate,
     Kill,
     LimitData,
@@ -80,6 +82,8 @@ OUTSIDE: tuple[Probe, ...] = (
     Probe(DiskReadOnly, REFERENCE_ON_DISKS, media.writes_fail_with_a_read_only_disk, STALL_MS),
     Probe(PowerLoss, REFERENCE_WITH_SHIM, disks.what_was_not_synced_is_gone, POWER_MS),
     Probe(SlowDisk, REFERENCE_WITH_SHIM, media.a_sync_takes_longer, STALL_MS),
+    Probe(FailedSync, REFERENCE_WITH_SHIM, media.a_failed_sync_leaves_its_bytes_behind),
+    Probe(FailedWrite, REFERENCE_WITH_SHIM, media.a_write_fails_once),
     Probe(
         ClockJump,
         REFERENCE_WITH_SHIM,

@@ -9,7 +9,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 
 from chaos.clients.wire_link import WireError
-from chaos.faults import BitFlip, DiskDead, DiskReadOnly, Fault, LostNames, SlowDisk, TornWrites
+from chaos.faults import (
+    BitFlip,
+    DiskDead,
+    DiskReadOnly,
+    FailedSync,
+    FailedWrite,
+    Fault,
+    LostNames,
+    SlowDisk,
+    TornWrites,
+)
 from chaos.probes.asking import append, log_end, make_topic
 from chaos.probes.frame import PATIENCE_S, ProbeFailed, Site
 from chaos.targets import disk_faults
@@ -63,6 +73,46 @@ def _making_a_topic_ms(site: Site, name: str) -> float:
     began = time.perf_counter()
     make_topic(site.cluster.direct(1), name)
     return (time.perf_counter() - began) * 1000
+
+
+def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
+    """Topics are made meanwhile; what one of them should have synced is lost with the power."""
+    (member,) = site.cluster.members()
+    assert member.shim is not None
+    medium = member.shim.medium
+    with _somebody_syncs(site), site.struck(FailedSync(1)):
+        if not medium.has_failed():
+            raise ProbeFailed("no sync of a segment has failed")
+    if medium.has_failed():
+        raise ProbeFailed("the heal has not taken what the failed sync left behind")
+    name = f"after-{time.monotonic_ns()}"
+    make_topic(site.cluster.direct(1), name)
+    append(site.cluster.direct(1), name, PATIENCE_S)
+    return "a sync failed, and its bytes were lost with the power"
+
+
+def a_write_fails_once(site: Site) -> str:
+    """One of many appends is refused, those before and after it are not."""
+    address, refused, done = site.cluster.direct(1), list[str](), threading.Event()
+    make_topic(address, TOPIC)
+
+    def append_for_ever() -> None:
+        while not done.is_set():
+            try:
+                append(address, TOPIC, PATIENCE_S)
+            except WireError as error:
+                refused.append(str(error))
+
+    writer = threading.Thread(target=append_for_ever, daemon=True)
+    writer.start()
+    try:
+        with site.struck(FailedWrite(1)):
+            site.expect(lambda: bool(refused), "an append is refused")
+    finally:
+        done.set()
+        writer.join()
+    append(address, TOPIC, PATIENCE_S)
+    return f"a write failed once: {refused[0]}"
 
 
 def some_of_what_was_not_synced_is_gone(site: Site) -> str:

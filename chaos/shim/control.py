@@ -25,6 +25,8 @@ _BLOCK = struct.Struct("=qqqqii")
 """struct control of shim.c."""
 _HELD = struct.Struct("=i")
 _HELD_AT, _WAITING_AT = 32, 36
+_FAILS = struct.Struct("=i")
+_SYNC_FAILS_AT, _WRITE_FAILS_AT, _ONLY_INDEXES_AT = 40, 44, 48
 
 
 def library() -> Path:
@@ -120,11 +122,32 @@ class Shim:
         _HELD.pack_into(self._control, _HELD_AT, 0)
         _HELD.pack_into(self._control, _WAITING_AT, 0)
 
+    def fail_sync(self, number: int) -> bool:
+        """Let the first, second … sync from now fail. Return whether it did, within a bound."""
+        return self._fail_once(_SYNC_FAILS_AT, number)
+
+    def fail_write(self, number: int, *, only_indexes: bool) -> bool:
+        """Let the first, second … write to a file, or to an index, fail. Return as fail_sync."""
+        _FAILS.pack_into(self._control, _ONLY_INDEXES_AT, only_indexes)
+        return self._fail_once(_WRITE_FAILS_AT, number)
+
+    def _fail_once(self, where: int, number: int) -> bool:
+        _FAILS.pack_into(self._control, where, number)
+        deadline = time.monotonic() + WAIT_S
+        while _FAILS.unpack_from(self._control, where)[0] > 0:
+            if time.monotonic() > deadline:
+                _FAILS.pack_into(self._control, where, 0)
+                return False
+            time.sleep(POLL_S)
+        return True
+
     def heal(self) -> None:
         """Set the clock right, and let syncs be as fast as the disk is."""
         self.slow_down(0)
         self.set_right()
         _HELD.pack_into(self._control, _HELD_AT, 0)
+        _FAILS.pack_into(self._control, _SYNC_FAILS_AT, 0)
+        _FAILS.pack_into(self._control, _WRITE_FAILS_AT, 0)
 
     def close(self) -> None:
         """Close the shim of a node that has ended."""

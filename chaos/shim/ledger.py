@@ -1,9 +1,16 @@
-"""Compute what of a node's data would be on the medium if the power failed now, by the shim's
-ledger. The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file
-system with a journal: names, renames and cuts are on the medium at once and in order, the bytes of
-a file up to its last sync. `lose_names` removes the names that were never synced (fsync(2): a new
-file's name is safe when its directory was synced). What is written in place, or through a mapping,
-counts as written: Kafka does so with indexes only, which it checks, or rebuilds, after a crash."""
+"""Compute what of a node's data would be on the medium if the power failed now, by the ledger.
+
+The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system
+with a journal: names, renames and cuts are on the medium at once and in order, the bytes of a file
+up to its last sync. `lose_names` removes the names that were never synced (fsync(2): a new file's name is safe when its directory was synced).
+
+A sync that failed takes what it should have brought for good: the kernel reports a page that it
+could not write once, and then takes it for written. That is modelled for segments, which only grow;
+of any other file the next sync brings what the one before did not.
+
+What is written in place, or through a mapping, counts as written: Kafka does so with indexes only,
+which it checks, or builds anew, after a crash.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +20,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
+SEGMENT = ".log"
 SECTOR_BYTES = 512
 """What a disk writes whole or not at all."""
+
+
+Of = TypeVar("Of")
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,8 @@ class Medium:
         self.root = root
         self.ledger = ledger
         self._sizes: dict[str, int] = {}
+        self._failed: dict[str, list[tuple[int, int]]] = {}
+        """What failed syncs left behind: from where to before where."""
         self._names: set[str] = set()
         self._read_bytes = 0
         self.settle()
@@ -50,6 +64,7 @@ class Medium:
     def settle(self) -> None:
         """Count all that is there now as on the medium. The node's processes must stand still."""
         self._sizes = {str(path): path.stat().st_size for path in self._files()}
+        self._failed = {}
         self._names = {str(path) for path in self.root.rglob("*")} if self.root.exists() else set()
         self.ledger.write_bytes(b"")
         self._read_bytes = 0
@@ -58,7 +73,20 @@ class Medium:
         """Drop every unsynced byte. The node's processes must have ended."""
         for tail in self.tails():
             os.truncate(tail.path, tail.synced)
+        self._lose_what_failed()
         self.settle()
+
+    def has_failed(self) -> bool:
+        """Return whether a sync of a segment has failed since the last loss."""
+        self._read_ledger()
+        return bool(self._failed)
+
+    def _lose_what_failed(self) -> None:
+        """The files keep their sizes, and have zeros where a failed sync wrote nothing."""
+        for name, ranges in self._failed.items():
+            path = Path(name)
+            size = path.stat().st_size if path.exists() else 0
+            _erase(path, [(start, min(end, size)) for start, end in ranges if start < size])
 
     def tear(self, how: str, rng: Random) -> None:
         """Keep some of the unsynced bytes, and drop the others (TornWrites)."""
@@ -70,7 +98,8 @@ class Medium:
             elif how != "reordered":
                 sectors = list(tail.sectors())
                 kept = max(1, len(sectors) // 2)
-                _erase(tail, sectors[kept:] if how == "torn" else _some(sectors, rng))
+                _erase(tail.path, sectors[kept:] if how == "torn" else _some(sectors, rng))
+        self._lose_what_failed()
         self.settle()
 
     def lose_names(self) -> None:
@@ -107,7 +136,7 @@ class Medium:
         self._read_bytes += len(whole)
         for line in map(os.fsdecode, whole.split(b"\n")[:-1]):
             kind, _, rest = line.partition(" ")
-            if kind in "SCG":
+            if kind in "SCGF":
                 size, _, path = rest.partition(" ")
                 self._resized(kind, int(size), path)
             elif kind == "E":
@@ -121,10 +150,19 @@ class Medium:
         synced = self._sizes.get(path, 0)
         if kind == "C":
             self._sizes[path] = min(synced, size)
+            self._cut(path, size)
+        elif kind == "F":
+            if path.endswith(SEGMENT) and synced < size:
+                self._failed.setdefault(path, []).append((synced, size))
         else:
             # Made larger before it is written: for a mapping, whose writes nobody sees. And of two
             # syncs at once, each of which took the size before it began, the older may end last.
             self._sizes[path] = max(synced, size)
+
+    def _cut(self, path: str, size: int) -> None:
+        left = [(start, min(end, size)) for start, end in self._failed.pop(path, [])]
+        if kept := [each for each in left if each[0] < each[1]]:
+            self._failed[path] = kept
 
     def _moved(self, old: str, new: str) -> None:
         """Note that a file, or a directory with all in it, was renamed."""
@@ -132,6 +170,8 @@ class Medium:
         self._forget(new)
         for path in [path for path in self._sizes if _is_in(path, old)]:
             self._sizes[new + path[len(old) :]] = self._sizes.pop(path)
+        for path in [path for path in self._failed if _is_in(path, old)]:
+            self._failed[new + path[len(old) :]] = self._failed.pop(path)
         moved = {path for path in self._names if _is_in(path, old)}
         self._names = (self._names - moved) | {new + path[len(old) :] for path in moved}
         if replaced:
@@ -139,6 +179,7 @@ class Medium:
 
     def _forget(self, gone: str) -> None:
         self._sizes = _without(self._sizes, gone)
+        self._failed = _without(self._failed, gone)
         self._names = {path for path in self._names if not _is_in(path, gone)}
 
 
@@ -146,17 +187,19 @@ def _is_in(path: str, parent: str) -> bool:
     return path == parent or path.startswith(f"{parent}/")
 
 
-def _without(sizes: Mapping[str, int], gone: str) -> dict[str, int]:
-    return {path: size for path, size in sizes.items() if not _is_in(path, gone)}
+def _without(told: Mapping[str, Of], gone: str) -> dict[str, Of]:
+    return {path: of for path, of in told.items() if not _is_in(path, gone)}
 
 
 def _some(sectors: list[tuple[int, int]], rng: Random) -> list[tuple[int, int]]:
     return [sector for sector in sectors if rng.random() < 0.5]
 
 
-def _erase(tail: Tail, sectors: list[tuple[int, int]]) -> None:
+def _erase(path: Path, ranges: list[tuple[int, int]]) -> None:
     """Write zeros where nothing was written; the file keeps its size."""
-    with tail.path.open("r+b") as file:
-        for start, end in sectors:
+    if not ranges:
+        return
+    with path.open("r+b") as file:
+        for start, end in ranges:
             file.seek(start)
             file.write(bytes(end - start))

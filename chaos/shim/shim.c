@@ -9,6 +9,7 @@
  * leaves whole lines:
  *
  *   S SIZE PATH     the content up to SIZE is on the medium (fsync, fdatasync)
+ *   F SIZE PATH     a sync failed: what of the content up to SIZE was not on the medium stays away
  *   C SIZE PATH     the file was cut to SIZE (ftruncate, truncate)
  *   G SIZE PATH     the file was made larger, to SIZE, before anything is written there
  *   E PATH          this name is on the medium: its directory was synced
@@ -32,6 +33,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +48,9 @@ struct control {
   int64_t sync_delay_us;
   int32_t syncs_are_held;
   int32_t syncs_waiting;
+  int32_t sync_fails_in;  /* the first, second … from now fails, once; 0: none */
+  int32_t write_fails_in; /* likewise */
+  int32_t only_indexes;   /* of writes: only those of files called *index count */
 };
 
 static struct control calm;
@@ -182,6 +187,11 @@ static void hold(void) {
   __atomic_sub_fetch(&control->syncs_waiting, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Whether a count of what is to fail has come to its end. */
+static int fails(volatile int32_t *left) {
+  return *left > 0 && __atomic_sub_fetch(left, 1, __ATOMIC_SEQ_CST) == 0;
+}
+
 static int is_interesting(int file) {
   char path[PATH_MAX];
   return root_length && (path_of(file, path) || strcmp(path, root) == 0);
@@ -193,6 +203,13 @@ static int sync_by(long number, int file) {
   struct stat before;
   if (ours) hold();
   int known = ours && fstat(file, &before) == 0;
+  if (ours && fails(&control->sync_fails_in)) {
+    char path[PATH_MAX];
+    if (known && S_ISREG(before.st_mode) && ledger >= 0 && path_of(file, path))
+      note_sized('F', before.st_size, path);
+    errno = EIO;
+    return -1;
+  }
   int status = (int)syscall(number, file);
   int error = errno;
   if (status == 0 && known && S_ISREG(before.st_mode)) {
@@ -207,6 +224,35 @@ static int sync_by(long number, int file) {
 
 int fsync(int file) { return sync_by(SYS_fsync, file); }
 int fdatasync(int file) { return sync_by(SYS_fdatasync, file); }
+
+/* --- writes ----------------------------------------------------------------------------------- */
+
+/* Asked of every write to anything, so the count is looked at first. */
+static int write_fails(int file) {
+  char path[PATH_MAX];
+  if (control->write_fails_in <= 0 || !root_length || !path_of(file, path)) return 0;
+  size_t length = strlen(path);
+  if (control->only_indexes && (length < 5 || strcmp(path + length - 5, "index") != 0)) return 0;
+  if (!fails(&control->write_fails_in)) return 0;
+  errno = EIO;
+  return 1;
+}
+
+ssize_t write(int file, const void *data, size_t size) {
+  return write_fails(file) ? -1 : syscall(SYS_write, file, data, size);
+}
+
+ssize_t writev(int file, const struct iovec *parts, int count) {
+  return write_fails(file) ? -1 : syscall(SYS_writev, file, parts, count);
+}
+
+ssize_t pwrite64(int file, const void *data, size_t size, off64_t offset) {
+  return write_fails(file) ? -1 : syscall(SYS_pwrite64, file, data, size, offset);
+}
+
+ssize_t pwrite(int file, const void *data, size_t size, off_t offset) {
+  return pwrite64(file, data, size, offset);
+}
 
 /* --- sizes and names -------------------------------------------------------------------------- */
 

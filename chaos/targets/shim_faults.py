@@ -12,7 +12,17 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from chaos.faults import BitFlip, ClockJump, ClockSkew, Fault, LostNames, SlowDisk, TornWrites
+from chaos.faults import (
+    BitFlip,
+    ClockJump,
+    ClockSkew,
+    FailedSync,
+    FailedWrite,
+    Fault,
+    LostNames,
+    SlowDisk,
+    TornWrites,
+)
 from chaos.protocols import TargetError
 from chaos.shim import Shim, why_none
 from chaos.targets.process_faults import kill_and_wait, stand_still
@@ -37,9 +47,13 @@ def preload(members: Members, directory: Path) -> None:
 
 
 def heal(members: Members) -> None:
-    """Set clocks right, and let syncs be as fast as the disk is."""
-    for _, shim in _shims(members):
+    """Set clocks right, let syncs be as fast as the disk is, and cut the power of a node whose sync
+    has failed."""
+    for member, shim in _shims(members):
         shim.heal()
+        if shim.medium.has_failed():
+            _stop_and_kill([member])
+            shim.medium.lose_power()
 
 
 def close(members: Members) -> None:
@@ -111,6 +125,18 @@ def _slow_down(members: Members, fault: SlowDisk, rng: Random) -> list[int]:
     return _each(members, lambda shim: shim.slow_down(fault.delay_ms))
 
 
+def _fail_sync(members: Members, fault: FailedSync, rng: Random) -> list[int]:
+    return [m.number for m, shim in _shims(members) if m.running and shim.fail_sync(fault.number)]
+
+
+def _fail_write(members: Members, fault: FailedWrite, rng: Random) -> list[int]:
+    return [
+        member.number
+        for member, shim in _shims(members)
+        if member.running and shim.fail_write(fault.number, only_indexes=fault.only_indexes)
+    ]
+
+
 def _each(members: Members, strike: Callable[[Shim], None]) -> list[int]:
     for _, shim in _shims(members):
         strike(shim)
@@ -128,5 +154,7 @@ PERFORMERS: Mapping[type[Fault], Callable[[Members, Any, Random], list[int]]] = 
     ClockJump: _jump,
     ClockSkew: _skew,
     SlowDisk: _slow_down,
+    FailedSync: _fail_sync,
+    FailedWrite: _fail_write,
 }
 """Fault -> what does it to these nodes, and says which nodes it struck."""

@@ -11,7 +11,7 @@ class TrustFailedSyncs(Rules):
 
     Breaks:     with flush.messages=1 an acknowledged record survives a loss of power (docs,
                 topicconfigs, flush.messages; UnifiedLog.maybeHandleIOException).
-    Caught by:  workload appends, nemesis power-loss-all, config log.flush.interval.messages=1,
+    Caught by:  workload appends, nemesis failed-syncs, config log.flush.interval.messages=1,
                 checker lost_writes.
     Within:     one run of 30 seconds.
     """

@@ -14,6 +14,7 @@ from random import Random
 import pytest
 
 from chaos.shim import Shim, why_none
+from chaos.shim.control import _FAILS, _ONLY_INDEXES_AT, _SYNC_FAILS_AT, _WRITE_FAILS_AT
 from chaos.shim.ledger import SECTOR_BYTES
 
 pytestmark = pytest.mark.needs("shim")
@@ -223,3 +224,68 @@ def test_syncs_are_held_while_others_go_on_and_the_held_process_can_be_killed(sh
     shim.medium.lose_power()
     assert left(shim) == {"a": 0}
     run(shim, f"put('a', {ONE!r}, sync=True)")
+
+
+FAILING = """
+def sync(name):
+    descriptor = os.open(name, os.O_RDWR)
+    try:
+        os.fsync(descriptor); print('synced')
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+def failing(shim: Shim, program: str) -> list[str]:
+    """Run the program while the next sync is to fail. Return what it printed."""
+    assert not shim.fail_sync(1)  # nobody syncs within its bound
+    _FAILS.pack_into(shim._control, _SYNC_FAILS_AT, 1)
+    return run(shim, FAILING + program).splitlines()
+
+
+def test_what_a_failed_sync_should_have_brought_no_later_one_brings(shim: Shim) -> None:
+    said = failing(
+        shim,
+        f"put('a.log', {ONE!r}); sync('a.log'); sync('a.log'); put('a.log', b'y' * 50, sync=True)",
+    )
+    assert said == ["Input/output error", "synced"]
+    assert shim.medium.has_failed()
+    shim.medium.lose_power()
+    assert (shim.medium.root / "a.log").read_bytes() == bytes(100) + b"y" * 50
+    assert not shim.medium.has_failed()
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("os.truncate('a.log', 0); put('a.log', b'new', sync=True)", {"a.log": b"new"}),
+        ("sync('a.log'); os.rename('a.log', 'b.log')", {"b.log": bytes(100)}),
+        ("os.unlink('a.log')", {}),
+    ],
+    ids=["cut and written", "renamed", "removed"],
+)
+def test_what_a_failed_sync_took_follows_names_and_cuts(
+    shim: Shim, program: str, expected: dict[str, bytes]
+) -> None:
+    failing(shim, f"put('a.log', {ONE!r}); sync('a.log'); {program}")
+    shim.medium.lose_power()
+    root = shim.medium.root
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == expected
+
+
+def test_one_write_fails_and_those_of_other_files_do_not(shim: Shim) -> None:
+    _FAILS.pack_into(shim._control, _ONLY_INDEXES_AT, 1)
+    _FAILS.pack_into(shim._control, _WRITE_FAILS_AT, 2)
+    said = run(
+        shim,
+        """
+log, index = (os.open(name, os.O_RDWR | os.O_CREAT) for name in ('a.log', 'a.timeindex'))
+for number in range(3):
+    os.pwrite(log, b'x', number)
+    try:
+        print(os.pwrite(index, b'x', number))
+    except OSError as error:
+        print(error.strerror)
+""",
+    )
+    assert said.splitlines() == ["1", "Input/output error", "1"]
