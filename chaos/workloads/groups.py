@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import count
 from random import Random
 
 from chaos.operations import CommitPosition, FetchPositions, Idle, Membership
@@ -26,6 +27,11 @@ from chaos.workloads.sending import send_for_ever
 MAX_POLL_INTERVAL_MS = 8_000
 ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
 """So long a member that works too long does not poll: the group goes on without it."""
+RESTLESS_LIVES = 2
+"""After so many lives members stay longer, so that what a rebalance has left wrong is there long
+enough to be seen; all but the last process, which stays away: a group is not to wait for it."""
+CALM_LIFE = 6
+"""So much longer: a minute, twice as long as a judge allows a rebalance."""
 POLLS_PER_LIFE = 100
 """Some ten seconds where records flow: in half a minute every member comes and goes."""
 
@@ -85,12 +91,14 @@ class _Groups:
         """Be one member after the other; each leaves or crashes."""
         commits_itself = self._commits_itself(process)
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
-        while True:
+        for life in count(1):
             polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
             crashes = rng.random() < self.crash_share
+            polls *= CALM_LIFE if life > RESTLESS_LIVES else 1
             yield from self._ask(rng)
             completion = yield Subscribe((self.name,))
-            absent_after = rng.randrange(polls) if rng.random() < self.absent_share else -1
+            absent_after = polls - rng.randrange(self.polls_per_life // 2)
+            absent_after = absent_after if rng.random() < self.absent_share else -1
             while polls > 0 and not completion.broken:
                 if polls == absent_after:
                     absent_after = -1
@@ -106,6 +114,8 @@ class _Groups:
                     yield from self._ask(rng)
             if not completion.broken:
                 yield Crash() if crashes else Leave()
+            if process == self.processes - 1 and life == RESTLESS_LIVES:
+                yield from meanwhile
             for _ in range(self.sends_between_lives):
                 yield next(meanwhile)
 

@@ -41,7 +41,8 @@ def drive(process: int, completion: Completion, count: int = 4_000) -> list[Oper
 
 @pytest.mark.parametrize("process", [AUTO, MANUAL])
 def test_a_member_subscribes_polls_and_then_leaves_or_crashes(process: int) -> None:
-    operations = [o for o in drive(process, READ) if not isinstance(o, CommitOffsets | Idle)]
+    done = drive(process, READ, 30_000)
+    operations = [o for o in done if not isinstance(o, CommitOffsets | Idle)]
     assert isinstance(operations[0], Subscribe)
     for before, after in pairwise(operations):
         allowed = (Poll, Leave, Crash) if isinstance(before, Subscribe | Poll) else (Subscribe,)
