@@ -15,6 +15,7 @@ TOPIC_DEFAULTS: Mapping[str, str] = {
     "log.retention.bytes": "retention.bytes",
     "log.cleaner.delete.retention.ms": "delete.retention.ms",
     "log.retention.check.interval.ms": "log.retention.check.interval.ms",  # of brokers alone
+    "log.initial.task.delay.ms": "log.initial.task.delay.ms",  # of brokers alone
 }
 """Brokers' settings that decide when records may go, as topics name them
 (ServerTopicConfigSynonyms)."""

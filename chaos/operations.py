@@ -76,6 +76,16 @@ class ReadLatest(Operation):
 
 
 @dataclass(frozen=True)
+class AskEnds(Operation):
+    """Ask the leader where its log begins, and how far it is replicated and decided: by a Fetch
+    whose records nobody takes, or by ListOffsets."""
+
+    topic: str
+    partition: int
+    looks_up: bool = False
+
+
+@dataclass(frozen=True)
 class Membership:
     """The identity that a member of a group had at the coordinator."""
 
@@ -120,6 +130,8 @@ class SendOffsets(Operation):
     offsets: tuple[tuple[int, int], ...]
     """Partition and offset."""
     member: Membership | None = None
+    as_former: bool = False
+    """By the producer that was superseded, straight to the group's coordinator: to be refused."""
 
 
 @dataclass(frozen=True)

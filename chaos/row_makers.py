@@ -11,6 +11,7 @@ from typing import Any
 
 from chaos.operations import (
     AddOffsets,
+    AskEnds,
     CommitAsFormer,
     CommitInTransaction,
     CommitPosition,
@@ -304,6 +305,7 @@ MAKERS: dict[type[Operation], Maker] = {
     Recreate: _create_topic,
     DeleteRecords: _one_row(F.DELETE_RECORDS, "topic", "partition", "offset"),
     ReadLatest: _read_latest,
+    AskEnds: _one_row(F.POLL, "topic", "partition"),
     CommitPosition: _commit_position,
     FetchPositions: _fetch_positions,
 }

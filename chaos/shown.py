@@ -69,6 +69,7 @@ MUST_SHOW: Mapping[str, tuple[Sight, ...]] = {
     "compaction-transactions": (Sight.CLEANED, Sight.ABORTS),
     "register": (Sight.LATEST,),
     "retention": (Sight.DELETED,),
+    "retention-size": (Sight.DELETED,),
     "delete-records": (Sight.DELETED,),
     "recreate": (Sight.RECREATED,),
     "offsets": (Sight.POSITIONS,),

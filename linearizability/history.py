@@ -137,6 +137,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "last_stable_offset": (pl.Int64, "as the answer said (polls)"),
     "log_start": (pl.Int64, "as the answer said (polls, read_all, delete_records); on position "
                   "rows: as an answer said that came after the start was asked for"),
+    "size_bytes": (pl.Int64, "of all batches from log_start on, as they were read raw (read_all)"),
     "asked": (pl.String, "where a reader asked to begin: earliest, latest, committed, offset, "
               "timestamp (position)"),
     "asked_offset": (pl.Int64, "the offset or timestamp that it asked for, or the committed offset "
@@ -144,7 +145,8 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "settings": (pl.String, "JSON object of a topic's settings, text to text, in Kafka's names "
                  "(topic rows), its own and those which its brokers give it: cleanup.policy, "
                  "retention.ms, retention.bytes, delete.retention.ms; "
-                 "log.retention.check.interval.ms of its brokers; a client's own: "
+                 "segment.ms; log.retention.check.interval.ms and "
+                 "log.initial.task.delay.ms of its brokers; a client's own: "
                  "session.timeout.ms, max.poll.interval.ms (subscribe), transaction.timeout.ms "
                  "(init_producer)"),
     "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read"),

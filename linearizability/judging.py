@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from linearizability import history, unclean
+from linearizability import clocks, history, overdue, unclean
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
-from linearizability.clocks import excused
 from linearizability.confirm import confirm_with_porcupine
 from linearizability.engine import local
 from linearizability.engine.java import find_java
@@ -75,8 +74,7 @@ def _check(
 
         opinions = spark.run(path, spark_master, bounds=bounds)
         name = spark.name(spark_master)
-    opinions = unclean.excused(excused(opinions, events), events)
-    return merge(opinions, engine=name, named_by_workload=named_by_workload)
+    return merge(_excused(opinions, events), engine=name, named_by_workload=named_by_workload)
 
 
 def check_frame(
@@ -84,9 +82,16 @@ def check_frame(
     bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:  # fmt: skip
     """Return the local verdict on a history in memory (the simulator, tests)."""
-    opinions = excused(local.run(events.lazy(), bounds=bounds), events.lazy())
-    opinions = unclean.excused(opinions, events.lazy())
+    opinions = _excused(local.run(events.lazy(), bounds=bounds), events.lazy())
     return merge(opinions, engine=local.NAME, named_by_workload=named_by_workload)
+
+
+def _excused(opinions: Sequence[CheckerVerdict], events: pl.LazyFrame) -> list[CheckerVerdict]:
+    """Return the opinions without what the history itself excuses."""
+    found: list[CheckerVerdict] = list(opinions)
+    for why in (overdue, clocks, unclean):
+        found = why.excused(found, events)
+    return found
 
 
 def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> str:

@@ -20,6 +20,7 @@ from chaos.clients.raw_producer import RawProducer
 from chaos.clients.transaction_rows import answered
 from chaos.clients.wire_link import WireCluster, WireError, insist, kafka_name
 from chaos.operations import (
+    AskEnds,
     CommitInTransaction,
     CommitPosition,
     DeleteRecords,
@@ -52,7 +53,8 @@ REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
 
 
 PERFORMED = (
-    Recreate, DeleteRecords, ReadLatest, CommitPosition, CommitInTransaction, FetchPositions,
+    Recreate, DeleteRecords, ReadLatest, AskEnds, CommitPosition, CommitInTransaction,
+    FetchPositions,
 )  # fmt: skip
 
 
@@ -73,6 +75,8 @@ class Operator:
                 return self._delete_records(operation)
             case ReadLatest():
                 return self._raw.read_latest(operation.topic, operation.partition)
+            case AskEnds():
+                return self._raw.ask_ends(operation)
             case CommitPosition():
                 return group_offsets.commit(self._cluster, operation)
             case CommitInTransaction():

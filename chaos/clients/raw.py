@@ -20,7 +20,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.clients import payload
-from chaos.clients.wire_link import EARLIEST, LATEST, Leader, WireCluster, WireError, check
+from chaos.clients.wire_link import (
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    Leader,
+    WireCluster,
+    WireError,
+    check,
+)
+from chaos.operations import AskEnds
 from chaos.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
 from reference_impl.wire import (
     ApiKey,
@@ -64,6 +73,8 @@ class PartitionRead:
     log_start: int | None = None
     """The lowest one that any answer told: what lies between the two was hidden."""
     next_offset: int = 0
+    size_bytes: int = 0
+    """Of the batches that were read, as the leader keeps them."""
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     late: str | None = None
@@ -91,6 +102,7 @@ class PartitionRead:
             "log_start": self.log_start,
             "high_watermark": self.high_watermark,
             "last_stable_offset": self.last_stable_offset,
+            "size_bytes": self.size_bytes if self.replica is None else None,
             "detail": self.detail or self.late,
         }
         outcome = Outcome.OK if self.complete else Outcome.INFO
@@ -164,6 +176,27 @@ class RawClient:
             return Completion(Outcome.FAIL, (), "_NO_RECORD", why)
         return Completion(Outcome.OK, last)
 
+    def ask_ends(self, ask: AskEnds) -> Completion:
+        """Return the log start, high watermark and last stable offset that the leader names, once:
+        in one answer, or one after the other."""
+        place = ask.topic, ask.partition
+        try:
+            leader = self._cluster.leader(*place)
+            told: dict[str, Any] = {"client": self.name, "leader_epoch": leader.epoch}
+            end = self._cluster.offset(leader, *place, LATEST)
+            if ask.looks_up:
+                start = self._cluster.offset(leader, *place, EARLIEST)
+                stable = self._cluster.offset(leader, *place, LATEST, READ_COMMITTED)
+            else:
+                read = PartitionRead(*place, next_offset=end)
+                answer = self._fetch(leader, read, wait_ms=0)
+                start, end = answer.log_start_offset, answer.high_watermark
+                stable = answer.last_stable_offset
+        except WireError as error:
+            return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
+        ends = {"log_start": start, "high_watermark": end, "last_stable_offset": stable}
+        return Completion(Outcome.OK, columns=told | ends)
+
     def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
         """Return the reads of the other replicas of partitions that the leader has shown."""
         followers = []
@@ -203,6 +236,7 @@ class RawClient:
         # From the start even after a failure: half of one leader's log and half of the next one's
         # is nobody's log.
         read.records.clear()
+        read.size_bytes = 0
         read.late = None
         read.leader_epoch = leader.epoch
         begun_at = self._cluster.offset(leader, read.topic, read.partition, EARLIEST)
@@ -241,7 +275,9 @@ class RawClient:
             f" {end}; its log was read on without it"
         )
 
-    def _fetch(self, asked: Leader, read: PartitionRead, reader: int = CONSUMER) -> Struct:
+    def _fetch(
+        self, asked: Leader, read: PartitionRead, reader: int = CONSUMER, wait_ms: int = 100
+    ) -> Struct:
         struct = request_definition(ApiKey.FETCH).struct
         partition = struct(
             "FetchPartition",
@@ -254,7 +290,7 @@ class RawClient:
             asked.address,
             ApiKey.FETCH,
             replica_id=reader,
-            max_wait_ms=100,
+            max_wait_ms=wait_ms,
             min_bytes=1,
             max_bytes=FETCH_BYTES,
             topics=[struct("FetchTopic", topic=read.topic, partitions=[partition])],
@@ -268,6 +304,7 @@ class RawClient:
         data = bytes(answer.records or b"")
         limit = read.high_watermark if read.late and read.high_watermark else OFFSET_MAX
         for header, start, end in batches(data):
+            read.size_bytes += end - start
             try:
                 batch, _ = RecordBatch.decode(data[start:end])
             except CorruptRecord as error:

@@ -23,7 +23,7 @@ from chaos.workloads.offsets import Offsets
 from chaos.workloads.offsets_transactions import OffsetsInTransactions
 from chaos.workloads.recreate import Recreated
 from chaos.workloads.register import Register
-from chaos.workloads.retention import Retention
+from chaos.workloads.retention import Retention, RetentionBySize
 from chaos.workloads.seeks import Seeks
 from chaos.workloads.sequences import Sequences
 from chaos.workloads.transactions import Transactions
@@ -53,6 +53,7 @@ WORKLOADS: dict[str, Workload] = {
         CompactionInTransactions(),
         Register(),
         Retention(),
+        RetentionBySize(),
         DeletingRecords(),
         Recreated(),
         Seeks(),

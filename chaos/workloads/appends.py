@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from random import Random
 
 from chaos.protocols import ClientSettings, Completion, Operation, TopicSpec
+from chaos.workloads.asking import ask_for_ever
 from chaos.workloads.reading import everything, final_reads, poll_for_ever
 from chaos.workloads.sending import send_for_ever
 
@@ -36,7 +37,9 @@ class Appends:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first processes send and the others poll."""
+        """Let the first processes send, the next ones poll, and any beside them ask."""
+        if process >= self.producers + self.pollers:
+            return ask_for_ever(self.topic, self.partitions)
         if process >= self.producers:
             return poll_for_ever(everything(self.topics()), rng, self.from_log_start)
         return self.send(process, rng)

@@ -11,6 +11,7 @@ from chaos.workloads.reading import everything, final_reads, poll_for_ever
 from chaos.workloads.removed import nothing_cleaned
 from chaos.workloads.values import values_of
 
+DRESSED_SHARE, FILLING_MAX = 0.5, 100
 QUICK_CLEANING = {
     # Segments of a second, which the cleaner looks for twice a second and cleans however little
     # there is to win: a run of half a minute sees dozens of cleanings.
@@ -68,7 +69,10 @@ class Compaction:
         batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
         keys = tuple(self._key(rng) for _ in batch)
         tombstones = tuple(rng.random() < self.tombstone_share for _ in batch)
-        return Send(self.topic, partition, batch, keys, tombstones)
+        # Filling comes with headers, of which a record that the cleaner copies must lose none.
+        filling = tuple(rng.randrange(FILLING_MAX) for _ in batch)
+        dressed = filling if rng.random() < DRESSED_SHARE else ()
+        return Send(self.topic, partition, batch, keys, tombstones, filling=dressed)
 
     def _key(self, rng: Random) -> str:
         if rng.random() < self.cold_share:

@@ -12,15 +12,16 @@ from chaos.workloads.sending import send_for_ever
 
 
 class DeletingRecords(Appends):
-    """Append, and now and then delete what lies below some offset: no more may go.
+    """Append, and now and then delete what lies below some offset: that goes, and no more.
 
     Spec: KIP-107. A producer deletes below a record which it knows to be acknowledged, or just
     behind it; now and then below the high watermark, wherever that is."""
 
     name = topic = "delete-records"
-    judged_by = ("retention", *Appends.judged_by)
+    judged_by = ("retention", "high_watermark", *Appends.judged_by)
     partitions = 4
     from_log_start = True
+    processes = Appends.processes + 1
     delete_share = 0.03
     below_high_watermark_share = 0.1
     most_kept = 50

@@ -8,23 +8,28 @@ from chaos.protocols import Record
 from chaos.workloads.appends import Appends
 from chaos.workloads.removed import nothing_deleted
 
-RETENTION_MS = 5_000
+RETENTION_MS = 8_000
 SEGMENT_MS = 2_500
-"""Longer than any slack that a judge leaves: who deletes a segment too early is seen."""
+CHECK_MS = 200
+"""A judge's slack is a twentieth of the retention: who deletes a segment a little too early is
+seen, since brokers look, and are asked, more often than that."""
+RETENTION_BYTES = 20_000
+QUICK_CHECKS: Mapping[str, str] = {
+    "log.retention.check.interval.ms": str(CHECK_MS),
+    "log.initial.task.delay.ms": "1000",  # by default half a minute after every start
+}
 
 
 class Retention(Appends):
-    """Appends to a log whose records go after five seconds: from its start, and no sooner.
+    """Append to a log whose records go after eight seconds: from its start, no sooner, and not much
+    later. The leader is asked all the time where its log begins.
 
     Spec: topic configuration, retention.ms, segment.ms; LogManager, cleanupLogs.
     """
 
     name = topic = "retention"
-    config: Mapping[str, str] = {
-        "log.retention.check.interval.ms": "1000",
-        "log.initial.task.delay.ms": "1000",  # by default half a minute after every start
-    }
-    judged_by = ("retention", *Appends.judged_by)
+    config = QUICK_CHECKS
+    judged_by = ("retention", "high_watermark", *Appends.judged_by)
     topic_config: Mapping[str, str] = {
         "cleanup.policy": "delete",
         "retention.ms": str(RETENTION_MS),
@@ -32,6 +37,22 @@ class Retention(Appends):
     }
     partitions = 4
     from_log_start = True
+    processes = Appends.processes + 1
 
     def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
         return nothing_deleted(records)
+
+
+class RetentionBySize(Retention):
+    """Append to a log that keeps 20,000 bytes at least: no segment goes without which it has fewer.
+
+    Spec: topic configuration, retention.bytes; UnifiedLog, deleteRetentionSizeBreachedSegments.
+    """
+
+    name = topic = "retention-size"
+    topic_config: Mapping[str, str] = {
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "retention.bytes": str(RETENTION_BYTES),
+        "segment.ms": "500",
+    }

@@ -8,11 +8,14 @@ from itertools import islice
 from random import Random
 
 from chaos.protocols import ClientSettings, Send, TopicSpec
+from chaos.workloads.asking import ask_for_ever
 from chaos.workloads.transacting import ByTransactions, End, Steps, transaction
 from chaos.workloads.values import values_of
 
 TIMEOUT_MS, SWEEP_MS = 3_000, 500
 PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
+PAST_DOUBT_S = TIMEOUT_MS / 1000 + 16.5
+"""After Kafka's own sweep of 10 s, and 5 s beside it, no judge doubts that it should have ended."""
 OFTEN_LATE = 2
 """So many writers are late soon and often, so that a run of some seconds shows it; the others keep
 the records coming meanwhile."""
@@ -36,13 +39,13 @@ class Transactions(ByTransactions):
     }
     judged_by: tuple[str, ...] = (
         "lost_writes", "duplicates", "inconsistent_offsets", "phantom_records", "poll_order",
-        "poll_skips", "append_order", "aborted_reads",
+        "poll_skips", "append_order", "aborted_reads", "high_watermark",
     )  # fmt: skip
     topic = "transactions"
     partitions = 8
     producers = 6
     pollers = 2
-    processes = producers + pollers
+    processes = producers + pollers + 1
     nodes_min = 1
     abort_share, crash_share = 0.2, 0.05
     sends_max = 4
@@ -52,19 +55,26 @@ class Transactions(ByTransactions):
         settings = super().settings(process)
         return replace(settings, transaction_timeout_ms=TIMEOUT_MS)
 
+    def operations(self, process: int, rng: Random) -> Steps:
+        """The last process asks for the ends of the logs, the others transact and poll."""
+        if process == self.processes - 1:
+            return ask_for_ever(self.topic, self.partitions)
+        return super().operations(process, rng)
+
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.topic, self.partitions),)
 
     def transact_for_ever(self, process: int, rng: Random) -> Steps:
         values = values_of(process)
-        is_often = process < OFTEN_LATE
+        is_often, is_first = process < OFTEN_LATE, process == 0
         until_late = rng.randint(1, FIRST_LATE_MAX) if is_often else rng.randint(*SELDOM_LATE)
         while True:
             # Drawn before anything happens, so that a failure does not shift later choices.
             end, idle_s = self._end(rng)
             until_late -= 1
             if until_late == 0:
-                end, idle_s = End.LATE, PAST_TIMEOUT_S
+                end, idle_s = End.LATE, PAST_DOUBT_S if is_first else PAST_TIMEOUT_S
+                is_first = False
                 until_late = rng.randint(*(BETWEEN_LATE if is_often else SELDOM_LATE))
             partitions = rng.sample(range(self.partitions), rng.randint(2, self.sends_max))
             sizes = [rng.randint(1, self.records_per_send_max) for _ in partitions]

@@ -31,7 +31,8 @@ COLUMNS_READ = (
     "offset", "batch_base_offset", "control", "key", "value", "tombstone", "checksum",
     "timestamp_ms", "timestamp_type", "asked", "asked_offset",
     "producer_id", "producer_epoch", "sequence", "leader_epoch", "t_invoke_ns", "t_complete_ns",
-    "high_watermark", "last_stable_offset", "log_start", "generation", "settings", "detail",
+    "high_watermark", "last_stable_offset", "log_start", "size_bytes", "generation", "settings",
+    "detail", "error",
 )  # fmt: skip
 """The columns that kernels may read: what is shipped to them."""
 

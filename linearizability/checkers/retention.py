@@ -15,14 +15,23 @@ from linearizability.removals import IS_TOPIC, setting
 TOO_EARLY, KEPT = "deleted-too-early", "deleted-though-kept"
 HOURS_TOO_EARLY = "deleted-hours-too-early"
 GOES_BACK = "log-start-goes-back"
+TOO_LONG, TOO_FEW_BYTES = "kept-too-long", "deleted-below-size"
 RETENTION_MS = 7 * 24 * 60 * 60 * 1000
 """The default of retention.ms (log.retention.hours is 168)."""
 FOR_EVER = -1
 HOUR_MS = 60 * 60 * 1000
 CLOCKS_APART_MS = 1_000
 """The wall clock is corrected now and then; ours is not."""
-SLACK_PART = 10
-"""That is no excuse for more than a tenth of retention.ms."""
+SLACK_PART = 20
+"""That is no excuse for more than a twentieth of retention.ms."""
+INITIAL_DELAY_MS = 30_000
+"""The default of log.initial.task.delay.ms: a broker that has started looks so much later."""
+LONGEST_MS = 1 << 50
+"""What is said to last longer is taken for that: sums of it stay numbers of 64 bits."""
+PATIENCE_MS = 5_000
+"""Beyond what the settings allow: machines are slow."""
+FIRST_EPOCH = 0
+"""Of a topic that was made in this run: a later leader may have cut what was not in sync."""
 IS_DELETION = pl.col("f") == F.DELETE_RECORDS.value
 DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 
@@ -34,12 +43,20 @@ class Retention(Checker):
     wrong), or the topic is not retained by time (`deleted-though-kept`). Or, in one leader epoch, a
     log start below the one which DeleteRecords was answered with before.
 
+    Or a leader still has a record when its segment, which was closed segment.ms after it at the
+    latest, has been older than retention.ms for log.retention.check.interval.ms and 5 s, and the
+    broker has been there for longer than log.initial.task.delay.ms (`kept-too-long`; where all of
+    these are told). Faults in that time excuse it (`overdue.py`).
+
+    Or the log of a first leader is shorter than retention.bytes, although it does not begin at
+    offset 0, no time limits it, and nobody deleted records (`deleted-below-size`): of the log so
+    much stays at least.
+
     Topics which are not retained by time delete nothing (cleanup.policy without delete, or
-    retention.ms -1). Where retention.bytes is set any record may go. Of settings that were changed
-    the shortest holds. Records at or above the log start that are absent are `lost_writes`, and
-    holes `offset_gaps`. Brokers are judged by our clock; where faults moved theirs, an early
-    deletion is no proof (`clocks.py`). That something stays too long is not judged: when a broker
-    looks depends on when it was started. Source: UnifiedLog.deleteOldSegments; KIP-107
+    retention.ms -1). Where retention.bytes is set any other record may go. Of settings that were
+    changed the shortest holds. Records at or above the log start that are absent are `lost_writes`,
+    and holes `offset_gaps`. Brokers are judged by our clock; where faults moved theirs, an
+    early deletion is no proof (`clocks.py`). Source: UnifiedLog.deleteOldSegments; KIP-107
     (DeleteRecords). Counted: records acknowledged in partitions whose settings and log start are
     known.
     """
@@ -73,10 +90,22 @@ class Retention(Checker):
             "DeleteRecords moved the log start to {}, but later the leader of epoch {} reported {}",
             "log_start_before", "leader_epoch", "log_start",
         )  # fmt: skip
+        long = pl.format(
+            "{} was acknowledged at offset {}, and the log still began at {} when that was {} s "
+            "overdue",
+            pl.col("value").cast(pl.String).fill_null("a record"), "offset", "log_start",
+            ((pl.col("told_ms") - pl.col("due_ms")) / 1000).round(1),
+        )  # fmt: skip
+        few = pl.format(
+            "the log begins at {} and has {} bytes, of {} that stay",
+            "log_start", "size_bytes", "retention_bytes",
+        )  # fmt: skip
         return pl.concat(
             [
                 describe(found, KEY, kind, ["op_id", "told_op"], message, "broker"),
                 describe(back, KEY, GOES_BACK, ["deletion_op", "op_id"], lower, "broker"),
+                describe(overdue(events), KEY, TOO_LONG, ["send_op", "op_id"], long, "broker"),
+                describe(shortened(events), KEY, TOO_FEW_BYTES, ["op_id"], few, "broker"),
             ]
         )
 
@@ -87,21 +116,37 @@ class Retention(Checker):
 
 
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what the settings of each partition allow: retention_ms; by_size; clock_ms, the wall
-    clock when our own was 0."""
+    """Return what the settings of each partition allow: retention_ms; by_size and retention_bytes;
+    clock_ms, the wall clock when our own was 0; and, null unless told, how long after a record its
+    segment goes at the latest, late_ms, and the first time that a broker looks, first_ms."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
-    by_time = setting("retention.ms").cast(pl.Int64).fill_null(RETENTION_MS)
+    by_time = _number("retention.ms").fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
-    by_size = deletes & (setting("retention.bytes").cast(pl.Int64) >= 0).fill_null(False)
+    retention_bytes = _number("retention.bytes")
+    by_size = deletes & (retention_bytes >= 0).fill_null(False)
+    parts_ms = (by_time, _number("segment.ms"), _number("log.retention.check.interval.ms"))
+    delay_ms = _number("log.initial.task.delay.ms").fill_null(INITIAL_DELAY_MS)
+    alone = setting("cleanup.policy") == "delete"  # compacted ones are looked at by the cleaner
+    late_ms = pl.when(alone & (by_time >= 0)).then(
+        sum((part.clip(0, LONGEST_MS) for part in parts_ms), start=pl.lit(PATIENCE_MS))
+    )
+    made_ms = pl.col("t_complete_ns") // 1_000_000
     return (
         events.filter(IS_TOPIC)
         .group_by(KEY)
         .agg(
             retention_ms=retention_ms.min().fill_null(FOR_EVER),
             by_size=by_size.any(),
+            retention_bytes=retention_bytes.filter(by_size).min(),
+            late_ms=pl.when(late_ms.null_count() == 0).then(late_ms.max()),
+            first_ms=(made_ms + delay_ms.clip(0, LONGEST_MS)).max() + PATIENCE_MS,
             clock_ms=(pl.col("timestamp_ms") - pl.col("t_invoke_ns") // 1_000_000).min(),
         )
     )
+
+
+def _number(name: str) -> pl.Expr:
+    return setting(name).cast(pl.Int64)
 
 
 def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -145,6 +190,67 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
             deletable=(pl.col("offset") < pl.col("upto")).fill_null(False),
         )
     )  # fmt: skip
+
+
+def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return of each partition the answer of a leader with the most overdue acknowledged record:
+    due_ms, when it should have been gone, told_ms, when the leader was asked."""
+    is_timed = pl.col("timestamp_ms").is_not_null()
+    ahead_ms = pl.col("timestamp_ms") - pl.col("clock_ms") - pl.col("t_invoke_ns") // 1_000_000
+    allowed = (
+        limits(events)
+        .filter(pl.col("late_ms").is_not_null() & pl.col("clock_ms").is_not_null())
+        .select(*KEY, "late_ms", "first_ms", "clock_ms")
+    )
+    # A sender's own time that lies ahead keeps its whole segment.
+    ahead = (
+        events.filter((pl.col("f") == F.SEND.value) & is_timed)
+        .join(allowed, on=KEY)
+        .group_by(KEY)
+        .agg(ahead_ms=pl.max_horizontal(ahead_ms.max(), 0))
+    )
+    kept = (
+        events.filter(DURABLE & pl.col("t_complete_ns").is_not_null())
+        .select(
+            *KEY, "offset", "value", send_op="op_id", sent_ms=pl.col("t_complete_ns") // 1_000_000
+        )
+        .sort("offset")
+    )
+    answers = events.filter(IS_LEADER_ANSWER & pl.col("log_start").is_not_null())
+    due_ms = pl.max_horizontal(
+        pl.col("sent_ms") + pl.col("late_ms") + 2 * pl.col("ahead_ms").fill_null(0), "first_ms"
+    )
+    return (
+        answers.select(*KEY, "op_id", "log_start", told_ms=pl.col("t_invoke_ns") // 1_000_000)
+        .join(allowed, on=KEY)
+        .join(ahead, on=KEY, how="left")
+        .sort("log_start")
+        .join_asof(
+            kept, left_on="log_start", right_on="offset", by=KEY, strategy="forward",
+            coalesce=False, check_sortedness=False,
+        )
+        .filter(pl.col("offset").is_not_null())
+        .with_columns(due_ms=due_ms)
+        .filter(pl.col("told_ms") > pl.col("due_ms"))
+        .sort(pl.col("told_ms") - pl.col("due_ms"), "op_id", descending=[True, False])
+        .unique(KEY, keep="first", maintain_order=True)
+    )  # fmt: skip
+
+
+def shortened(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return whole reads of a first leader's log that is shorter than retention.bytes, and that
+    nothing else has shortened."""
+    by_size = limits(events).filter("by_size").select(*KEY, "retention_ms", "retention_bytes")
+    return (
+        events.filter(IS_LEADER_ANSWER & pl.col("size_bytes").is_not_null() & IS_OK)
+        .filter((pl.col("log_start") > 0) & (pl.col("leader_epoch") == FIRST_EPOCH))
+        .join(by_size, on=KEY)
+        .join(deletions(events).select(KEY).unique(), on=KEY, how="anti")
+        .filter(
+            (pl.col("retention_ms") == FOR_EVER)
+            & (pl.col("size_bytes") < pl.col("retention_bytes"))
+        )
+    )
 
 
 def deletions(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-from chaos.operations import CommitPosition, DeleteRecords, FetchPositions, ReadLatest, Recreate
+from chaos.operations import (
+    AskEnds,
+    CommitPosition,
+    DeleteRecords,
+    FetchPositions,
+    ReadLatest,
+    Recreate,
+)
 from chaos.protocols import Assign, Completion, Operation, Outcome, Poll, Record, Send
 from chaos.workloads import WORKLOADS
 from chaos.workloads.appends_mixed import CODECS, FILLING_MAX
@@ -43,10 +50,18 @@ def test_records_are_deleted_below_what_was_acknowledged_in_the_same_partition()
 
 
 def test_readers_of_logs_that_shrink_begin_where_the_log_does() -> None:
-    for name in ("delete-records", "retention"):
-        first, *_ = performed(name, WORKLOADS[name].processes - 1, 1)
+    for name in ("delete-records", "retention", "retention-size"):
+        first, *_ = performed(name, WORKLOADS[name].processes - 2, 1)
         assert isinstance(first, Assign)
         assert first.from_log_start
+
+
+def test_where_logs_shrink_somebody_asks_where_they_begin() -> None:
+    for name in ("delete-records", "retention", "retention-size", "transactions"):
+        done = performed(name, WORKLOADS[name].processes - 1, 64)
+        asked = {each for each in done if isinstance(each, AskEnds)}
+        partitions = range(WORKLOADS[name].topics()[0].partitions)
+        assert asked == {AskEnds(name, n, by) for n in partitions for by in (False, True)}
 
 
 def test_a_topic_is_replaced_by_its_only_user_and_read_anew() -> None:

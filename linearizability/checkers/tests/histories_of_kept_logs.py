@@ -11,7 +11,18 @@ FINAL: Row = {"final": True}
 TXN = {"txn": 1}
 COMPACT = '{"cleanup.policy": "compact", "delete.retention.ms": "60000"}'
 HOUR_NS = 3_600_000_000_000
+TIMED = (
+    '{"cleanup.policy": "delete", "retention.ms": "60000", "segment.ms": "10000",'
+    ' "log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}'
+)
+BY_SIZE = '{"retention.ms": "-1", "retention.bytes": "100"}'
+SECOND_NS = 1_000_000_000
 LATE: Row = {"t_invoke_ns": HOUR_NS, "t_complete_ns": HOUR_NS}
+
+
+def _at(second: int) -> Row:
+    return {"t_invoke_ns": second * SECOND_NS, "t_complete_ns": second * SECOND_NS}
+
 
 VALID: dict[str, dict[str, list[Row]]] = {
     "replica_agreement": {
@@ -71,6 +82,29 @@ VALID: dict[str, dict[str, list[Row]]] = {
             TOPIC(timestamp_ms=None), S(1, 0), WHOLE(1, log_start=1),
         ],
         "settings unknown": [S(1, 0), WHOLE(1, log_start=1)],
+        "kept as long as its segment may stay": [
+            TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(76)),
+        ],
+        "gone, and nobody has written since": [
+            TOPIC(TIMED), S(1, 0), SAYS(1, log_start=1, **LATE),
+        ],
+        "kept, and when a segment closes is not told": [
+            TOPIC('{"cleanup.policy": "delete", "retention.ms": "60000"}'), S(1, 0),
+            SAYS(1, log_start=0, **LATE),
+        ],
+        "kept by the time of another in its segment": [
+            TOPIC(TIMED), S(1, 0), S(2, 1, timestamp_ms=100_000), SAYS(2, log_start=0, **_at(270)),
+        ],
+        "as long as retention.bytes": [
+            TOPIC(BY_SIZE), S(1, 0), WHOLE(1, log_start=1, leader_epoch=0, size_bytes=100),
+        ],
+        "shorter than retention.bytes by DeleteRecords": [
+            TOPIC(BY_SIZE), S(1, 0), DELETES(1),
+            WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99),
+        ],
+        "cut short by a later leader": [
+            TOPIC(BY_SIZE), S(1, 0), WHOLE(1, log_start=1, leader_epoch=1, size_bytes=99),
+        ],
         "a new leader knows less": [
             TOPIC(), DELETES(2, log_start=2, leader_epoch=0), SAYS(3, log_start=1, leader_epoch=1),
         ],
@@ -150,6 +184,14 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
                 TOPIC('{"retention.ms": "1000"}'), S(1, 0), WHOLE(1, log_start=1),
             ],
             [("deleted-too-early", (1, 2))],
+        ),
+        "kept for longer than its segment may stay": (
+            [TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(77))],
+            [("kept-too-long", (1, 2))],
+        ),
+        "shorter than retention.bytes": (
+            [TOPIC(BY_SIZE), S(1, 0), WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99)],
+            [("deleted-below-size", (2,))],
         ),
         "kept for ever": (
             [TOPIC('{"retention.ms": "-1"}'), S(1, 0), WHOLE(1, log_start=1, **LATE)],

@@ -165,7 +165,8 @@ def _told(rows: list[Row], place: Any) -> list[tuple[dict[str, str], Row]]:
 
 
 def retention(rows: list[Row]) -> Found:
-    return _deleted_too_early(rows) | _went_back(rows)
+    every = (_deleted_too_early, _went_back, _kept_too_long, _deleted_below_size)
+    return {found for look in every for found in look(rows)}
 
 
 def _deleted_too_early(rows: list[Row]) -> Found:
@@ -225,7 +226,7 @@ def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) 
     if not _clocks_ms(told):
         return True
     shortest = min(limits)
-    return _age_ms(told, send, answer) >= shortest - min(1000, shortest // 10)
+    return _age_ms(told, send, answer) >= shortest - min(1000, shortest // 20)
 
 
 def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:
@@ -257,6 +258,75 @@ def _went_back(rows: list[Row]) -> Found:
         after = deletion["t_complete_ns"] < answer["t_invoke_ns"]
         if same and after and answer["log_start"] < deletion["log_start"]:
             found.add(("log-start-goes-back", operations(deletion, answer), answer["place"]))
+    return found
+
+
+def _kept_too_long(rows: list[Row]) -> Found:
+    """The most overdue record of each partition."""
+    worst: dict[Any, tuple[int, int, Row, Row]] = {}
+    for answer in filter(is_leader_answer, rows):
+        place = answer["place"]
+        told = _told(rows, place)
+        late_ms = [_late_ms(s) for s, _ in told]
+        here = [
+            r for r in rows
+            if is_acked(r) and r["place"] == place and r["outcome"] in ("plain", "committed")
+            and answer["log_start"] is not None and r["offset"] >= answer["log_start"]
+        ]  # fmt: skip
+        if not here or not _clocks_ms(told) or None in late_ms:
+            continue
+        send = min(here, key=lambda r: (r["offset"], r["op_id"], r["record_index"]))
+        first_ms = max(
+            r["t_complete_ns"] // 1_000_000 + int(s.get("log.initial.task.delay.ms", 30_000)) + 5000
+            for s, r in told
+        )
+        allowed_ms = max(each for each in late_ms if each is not None)
+        due_ms = send["t_complete_ns"] // 1_000_000 + allowed_ms + 2 * _ahead_ms(rows, place, told)
+        by_ms = answer["t_invoke_ns"] // 1_000_000 - max(due_ms, first_ms)
+        if by_ms > 0 and (place not in worst or worst[place][:2] < (by_ms, -answer["op_id"])):
+            worst[place] = (by_ms, -answer["op_id"], send, answer)
+    return {
+        ("kept-too-long", operations(send, answer), place)
+        for place, (_, _, send, answer) in worst.items()
+    }
+
+
+def _late_ms(settings: dict[str, str]) -> int | None:
+    """How long after a record its segment is gone; None: that is not told, or not promised."""
+    needed = ("segment.ms", "log.retention.check.interval.ms")
+    limit = int(settings.get("retention.ms", 604_800_000))
+    if settings.get("cleanup.policy") != "delete" or limit < 0:
+        return None
+    if any(name not in settings for name in needed):
+        return None
+    return limit + sum(int(settings[name]) for name in needed) + 5_000
+
+
+def _ahead_ms(rows: list[Row], place: Any, told: list[tuple[dict[str, str], Row]]) -> int:
+    """How far ahead of the wall clock a sender has set a time."""
+    ahead = [
+        r["timestamp_ms"] - min(_clocks_ms(told)) - r["t_invoke_ns"] // 1_000_000
+        for r in rows
+        if r["f"] == "send" and r["place"] == place and r["timestamp_ms"] is not None
+    ]
+    return max([0, *ahead])
+
+
+def _deleted_below_size(rows: list[Row]) -> Found:
+    found: Found = set()
+    for read in filter(is_leader_answer, rows):
+        told = _told(rows, read["place"])
+        sizes = [int(s.get("retention.bytes", -1)) for s in _deleting(told)]
+        asked = any(
+            r["f"] == "delete_records" and r["place"] == read["place"] and r["type"] != "fail"
+            for r in rows
+        )
+        is_of_first = read["type"] == "ok" and read["leader_epoch"] == 0 and read["log_start"]
+        limits = [size for size in sizes if size >= 0]
+        if not is_of_first or asked or not limits or _limits(told) or read["size_bytes"] is None:
+            continue
+        if read["size_bytes"] < min(limits):
+            found.add(("deleted-below-size", operations(read), read["place"]))
     return found
 
 

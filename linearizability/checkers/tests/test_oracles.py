@@ -49,6 +49,9 @@ SETTINGS = [
     '{"retention.ms": "-1"}', '{"retention.bytes": "100"}', '{"retention.ms": "0"}',
     '{"cleanup.policy": "compact,delete", "retention.ms": "5", "delete.retention.ms": "0"}',
     '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}',
+    '{"retention.ms": "-1", "retention.bytes": "100"}',
+    '{"cleanup.policy": "delete", "retention.ms": "5", "segment.ms": "1",'
+    ' "log.retention.check.interval.ms": "1", "log.initial.task.delay.ms": "0"}',
 ]  # fmt: skip
 
 
@@ -183,7 +186,10 @@ def others() -> st.SearchStrategy[Row]:
             "leader_epoch": st.sampled_from([None, 0, 0, 1]),
             "replica": st.sampled_from([None] * 4 + [1]), "final": st.booleans(),
             "t_complete_ns": st.sampled_from([None, 10**13]),
+            "size_bytes": st.sampled_from([None, None, 99, 100]),
         }
+    ).flatmap(
+        lambda row: st.sampled_from([row, row | {"t_invoke_ns": 10**13, "t_complete_ns": 10**13}])
     )  # fmt: skip
     offsets = st.fixed_dictionaries(
         place() | {

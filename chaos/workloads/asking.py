@@ -1,0 +1,22 @@
+"""Who asks the leaders where their logs begin and end, over and over.
+
+What a log loses at its start, and when, is known to a few hundredths of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import cycle
+
+from chaos.operations import AskEnds, Idle
+from chaos.protocols import Completion, Operation
+
+BETWEEN_S = 0.02
+
+
+def ask_for_ever(topic: str, partitions: int) -> Generator[Operation, Completion, None]:
+    """Ask for the ends of each partition in turn, by Fetch and by ListOffsets, which must agree."""
+    for looks_up in cycle((False, True)):
+        for partition in range(partitions):
+            yield AskEnds(topic, partition, looks_up)
+            yield Idle(BETWEEN_S)
