@@ -214,7 +214,7 @@ class Actor:
                 context["topic_id"] = self.shared.incarnations[topic]  # such are read alone
         if isinstance(operation, _IN_TRANSACTIONS) and self.settings.transactional:
             is_former = isinstance(operation, CommitAsFormer) or (
-                isinstance(operation, RawSend) and operation.as_former
+                isinstance(operation, RawSend | SendOffsets) and operation.as_former
             )
             context["txn"] = self._former_txn if is_former else self.txn
             context["transactional_id"] = self.settings.transactional_id

@@ -180,7 +180,8 @@ class RawProducer:
         except Refused as error:
             if outcome is Outcome.INFO:
                 outcome = send_outcome(error.name, single_attempt=error.attempts == 1)
-            return self._unsent(send, outcome, error, broken=not raw.as_former)
+            # A batch that the leader must refuse changes nothing of what follows.
+            return self._unsent(send, outcome, error, broken=not raw.as_former and raw.joins)
         self._note(identity, place, batch, len(send.values), raw.first_sequence)
         self._send_again(identity, place, raw.again)
         if raw.is_repeated:  # as a client does that has lost the first answer
@@ -319,8 +320,13 @@ class RawProducer:
         return Completion(completion.outcome, (), completion.error, completion.detail)
 
     def _send_offsets(self, send: SendOffsets) -> Completion:
-        """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator."""
-        identity = self._known()
+        """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator.
+
+        The superseded producer leaves out the first, which its coordinator would refuse.
+        """
+        identity = self._former if send.as_former else self._known()
+        if identity is None:
+            return Completion(Outcome.FAIL, (), "_STATE", "nobody was superseded")
         shared: dict[str, Any] = {
             "transactional_id": self._settings.transactional_id, "group_id": send.group,
             "producer_id": identity.producer_id, "producer_epoch": identity.epoch,
@@ -334,7 +340,7 @@ class RawProducer:
             return kafka_name(answer.error_code) if answer.error_code else None
 
         try:
-            if send.group not in identity.groups:
+            if send.group not in identity.groups and not send.as_former:
                 insist(INIT_TIMEOUT_S, join)
                 identity.groups.add(send.group)
         except Refused as error:

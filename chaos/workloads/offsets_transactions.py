@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -77,16 +77,33 @@ class OffsetsInTransactions(Offsets):
                 completion = yield SendOffsets(group, self.topic, ((partition, offset),))
             if completion.outcome is Outcome.OK:
                 yield Idle(held_s)
-                yield from _ended(chance)
+                offset += 2 * self.processes
+                positions = [((partition, offset - back * self.processes),) for back in (1, 0)]
+                haunted = [
+                    SendOffsets(group, self.topic, at, as_former=former)
+                    for at, former in zip(positions, (False, True), strict=True)
+                ]
+                yield from _ended(chance, haunted)
             elif not completion.broken:
                 yield Abort()
 
 
-def _ended(chance: float) -> Generator[Operation, Completion, None]:
+def _ended(chance: float, haunted: Sequence[SendOffsets]) -> Generator[Operation, Completion, None]:
+    """Abort, be fenced, be late, or commit. haunted: what a successor sends in a transaction of its
+    own, and what the fenced one sends then."""
     if chance < ABORT_SHARE:
         yield Abort()
     elif chance < ABORT_SHARE + FENCED_SHARE:
-        if (yield Supersede()).outcome is Outcome.OK:
+        if (yield Supersede()).outcome is not Outcome.OK:
+            return
+        successors, former = haunted
+        completion = yield Begin()
+        if completion.outcome is Outcome.OK:
+            completion = yield successors
+        if completion.outcome is Outcome.OK:
+            completion = yield Commit()
+        if not completion.broken:
+            yield former
             yield CommitAsFormer()
     else:
         if chance > 1 - LATE_SHARE:

@@ -16,6 +16,8 @@ TIMEOUT_MS, SWEEP_MS = 2_000, 500
 PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 FENCED_SHARE, ABORT_SHARE, LATE_SHARE = 0.15, 0.15, 0.02
 REPEATED_SHARE = 0.3
+UNJOINED_SHARE = 0.1
+"""Of transactions, in which a batch goes to a partition that has not joined."""
 JOINS_SHARE = 0.5
 """Of what the fenced send; the others do not ask the coordinator first, which knows."""
 BACK_MAX = 4
@@ -26,9 +28,9 @@ class Zombies(ByTransactions):
     """Transactions of raw producers, which write and commit on when a successor has fenced them.
 
     Client libraries refuse by themselves; here the broker must: to the partitions of the old
-    transaction, to others, and at its end. Others ask for a commit when the coordinator has
-    aborted for time. Acknowledged batches are sent again, which must not be written twice. Spec:
-    KIP-98, "Transactional Guarantees"; KIP-360.
+    transaction, to others, and at its end; and a batch of a partition that has not joined. Others
+    ask for a commit when the coordinator has aborted for time. Acknowledged batches are sent again,
+    which must not be written twice. Spec: KIP-98, "Transactional Guarantees"; KIP-360; KIP-890.
     """
 
     name = topic = "zombies"
@@ -74,11 +76,17 @@ class Zombies(ByTransactions):
             strange = rng.randrange(self.partitions)
             sends = [send(partition) for partition in partitions]
             own = send(strange)
+            left = [each for each in range(self.partitions) if each not in partitions]
+            if left and rng.random() < UNJOINED_SHARE:
+                batch = tuple(islice(values, 1))
+                sends.append(RawSend(self.topic, rng.choice(left), batch, joins=False))
             haunts = [send(partition, as_former=True) for partition in (partitions[0], strange)]
             completion = yield Begin()
             for each in sends:
                 if completion.outcome is Outcome.OK:
                     completion = yield each
+            if not sends[-1].joins and not completion.broken:
+                completion = Completion(Outcome.OK)  # the leader was to refuse it
             if completion.outcome is Outcome.OK:
                 yield from _ended(chance, haunts, own)
             elif not completion.broken:

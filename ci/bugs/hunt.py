@@ -56,7 +56,8 @@ class Hunt:
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._waiting: Iterator[str] = iter(self.names)
+        longest_first = sorted(self.names, key=lambda name: -BUGS[name].seconds_min)
+        self._waiting: Iterator[str] = iter(longest_first)
         self._lock, self._judging = threading.Lock(), threading.Lock()
         self._interrupted = threading.Event()
         """Nothing more is begun or waited for: after Ctrl-C, or where a lane failed."""

@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.inferred_log import ACKNOWLEDGED
-from linearizability.ingest import KEY
+from linearizability.ingest import KEY, TOLD_COMMIT
 from linearizability.raw_reads import OF_PRODUCER, raw_records
 
 SWEEP_NS = 10 * 1_000_000_000
@@ -16,6 +16,8 @@ SWEEP_NS = 10 * 1_000_000_000
 (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 MARKERS_NS = 60 * 1_000_000_000
 """More than the markers take once every coordinator and leader can be reached."""
+PATIENCE_NS = 5 * 1_000_000_000
+"""Beyond what the settings allow: machines are slow."""
 LONGEST_NS = 15 * 60 * 1_000_000_000 + SWEEP_NS + MARKERS_NS
 """No transaction lasts longer: transaction.max.timeout.ms is 15 minutes unless configured."""
 
@@ -26,7 +28,9 @@ class HangingTransactions(Checker):
     and it lies below that high watermark. Or, once the final phase has lasted a minute: its end had
     been acknowledged a minute before, or it has lasted longer than the largest
     transaction.timeout.ms of the run's producers, the sweep and a minute. Or, in the final phase, a
-    record there was acknowledged longer ago than any transaction lasts.
+    record there was acknowledged longer ago than any transaction lasts. Or a commit was accepted
+    that was first asked for longer after a record of the transaction had been acknowledged than the
+    largest time-out, the sweep and 5 s (faults meanwhile excuse that, `overdue.py`).
 
     Such a transaction keeps readers of committed records from everything behind it, for ever. In
     the final phase every fault is healed; a coordinator that was away before writes its markers
@@ -84,6 +88,14 @@ class HangingTransactions(Checker):
             [
                 describe(ended, KEY, "ended-but-open", operations, ended_message, "broker"),
                 describe(old, KEY, "open-for-too-long", operations, old_message, "broker"),
+                describe(
+                    committed_late(events),
+                    KEY,
+                    "committed-too-late",
+                    ["send_op", "end_op"],
+                    pl.format("transaction {} was committed though it had timed out", "txn"),
+                    "broker",
+                ),
             ]
         )
 
@@ -100,6 +112,18 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
         events.filter(named)
         .select(*KEY, "op_id", "final", "t_invoke_ns", "last_stable_offset", "high_watermark")
         .join(began, on=KEY, how="left")
+    )
+
+
+def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the first record of each transaction whose commit was accepted past its time."""
+    longest_ns = pl.col("longest_ns") + SWEEP_NS + PATIENCE_NS
+    is_late = pl.col("commit_asked_ns") - pl.col("t_complete_ns") > longest_ns
+    return (
+        events.filter(ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT) & is_late)
+        .sort("t_complete_ns", "op_id")
+        .group_by(*KEY, "txn", maintain_order=True)
+        .agg(send_op=pl.col("op_id").first(), end_op=pl.col("end_op").first())
     )
 
 

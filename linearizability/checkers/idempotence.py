@@ -7,24 +7,37 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
-from linearizability.ingest import KEY
+from linearizability.ingest import IS_SEND, KEY
 from linearizability.raw_reads import OF_PRODUCER, READ, raw_records
 
 SEQUENCES = 2**31
 """Sequences wrap from 2^31 - 1 to 0 (DefaultRecordBatch, incrementSequence)."""
 
 
+IN_ORDER_REFUSED = (
+    IS_SEND
+    & (pl.col("client") == "raw")
+    & pl.col("txn").is_null()
+    & pl.col("idempotent")
+    & (pl.col("error") == "OUT_OF_ORDER_SEQUENCE_NUMBER")
+).fill_null(False)
+
+
 class Idempotence(Checker):
     """A raw read shows a record whose sequence does not follow the one before it, of one producer
     id and epoch; or a new epoch of a producer id which does not begin with sequence 0.
 
-    A leader refuses such a batch with OUT_OF_ORDER_SEQUENCE_NUMBER. Source: KIP-98, "Idempotent
-    Producer Guarantees"; KIP-360 (a new epoch begins at 0); ProducerAppendInfo.checkSequence.
+    Or a producer of ours, which numbers its batches by what was acknowledged and begins anew after
+    an unknown outcome, was told OUT_OF_ORDER_SEQUENCE_NUMBER outside of transactions.
+
+    A leader refuses a batch that does not follow with that error, and no other. Source: KIP-98,
+    "Idempotent Producer Guarantees"; KIP-360 (a new epoch begins at 0);
+    ProducerAppendInfo.checkSequence.
     The first record of a producer id in a read is not judged, since what the leader knew before is
     not known; nor is one behind a hole, which another checker reports, or which compaction made. A
     lower epoch is `fencing`'s affair. A producer id that expires on the broker while its client
     lives is an operator's error that this cannot tell (producer.id.expiration.ms, a day).
-    Counted: records of a producer id after another.
+    Counted: records of a producer id after another, and what was refused so.
     """
 
     name: ClassVar[str] = "idempotence"
@@ -48,10 +61,18 @@ class Idempotence(Checker):
             "offset", "sequence", "producer_id", "producer_epoch", "sequence_before",
             "epoch_before",
         )  # fmt: skip
-        return describe(found, KEY, "sequence-does-not-follow", ["op_id"], message, "broker")
+        refused = events.filter(IN_ORDER_REFUSED).unique([*KEY, "op_id"], maintain_order=True)
+        wrongly = pl.format("{} was refused as out of order, though it followed", "value")
+        return pl.concat(
+            [
+                describe(found, KEY, "sequence-does-not-follow", ["op_id"], message, "broker"),
+                describe(refused, KEY, "in-order-refused", ["op_id"], wrongly, "broker"),
+            ]
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(successors(events))
+        every = (successors(events), events.filter(IN_ORDER_REFUSED))
+        return count(pl.concat([rows.select("op_id") for rows in every]))
 
 
 def successors(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -117,7 +117,8 @@ BUGS: dict[str, Bug] = {
     "begin-behind-undecided": Bug(
         BeginBehindUndecided,
         Kind.START,
-        (),
+        ("high_watermark",),
+        workload="transactions",
         cases="test_latest_of_read_committed_is_the_last_stable_offset",
     ),
     "expire-offsets-early": Bug(
@@ -293,7 +294,11 @@ BUGS: dict[str, Bug] = {
         cases="test_a_zombie_may_not_raise_its_epoch",
     ),
     "write-outside-transactions": Bug(
-        WriteOutsideTransactions, Kind.RARE, (), cases="test_a_partition_must_be_added_first"
+        WriteOutsideTransactions,
+        Kind.RARE,
+        ("ends_honoured", "torn_transactions", "hanging_transactions"),
+        workload="zombies",
+        cases="test_a_partition_must_be_added_first",
     ),
     "accept-old-markers": Bug(
         AcceptOldMarkers,
@@ -302,7 +307,11 @@ BUGS: dict[str, Bug] = {
         cases="test_a_former_coordinator or test_a_marker_of_an_older_epoch",
     ),
     "accept-zombie-offsets": Bug(
-        AcceptZombieOffsets, Kind.RARE, (), cases="test_a_fenced_producer_commits_no_offsets"
+        AcceptZombieOffsets,
+        Kind.RARE,
+        ("fencing", "ends_honoured", "committed_offsets"),
+        workload="offsets-transactions",
+        cases="test_a_fenced_producer_commits_no_offsets",
     ),
     "commit-aborted-offsets": Bug(
         CommitAbortedOffsets,
@@ -347,7 +356,7 @@ BUGS: dict[str, Bug] = {
         StopWithoutSync, Kind.RARE, ("lost_writes",), nemesis="power-loss-when-shut"
     ),
     "trust-failed-syncs": Bug(
-        TrustFailedSyncs, Kind.RARE, ("lost_writes",), nemesis="power-loss-all", config=FLUSH_EACH
+        TrustFailedSyncs, Kind.RARE, ("lost_writes",), nemesis="failed-syncs", config=FLUSH_EACH
     ),
     "acknowledge-before-flush": Bug(
         AcknowledgeBeforeFlush,
@@ -438,11 +447,7 @@ BUGS: dict[str, Bug] = {
         AgeFromOldestRecord, Kind.SLACK, ("retention",), workload="retention"
     ),
     "delete-one-segment-more": Bug(
-        DeleteOneSegmentMore,
-        Kind.SLACK,
-        ("retention",),
-        workload="retention",
-        config={"log.retention.bytes": "20000"},
+        DeleteOneSegmentMore, Kind.SLACK, ("retention",), workload="retention-size"
     ),
     "delete-late": Bug(DeleteLate, Kind.SLACK, ("retention",), workload="retention"),
     "round-deletions-down": Bug(

@@ -11,8 +11,9 @@ class AcceptZombieOffsets(Rules):
     """Real-world kin: fencing that is done where records are written, and nowhere else.
 
     Breaks:     a fenced producer commits no offsets (KIP-98; TxnOffsetCommit).
-    Caught by:  the conformance cases of TxnOffsetCommit.
-    Within:     one examination.
+    Caught by:  workload offsets-transactions, any nemesis or none, checkers fencing, ends_honoured
+                and committed_offsets; and the conformance cases of TxnOffsetCommit.
+    Within:     one run of 30 seconds.
     """
 
     def check_offset_writer(self, partition: Partition, producer_id: int, epoch: int) -> None:

@@ -11,9 +11,10 @@ class BeginBehindUndecided(Rules):
 
     Breaks:     the latest offset of a read_committed reader is the last stable offset (KIP-98):
                 else it never sees the transactions that were open when it began.
-    Caught by:  the conformance cases of ListOffsets. A reader that begins at the latest offset
-                does not know what it should have seen.
-    Within:     one examination.
+    Caught by:  workload transactions, any nemesis or none, checker high_watermark (ListOffsets
+                names a last stable offset which no Fetch after it has reached); and the conformance
+                cases of ListOffsets.
+    Within:     one run of 20 seconds.
     """
 
     def latest_offset(self, partition: Partition, isolation_level: int) -> int:

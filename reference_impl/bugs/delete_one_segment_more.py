@@ -10,8 +10,8 @@ class DeleteOneSegmentMore(Rules):
 
     Breaks:     of a log retention.bytes stay at least: a segment goes only where the others are as
                 long as that (docs, topicconfigs, retention.bytes).
-    Caught by:  workload retention, any nemesis or none, config
-                log.retention.bytes=20000, checker retention.
+    Caught by:  workload retention-size, any nemesis or none, checker retention
+                (deleted-below-size).
     Within:     one run of 20 seconds.
     """
 

@@ -12,8 +12,8 @@ class NeverTimeOut(Rules):
 
     Breaks:     a transaction that is open for longer than transaction.timeout.ms is aborted
                 (KIP-98).
-    Caught by:  workload transactions, any nemesis or none, checker hanging_transactions; and the
-                conformance cases of transactions.
+    Caught by:  workload transactions, any nemesis or none, checker hanging_transactions
+                (committed-too-late); and the conformance cases of transactions.
     Within:     one run of 30 seconds.
     """
 

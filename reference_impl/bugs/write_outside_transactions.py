@@ -12,8 +12,10 @@ class WriteOutsideTransactions(Rules):
 
     Breaks:     a batch that comes after the end of its transaction is refused (KIP-890): else it
                 begins one that nobody ends, and the last stable offset stands still.
-    Caught by:  the conformance cases of transactions.
-    Within:     one examination.
+    Caught by:  workload zombies, any nemesis or none, checkers ends_honoured, torn_transactions and
+                hanging_transactions (no marker ends the record); and the conformance cases of
+                transactions.
+    Within:     one run of 30 seconds.
     """
 
     def check_takes_part(self, transaction: Transaction, partition: PartitionKey) -> None:

@@ -36,6 +36,14 @@ def STUCK(seconds: int) -> Row:
     return SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=now, t_complete_ns=now)
 
 
+OUT_OF_ORDER: Row = {"type": "fail", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"}
+
+
+def AT(second: int) -> Row:
+    """When it was asked and answered."""
+    return {"t_invoke_ns": second * 10**9, "t_complete_ns": second * 10**9}
+
+
 VALID: dict[str, dict[str, list[Row]]] = {
     "offset_gaps": {
         "whole": [RAW(1, 0), RAW(None, 1, control="commit"), RAW(2, 2)],
@@ -62,6 +70,10 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "a marker has none": [
             RAW(1, 0, sequence=0, **LED), RAW(None, 1, **MARKER), RAW(2, 2, sequence=1, **LED),
         ],
+        "refused in a transaction, which a fence may end": [
+            S(1, 0, client="raw"), S(2, client="raw", txn=1, **OUT_OF_ORDER), RAW(1, 0, **LED),
+        ],
+        "a library was refused": [S(1, 0), S(2, **OUT_OF_ORDER), RAW(1, 0, **LED)],
         "the first may have any": [RAW(1, 0, sequence=4, **LED), RAW(2, 1, sequence=5, **LED)],
         "behind a hole": [RAW(1, 0, sequence=0, **LED), RAW(2, 5, sequence=5, **LED)],
         "not idempotent": [
@@ -131,6 +143,13 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "another producer's time-out is not known": [
             INIT, BEGIN, BEGIN | {"process": 5}, S(1, 0, **TXN), STUCK(0), STUCK(200),
         ],
+        "committed as late as it may be": [
+            INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(18), SAYS(1, last_stable_offset=1),
+        ],
+        "refused when it was too late": [
+            INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(60) | {"type": "fail"},
+            SAYS(1, last_stable_offset=1),
+        ],
         "its coordinator may be away": [
             S(1, 0, **TXN),
             SAYS(1, last_stable_offset=0, t_invoke_ns=2 * QUARTER, t_complete_ns=2 * QUARTER),
@@ -152,6 +171,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "one is missing": (
             [RAW(1, 0, sequence=0, **LED), RAW(2, 1, sequence=2, **LED)],
             [("sequence-does-not-follow", (1000,))],
+        ),
+        "it follows and is refused": (
+            [S(1, 0, client="raw"), S(2, client="raw", **OUT_OF_ORDER), RAW(1, 0, **LED)],
+            [("in-order-refused", (1,))],
         ),
         "one stands twice": (
             [RAW(1, 0, sequence=0, **LED), RAW(1, 1, sequence=0, **LED)],
@@ -233,6 +256,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         ),
         "for longer than its producer allows": (
             [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(80)], [("open-for-too-long", (2, 4))],
+        ),
+        "committed though it had timed out": (
+            [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(60), SAYS(1, last_stable_offset=1)],
+            [("committed-too-late", (2, 3))],
         ),
         "for longer than any": (
             [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearizability.checkers.tests.rows import ASKS, COMMITS, END, P, Row, S
+from linearizability.checkers.tests.rows import ASKS, COMMITS, END, SENDS_OFFSET, P, Row, S
 
 RU = {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
@@ -89,6 +89,15 @@ VALID: dict[str, dict[str, list[Row]]] = {
     },
     "committed_offsets": {
         "the last": [ASKS(None), COMMITS(1), ASKS(1), COMMITS(2), ASKS(2)],
+        "told before a transaction sends, and behind its commit": [
+            COMMITS(1), ASKS(1), SENDS_OFFSET(2), {"f": "commit", **TXN}, ASKS(2),
+        ],
+        "told while it was being decided": [
+            COMMITS(1), SENDS_OFFSET(2), ASKS(1, t_complete_ns=99), {"f": "commit", **TXN},
+        ],
+        "told of a transaction that may have ended": [
+            COMMITS(1), SENDS_OFFSET(2), ASKS(1), {"f": "commit", "type": "info", **TXN},
+        ],
         "two at a time": [COMMITS(1, t_complete_ns=50), COMMITS(2), ASKS(1, t_invoke_ns=60,
                           t_complete_ns=65)],
         "of unknown outcome, late": [COMMITS(1, type="info"), COMMITS(2), ASKS(2), ASKS(1)],
@@ -197,6 +206,10 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),
         "replaced": (
             [COMMITS(1), COMMITS(2), ASKS(1)], [("unexplained-offset", (1, 2))],
+        ),
+        "told while a transaction is open": (
+            [COMMITS(1), SENDS_OFFSET(2), ASKS(1), {"f": "commit", **TXN}],
+            [("told-while-undecided", (1, 2))],
         ),
         "replaced long ago": (
             [COMMITS(1), COMMITS(2), ASKS(1, final=False, **MUCH_LATER)],

@@ -81,7 +81,12 @@ def idempotence(rows: list[Row]) -> Found:
             newer = row["producer_epoch"] >= earlier["producer_epoch"]
             if newer and row["sequence"] != expected:
                 found.add(("sequence-does-not-follow", (row["op_id"],), row["place"]))
-    return found
+    refused = [
+        r for r in rows
+        if r["f"] == "send" and r["client"] == "raw" and r["txn"] is None and r["idempotent"]
+        and r["error"] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    ]  # fmt: skip
+    return found | {("in-order-refused", (r["op_id"],), r["place"]) for r in refused}
 
 
 def late_markers(rows: list[Row]) -> Found:
@@ -166,7 +171,38 @@ def hanging_transactions(rows: list[Row]) -> Found:
         if old and row["final"]:
             numbers = tuple(sorted({min(old), row["op_id"]}))
             found.add(("open-for-too-long", numbers, row["place"]))
-    return found
+    return found | _committed_late(rows)
+
+
+def _committed_late(rows: list[Row]) -> Found:
+    """The first record of a transaction in each partition, where the commit came past its time."""
+    longest_ns = _longest_ns(rows)
+    first: dict[tuple[Any, int], Row] = {}
+    for row in filter(is_acked, rows):
+        is_late = (
+            longest_ns is not None
+            and row["told"] == "commit"
+            and row["commit_asked_ns"] - row["t_complete_ns"] > longest_ns + 15 * 10**9
+        )
+        if is_late:
+            earlier = first.setdefault((row["place"], row["txn"]), row)
+            if (row["t_complete_ns"], row["op_id"]) < (earlier["t_complete_ns"], earlier["op_id"]):
+                first[row["place"], row["txn"]] = row
+    return {
+        ("committed-too-late", tuple(sorted({row["op_id"], row["end_op"]})), place)
+        for (place, _), row in first.items()
+    }
+
+
+def _longest_ns(rows: list[Row]) -> int | None:
+    """How long a transaction may last, where every producer has told it."""
+    told = {
+        r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
+        for r in rows if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]
+    }  # fmt: skip
+    if not told or any(r["process"] not in told for r in rows if r["f"] == "begin"):
+        return None
+    return max(map(int, told.values())) * 10**6
 
 
 def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
@@ -174,13 +210,10 @@ def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
     second = 10**9
     if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
         return True
-    told = {
-        r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
-        for r in rows if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]
-    }  # fmt: skip
-    if told and all(r["process"] in told for r in rows if r["f"] == "begin"):
-        longest_ns = max(map(int, told.values())) * 10**6
-        if asked_ns > max(send["t_complete_ns"] + longest_ns, final_ns) + 70 * second:
+    longest_ns = _longest_ns(rows)
+    if longest_ns is not None:
+        over_ns = max(send["t_complete_ns"] + longest_ns, final_ns)
+        if asked_ns > over_ns + 70 * second:
             return True
     return bool(asked_ns - send["t_complete_ns"] > 970 * second)
 

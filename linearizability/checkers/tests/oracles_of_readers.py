@@ -199,8 +199,28 @@ def _era(rows: list[Row], row: Row) -> tuple[str | None, ...] | None:
     return None if None in era else era
 
 
-def committed_offsets(rows: list[Row]) -> Found:
+def _told_while_undecided(rows: list[Row]) -> Found:
     found: Found = set()
+    for fetch in rows:
+        known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
+        if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
+            continue
+        sent = [
+            r for r in rows
+            if r["f"] == "send_offsets" and r["type"] == "ok" and r["told"] == "commit"
+            and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
+            and r["t_complete_ns"] is not None and r["t_complete_ns"] < fetch["t_invoke_ns"]
+        ]  # fmt: skip
+        longest = max((r["commit_asked_ns"] for r in sent), default=-1)
+        if fetch["t_complete_ns"] < longest:
+            whose = [r for r in sent if r["commit_asked_ns"] == longest]
+            first = min(whose, key=lambda r: (r["t_complete_ns"], r["op_id"]))
+            found.add(("told-while-undecided", operations(fetch, first), fetch["place"]))
+    return found
+
+
+def committed_offsets(rows: list[Row]) -> Found:
+    found = _told_while_undecided(rows)
     for fetch in rows:
         known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
         if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
