@@ -181,6 +181,8 @@ def _fetch_positions(
     if completion is not None and completion.records:
         offsets = {record.partition: record.offset for record in completion.records}
         columns["offset"] = [offsets.get(partition) for partition in operation.partitions]
+        beside = {record.partition: record.extra.get("detail") for record in completion.records}
+        columns["detail"] = [beside.get(partition) for partition in operation.partitions]
     return count, columns
 
 

@@ -149,7 +149,8 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
                  "log.initial.task.delay.ms of its brokers; a client's own: "
                  "session.timeout.ms, max.poll.interval.ms (subscribe), transaction.timeout.ms "
                  "(init_producer)"),
-    "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read"),
+    "detail": (pl.String, "error text; the fault's JSON; why a payload could not be read; leader "
+               "epoch and metadata of a committed offset (commit_offsets and fetch_offsets, ok)"),
 }  # fmt: skip
 """Column -> (polars type, meaning). Every column but REQUIRED may be null."""
 

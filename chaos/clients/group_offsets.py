@@ -15,6 +15,7 @@ from chaos.protocols import Completion, Outcome, Record
 from reference_impl.wire import ApiKey, request_definition
 
 NO_OFFSET = -1  # OffsetFetchResponse.json, field CommittedOffset
+NO_EPOCH, EPOCHS = -1, 5
 NOBODY = Membership(member_id="", generation=-1)
 REFUSED = frozenset(
     {
@@ -37,10 +38,15 @@ def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
     except WireError as error:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
     struct = request_definition(ApiKey.OFFSET_COMMIT).struct
+    epoch, metadata = NO_EPOCH, ""
+    if operation.member is None:  # a member goes on from here, and would believe the epoch
+        epoch, metadata = operation.offset % EPOCHS, f"at {operation.offset}"
     position = struct(
         "OffsetCommitRequestPartition",
         partition_index=operation.partition,
         committed_offset=operation.offset,
+        committed_leader_epoch=epoch,
+        committed_metadata=metadata,
     )
     topic = struct("OffsetCommitRequestTopic", name=operation.topic, partitions=[position])
     try:
@@ -55,7 +61,7 @@ def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
     if code:
         name = kafka_name(code)
         return Completion(Outcome.FAIL if name in REFUSED else Outcome.INFO, (), name)
-    return Completion(Outcome.OK)
+    return Completion(Outcome.OK, detail=_beside(epoch, metadata))
 
 
 def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
@@ -80,10 +86,20 @@ def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
     except WireError as error:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
     records = [
-        Record(operation.topic, each.partition_index, None, _offset(each.committed_offset))
+        Record(
+            operation.topic, each.partition_index, None, _offset(each.committed_offset),
+            extra={"detail": _beside(each.committed_leader_epoch, each.metadata)},
+        )
         for each in found
-    ]
+    ]  # fmt: skip
     return Completion(Outcome.OK, records)
+
+
+def _beside(leader_epoch: int, metadata: str | None) -> str | None:
+    """Return what stands beside a committed offset, None where that is nothing."""
+    if leader_epoch == NO_EPOCH and not metadata:
+        return None
+    return f"leader epoch {leader_epoch}, {metadata}"
 
 
 def _offset(committed: int) -> int | None:

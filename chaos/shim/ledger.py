@@ -2,14 +2,15 @@
 
 The model is that of the disk in memory (`reference_impl/core/storage.py`) and of a file system
 with a journal: names, renames and cuts are on the medium at once and in order, the bytes of a file
-up to its last sync. `lose_names` removes the names that were never synced (fsync(2): a new file's name is safe when its directory was synced).
+up to its last sync. `lose_names` removes the names that were never synced (fsync(2): a new file's
+name is safe when its directory was synced).
 
 A sync that failed takes what it should have brought for good: the kernel reports a page that it
 could not write once, and then takes it for written. That is modelled for segments, which only grow;
 of any other file the next sync brings what the one before did not.
 
 What is written in place, or through a mapping, counts as written: Kafka does so with indexes only,
-which it checks, or builds anew, after a crash.
+which it checks, or rebuilds, after a crash.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Medium:
         return bool(self._failed)
 
     def _lose_what_failed(self) -> None:
-        """The files keep their sizes, and have zeros where a failed sync wrote nothing."""
+        """Write zeros where a failed sync wrote nothing; the files keep their sizes."""
         for name, ranges in self._failed.items():
             path = Path(name)
             size = path.stat().st_size if path.exists() else 0

@@ -1,4 +1,4 @@
-"""Who asks the leaders where their logs begin and end, over and over.
+"""A process that asks the leaders where their logs begin and end, over and over.
 
 What a log loses at its start, and when, is known to a few hundredths of a second.
 """

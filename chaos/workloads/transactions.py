@@ -56,7 +56,7 @@ class Transactions(ByTransactions):
         return replace(settings, transaction_timeout_ms=TIMEOUT_MS)
 
     def operations(self, process: int, rng: Random) -> Steps:
-        """The last process asks for the ends of the logs, the others transact and poll."""
+        """Let the last process ask for the ends of the logs, and the others transact and poll."""
         if process == self.processes - 1:
             return ask_for_ever(self.topic, self.partitions)
         return super().operations(process, rng)

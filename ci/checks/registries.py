@@ -11,7 +11,9 @@ from ci.checks.sources import parsed, project_files
 
 REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/nemeses": frozenset({"rounds"}),
-    "chaos/workloads": frozenset({"reading", "removed", "sending", "transacting", "values"}),
+    "chaos/workloads": frozenset(
+        {"asking", "reading", "removed", "sending", "transacting", "values"}
+    ),
     "chaos/targets": frozenset(
         {
             "admin_faults",

@@ -39,13 +39,14 @@ UNDECIDED = "told-while-undecided"
 
 class CommittedOffsets(Checker):
     """An answer to OffsetFetch (with `require_stable`) names an offset that nobody committed
-    before, or one that a later commit had replaced; or it names none, although one was
-    acknowledged. Or a commit of a member was accepted that was asked for after one of a newer
-    generation (KIP-848: epoch) of the group had been accepted for the same partition, of another
-    member where members are known (KIP-1251: its own older epoch may do). Or, within
-    one generation, a commit of a member was accepted that was asked for after one of another member
-    for the partition, and that one after one of its own: in a generation a partition has one owner,
-    whom only the next process of its `group.instance.id` replaces (KIP-345), for ever.
+    before, or one that a later commit had replaced, or with another leader epoch or metadata beside
+    it than was committed (where that is told); or it names none, although one was acknowledged. Or
+    a commit of a member was accepted that was asked for after one of a newer generation (KIP-848:
+    epoch) of the group had been accepted for the same partition, of another member where members
+    are known (KIP-1251: its own older epoch may do). Or, within one generation, a commit of a
+    member was accepted that was asked for after one of another member for the partition, and that
+    one after one of its own: in a generation a partition has one owner, whom only the next process
+    of its `group.instance.id` replaces (KIP-345), for ever.
 
     Or an answer was asked for after the offsets of a transaction had been accepted, and given
     before its commit, which was acknowledged, was asked for: until then nobody may be told (faults
@@ -216,7 +217,7 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     age_ns = pl.when(pl.col("final").fill_null(False)).then(0).otherwise(MAY_BE_OLD_NS)
     asked = events.filter(FETCHED).select(
-        *OF_GROUP, "op_id", "offset", as_of_ns=pl.col("t_invoke_ns") - age_ns,
+        *OF_GROUP, "op_id", "offset", "detail", as_of_ns=pl.col("t_invoke_ns") - age_ns,
         answered_ns="t_complete_ns",
     )  # fmt: skip
     return asked.sort("as_of_ns").join_asof(
@@ -230,13 +231,15 @@ def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     before the last commit in force began."""
     over_ns = pl.when(IN_FORCE).then(pl.col("t_complete_ns"))
     commits = events.filter(COMMITTED).select(
-        *OF_GROUP, "offset", begun_ns="t_invoke_ns", over_ns=over_ns
-    )
+        *OF_GROUP, "offset", begun_ns="t_invoke_ns", over_ns=over_ns,
+        beside=pl.when(IS_OK).then("detail"),
+    )  # fmt: skip
     return (
         fetches.join(commits, on=[*OF_GROUP, "offset"])
         .filter(
             (pl.col("begun_ns") <= pl.col("answered_ns"))
             & (pl.col("over_ns") >= pl.col("last_ns")).fill_null(True)
+            & (pl.col("beside").is_null() | (pl.col("beside") == pl.col("detail").fill_null("")))
         )
         .select(*OF_GROUP, "op_id")
         .unique()

@@ -27,7 +27,7 @@ class Idempotence(Checker):
     """A raw read shows a record whose sequence does not follow the one before it, of one producer
     id and epoch; or a new epoch of a producer id which does not begin with sequence 0.
 
-    Or a producer of ours, which numbers its batches by what was acknowledged and begins anew after
+    Or a producer of ours, which numbers its batches by what was acknowledged and begins again after
     an unknown outcome, was told OUT_OF_ORDER_SEQUENCE_NUMBER outside of transactions.
 
     A leader refuses a batch that does not follow with that error, and no other. Source: KIP-98,

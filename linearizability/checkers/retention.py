@@ -30,6 +30,8 @@ LONGEST_MS = 1 << 50
 """What is said to last longer is taken for that: sums of it stay numbers of 64 bits."""
 PATIENCE_MS = 5_000
 """Beyond what the settings allow: machines are slow."""
+STALLED_MS_MAX = 30_000
+"""So long at most a leader that answered nobody for a while is excused for that."""
 FIRST_EPOCH = 0
 """Of a topic that was made in this run: a later leader may have cut what was not in sync."""
 IS_DELETION = pl.col("f") == F.DELETE_RECORDS.value
@@ -44,7 +46,8 @@ class Retention(Checker):
     log start below the one which DeleteRecords was answered with before.
 
     Or a leader still has a record when its segment, which was closed segment.ms after it at the
-    latest, has been older than retention.ms for log.retention.check.interval.ms and 5 s, and the
+    latest, has been older than retention.ms for log.retention.check.interval.ms and 5 s (and as
+    long as the leader has been without an answer at most, up to 30 s more), and the
     broker has been there for longer than log.initial.task.delay.ms (`kept-too-long`; where all of
     these are told). Faults in that time excuse it (`overdue.py`).
 
@@ -217,13 +220,15 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
         .sort("offset")
     )
     answers = events.filter(IS_LEADER_ANSWER & pl.col("log_start").is_not_null())
-    due_ms = pl.max_horizontal(
-        pl.col("sent_ms") + pl.col("late_ms") + 2 * pl.col("ahead_ms").fill_null(0), "first_ms"
-    )
+    late_ms = pl.col("late_ms") + 2 * pl.col("ahead_ms").fill_null(0)
+    due_ms = pl.max_horizontal(pl.col("sent_ms") + late_ms, "first_ms") + pl.col(
+        "stalled_ms"
+    ).fill_null(0)
     return (
         answers.select(*KEY, "op_id", "log_start", told_ms=pl.col("t_invoke_ns") // 1_000_000)
         .join(allowed, on=KEY)
         .join(ahead, on=KEY, how="left")
+        .join(stalled(answers), on=KEY, how="left")
         .sort("log_start")
         .join_asof(
             kept, left_on="log_start", right_on="offset", by=KEY, strategy="forward",
@@ -235,6 +240,18 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
         .sort(pl.col("told_ms") - pl.col("due_ms"), "op_id", descending=[True, False])
         .unique(KEY, keep="first", maintain_order=True)
     )  # fmt: skip
+
+
+def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
+    """Return how long leaders have been without an answer at most, before the final phase."""
+    since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
+    return (
+        answers.filter(~pl.col("final").fill_null(False) & pl.col("t_complete_ns").is_not_null())
+        .sort("t_invoke_ns", "op_id")
+        .select(*KEY, stalled_ms=since_ns // 1_000_000)
+        .group_by(KEY)
+        .agg(pl.col("stalled_ms").max().clip(0, STALLED_MS_MAX))
+    )
 
 
 def shortened(events: pl.LazyFrame) -> pl.LazyFrame:

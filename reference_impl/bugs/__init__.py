@@ -47,6 +47,7 @@ from reference_impl.bugs.expire_offsets_early import ExpireOffsetsEarly
 from reference_impl.bugs.forget_a_member import ForgetAMember
 from reference_impl.bugs.forget_deletions import ForgetDeletions
 from reference_impl.bugs.forget_markers import ForgetMarkers
+from reference_impl.bugs.forget_metadata import ForgetMetadata
 from reference_impl.bugs.forget_older_aborts import ForgetOlderAborts
 from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
 from reference_impl.bugs.forget_producers_at_roll import ForgetProducersAtRoll
@@ -171,6 +172,7 @@ BUGS: dict[str, Bug] = {
         ("phantom_records", "inconsistent_offsets"),
         workload="compaction",
     ),
+    "forget-metadata": Bug(ForgetMetadata, Kind.RECORD, ("committed_offsets",), workload="offsets"),
     "keep-torn-tail": Bug(
         KeepTornTail,
         Kind.RECORD,

@@ -85,6 +85,10 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "kept as long as its segment may stay": [
             TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(76)),
         ],
+        "kept by a leader that answered nobody for a while": [
+            TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(50)),
+            SAYS(1, log_start=0, **_at(60)), SAYS(1, log_start=0, final=True, **_at(86)),
+        ],
         "gone, and nobody has written since": [
             TOPIC(TIMED), S(1, 0), SAYS(1, log_start=1, **LATE),
         ],
@@ -188,6 +192,13 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "kept for longer than its segment may stay": (
             [TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(77))],
             [("kept-too-long", (1, 2))],
+        ),
+        "kept for longer than a leader answered nobody, too": (
+            [
+                TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(50)),
+                SAYS(1, log_start=0, **_at(60)), SAYS(1, log_start=0, final=True, **_at(87)),
+            ],
+            [("kept-too-long", (1, 4))],
         ),
         "shorter than retention.bytes": (
             [TOPIC(BY_SIZE), S(1, 0), WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99)],

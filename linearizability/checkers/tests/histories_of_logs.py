@@ -40,7 +40,7 @@ OUT_OF_ORDER: Row = {"type": "fail", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"}
 
 
 def AT(second: int) -> Row:
-    """When it was asked and answered."""
+    """Return the times of an operation that takes no time."""
     return {"t_invoke_ns": second * 10**9, "t_complete_ns": second * 10**9}
 
 

@@ -103,6 +103,12 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "of unknown outcome, late": [COMMITS(1, type="info"), COMMITS(2), ASKS(2), ASKS(1)],
         "while it commits": [COMMITS(1), ASKS(2, t_complete_ns=99), COMMITS(2)],
         "another group": [COMMITS(1), ASKS(None, group="h")],
+        "with what was beside it": [
+            COMMITS(1, detail="leader epoch 1, x"), ASKS(1, detail="leader epoch 1, x"),
+        ],
+        "what was beside it is not told": [
+            COMMITS(1, type="info", detail="an error"), ASKS(1, detail="leader epoch 1, x"),
+        ],
         "in a transaction of unknown end": [COMMITS(1), COMMITS(2, **TXN), ASKS(1), ASKS(2)],
         "behind a failed one": [COMMITS(1), COMMITS(2, type="fail"), ASKS(1)],
         "by a coordinator of the past": [COMMITS(1), COMMITS(2), ASKS(1, final=False)],
@@ -206,6 +212,13 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
         "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),
         "replaced": (
             [COMMITS(1), COMMITS(2), ASKS(1)], [("unexplained-offset", (1, 2))],
+        ),
+        "without what was beside it": (
+            [COMMITS(1, detail="leader epoch 1, x"), ASKS(1)], [("unexplained-offset", (0, 1))],
+        ),
+        "with something else beside it": (
+            [COMMITS(1, detail="leader epoch 1, x"), ASKS(1, detail="leader epoch 2, x")],
+            [("unexplained-offset", (0, 1))],
         ),
         "told while a transaction is open": (
             [COMMITS(1), SENDS_OFFSET(2), ASKS(1), {"f": "commit", **TXN}],

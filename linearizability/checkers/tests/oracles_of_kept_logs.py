@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from linearizability.checkers.tests.oracle_facts import (
@@ -282,7 +282,8 @@ def _kept_too_long(rows: list[Row]) -> Found:
         )
         allowed_ms = max(each for each in late_ms if each is not None)
         due_ms = send["t_complete_ns"] // 1_000_000 + allowed_ms + 2 * _ahead_ms(rows, place, told)
-        by_ms = answer["t_invoke_ns"] // 1_000_000 - max(due_ms, first_ms)
+        asked_ms = answer["t_invoke_ns"] // 1_000_000
+        by_ms = asked_ms - max(due_ms, first_ms) - _stalled_ms(rows, place)
         if by_ms > 0 and (place not in worst or worst[place][:2] < (by_ms, -answer["op_id"])):
             worst[place] = (by_ms, -answer["op_id"], send, answer)
     return {
@@ -291,8 +292,22 @@ def _kept_too_long(rows: list[Row]) -> Found:
     }
 
 
+def _stalled_ms(rows: list[Row], place: Any) -> int:
+    """Return how long leaders gave no answer at most, before the final phase."""
+    answers = sorted(
+        (
+            r for r in rows
+            if is_leader_answer(r) and r["place"] == place and r["log_start"] is not None
+            and not r["final"] and r["t_complete_ns"] is not None
+        ),
+        key=lambda r: (r["t_invoke_ns"], r["op_id"]),
+    )  # fmt: skip
+    waits = [(b["t_complete_ns"] - a["t_invoke_ns"]) // 1_000_000 for a, b in pairwise(answers)]
+    return int(min(30_000, max([0, *waits])))
+
+
 def _late_ms(settings: dict[str, str]) -> int | None:
-    """How long after a record its segment is gone; None: that is not told, or not promised."""
+    """Return how long after a record its segment is gone, None unless that is told and promised."""
     needed = ("segment.ms", "log.retention.check.interval.ms")
     limit = int(settings.get("retention.ms", 604_800_000))
     if settings.get("cleanup.policy") != "delete" or limit < 0:
@@ -303,13 +318,13 @@ def _late_ms(settings: dict[str, str]) -> int | None:
 
 
 def _ahead_ms(rows: list[Row], place: Any, told: list[tuple[dict[str, str], Row]]) -> int:
-    """How far ahead of the wall clock a sender has set a time."""
+    """Return how far ahead of the wall clock a sender has set a time."""
     ahead = [
         r["timestamp_ms"] - min(_clocks_ms(told)) - r["t_invoke_ns"] // 1_000_000
         for r in rows
         if r["f"] == "send" and r["place"] == place and r["timestamp_ms"] is not None
     ]
-    return max([0, *ahead])
+    return int(max([0, *ahead]))
 
 
 def _deleted_below_size(rows: list[Row]) -> Found:

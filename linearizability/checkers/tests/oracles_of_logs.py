@@ -195,7 +195,7 @@ def _committed_late(rows: list[Row]) -> Found:
 
 
 def _longest_ns(rows: list[Row]) -> int | None:
-    """How long a transaction may last, where every producer has told it."""
+    """Return how long a transaction may last, where every producer has told it."""
     told = {
         r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
         for r in rows if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]

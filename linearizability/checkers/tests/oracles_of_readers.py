@@ -245,6 +245,7 @@ def committed_offsets(rows: list[Row]) -> Found:
         ] if before else []  # fmt: skip
         explained = any(
             r["offset"] == fetch["offset"] and r["t_invoke_ns"] <= fetch["t_complete_ns"]
+            and (r["type"] != "ok" or r["detail"] in (None, fetch["detail"] or ""))
             and (r not in in_force or latest is None or r["t_complete_ns"] >= latest)
             for r in commits
         )  # fmt: skip

@@ -203,6 +203,7 @@ def others() -> st.SearchStrategy[Row]:
             "t_complete_ns": st.sampled_from([None, 120, 10**13]), "final": st.booleans(),
             "generation": st.sampled_from([None, -1, 1, 1, 2]),
             "member_id": st.sampled_from([None, "m", "n"]), **EPOCH,
+            "detail": st.sampled_from([None] * 4 + ["x"]),
         }
     )  # fmt: skip
     producers = st.fixed_dictionaries(

@@ -1,0 +1,24 @@
+"""A coordinator forgets the metadata of committed offsets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.core.groups.offsets import CommittedOffset, TopicPartition
+from reference_impl.core.rules import Rules
+
+
+class ForgetMetadata(Rules):
+    """Real-world kin: servers that keep positions, and of the rest what they know.
+
+    Breaks:     OffsetFetch answers the metadata that was committed (OffsetCommitRequest.json,
+                CommittedMetadata).
+    Caught by:  workload offsets, any nemesis or none, checker committed_offsets.
+    Within:     one run of 20 seconds.
+    """
+
+    def committed_offset(
+        self, group_id: str, key: TopicPartition, committed: CommittedOffset
+    ) -> CommittedOffset:
+        """Return the committed offset without its metadata."""
+        return replace(committed, metadata="")
