@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from linearizability.faults import disturbed, faults_of
+from linearizability.faults import NEVER, disturbed, faults_of
 from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
@@ -21,6 +21,8 @@ OVERDUE: Mapping[tuple[str, str], int] = {
     ("hanging_transactions", "committed-too-late"): 0,
     # A coordinator that is one no longer, and has not heard of it, knows of no new transaction.
     ("committed_offsets", "told-while-undecided"): 60 * 1_000_000_000,
+    # A loss of power may take the end of a log that was as long as retention.bytes.
+    ("retention", "deleted-below-size"): NEVER,
 }
 """Checker and kind of what is found only because a broker did not act in time, or did not know; and
 how long before it began a fault may have been the reason."""

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from linearizability.checkers.tests.histories_of_kept_logs import SECOND_NS, TIMED
+from linearizability.checkers.tests.histories_of_kept_logs import BY_SIZE, SECOND_NS, TIMED
 from linearizability.checkers.tests.rows import SAYS, TOPIC, WHOLE, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame
@@ -47,6 +47,15 @@ def test_with_one_it_is_left_out_and_that_is_said(faults: tuple[Row, ...]) -> No
     verdict = said(*faults, OVERDUE)
     assert (verdict.validity, verdict.excused, verdict.anomalies) == (Validity.VALID, 1, ())
     assert verdict.reason == "1 left out: faults kept a broker from acting in time"
+
+
+@pytest.mark.parametrize("has_fault", [False, True])
+def test_a_log_is_short_where_a_fault_may_have_taken_its_end(has_fault: bool) -> None:
+    read = WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99, **at(91))
+    faults = (fault("TornWrites", 20), fault("Heal", 21)) if has_fault else ()
+    rows = [TOPIC(BY_SIZE), S(1, 0, **at(1)), *faults, read]
+    verdict = check_frame(frame(rows)).checkers["retention"]
+    assert verdict.validity is (Validity.VALID if has_fault else Validity.INVALID)
 
 
 def test_what_else_was_found_stays() -> None:
