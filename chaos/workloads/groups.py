@@ -29,9 +29,10 @@ ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
 """So long a member that works too long does not poll: the group goes on without it."""
 RESTLESS_LIVES = 2
 """After so many lives members stay longer, so that what a rebalance has left wrong is there long
-enough to be seen; all but the last process, which stays away: a group is not to wait for it."""
-CALM_LIFE = 6
-"""So much longer: a minute, twice as long as a judge allows a rebalance."""
+enough to be seen; all but the last process. That one crashes when the others have settled, and
+stays away: a group is neither to wait for it nor to leave its part unread."""
+CALM_LIFE = 12
+"""So much longer: a minute at least, twice as long as a judge allows a rebalance."""
 POLLS_PER_LIFE = 100
 """Some ten seconds where records flow: in half a minute every member comes and goes."""
 
@@ -95,6 +96,8 @@ class _Groups:
             polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
             crashes = rng.random() < self.crash_share
             polls *= CALM_LIFE if life > RESTLESS_LIVES else 1
+            if process == self.processes - 1:
+                polls, crashes = self.polls_per_life * 3 // 2, life == RESTLESS_LIVES
             yield from self._ask(rng)
             completion = yield Subscribe((self.name,))
             absent_after = polls - rng.randrange(self.polls_per_life // 2)

@@ -41,7 +41,7 @@ def drive(process: int, completion: Completion, count: int = 4_000) -> list[Oper
 
 @pytest.mark.parametrize("process", [AUTO, MANUAL])
 def test_a_member_subscribes_polls_and_then_leaves_or_crashes(process: int) -> None:
-    done = drive(process, READ, 30_000)
+    done = drive(process, READ, 60_000)
     operations = [o for o in done if not isinstance(o, CommitOffsets | Idle)]
     assert isinstance(operations[0], Subscribe)
     for before, after in pairwise(operations):
@@ -146,7 +146,7 @@ def test_no_commit_of_an_older_generation_is_repeated_by_a_living_member() -> No
 
 def test_some_lives_have_a_pause_longer_than_a_member_may_be_silent() -> None:
     group = WORKLOADS["groups"].settings(AUTO).group
-    pauses = [o.seconds for o in drive(AUTO, READ) if isinstance(o, Idle)]
+    pauses = [o.seconds for o in drive(AUTO, READ, 60_000) if isinstance(o, Idle)]
     assert group is not None and pauses
     assert min(pauses) * 1_000 > group.max_poll_interval_ms
 
