@@ -61,6 +61,14 @@ def test_without_a_subscription_nothing_is_asked_for_every_five_minutes() -> Non
     assert told.accepted_compression_types == [4, 3, 1, 2]
 
 
+def test_the_subscription_id_is_kafkas() -> None:
+    """Compare with the id that Apache Kafka 4.3.1 told for the same subscription and client."""
+    world = MetricsWorld()
+    world.subscribe("s", metrics="org.apache.kafka.producer.", interval_ms="100")
+    id = UUID("00112233-4455-6677-8899-aabbccddeeff").int
+    assert world.asked(id=id).subscription_id == -281444566
+
+
 def test_subscriptions_survive_a_restart_and_clients_do_not() -> None:
     world = MetricsWorld()
     world.subscribe("s", metrics="a.", interval_ms="100", match="client_id=te.*")

@@ -1,0 +1,45 @@
+"""The cases about clients' metrics, on an Apache Kafka with a plugin that takes them in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaos.targets.apache import ApacheKafka
+
+pytestmark = [pytest.mark.needs("jdk", "kafka-jars"), pytest.mark.nightly]
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = Path(__file__).parent / "java" / "MetricsReceiver.java"
+CASES = "conformance/cases/quotas/test_telemetry.py"
+PATIENCE_S = 300
+
+
+class WithReceiver(ApacheKafka):
+    """Apache Kafka with our plugin on its class path."""
+
+    def __init__(self, classes: Path) -> None:
+        super().__init__()
+        self.classes = classes
+
+    def jars(self) -> list[Path]:
+        return [*super().jars(), self.classes]
+
+
+def test_apache_kafka_passes(tmp_path: Path) -> None:
+    classes = tmp_path / "classes"
+    target = WithReceiver(classes)
+    compiler = ["javac", "-cp", ":".join(map(str, target.jars())), "-d", str(classes), str(SOURCE)]
+    subprocess.run(compiler, check=True, timeout=PATIENCE_S)
+    cluster = target.start(tmp_path / "broker", 1, {"metric.reporters": "MetricsReceiver"})
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", CASES, "-q", "-p", "no:cacheprovider",
+             "--bootstrap", cluster.bootstrap],
+            cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+    finally:
+        cluster.stop()
+    assert ", 0 failed, 0 unsupported" in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,49 @@
+"""Real clients push their metrics where an administrator has subscribed to them (KIP-714)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from chaos.protocols import Cluster
+from chaos.targets import parse_target
+from conformance.cases.quotas.telemetry import subscribed
+from conformance.examination import advertised_versions
+from conformance.wire import Wire
+
+PUSHES = "pushes its metrics, every 100 ms"
+PATIENCE_S = 30
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    running = parse_target("reference").start(tmp_path / "broker", 1)
+    yield running
+    running.stop()
+
+
+def said_by(folder: Path) -> str:
+    """Return what the broker has logged."""
+    return "".join(path.read_text() for path in folder.rglob("node.log"))
+
+
+def test_confluent_kafka(cluster: Cluster, tmp_path: Path) -> None:
+    wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))
+    with subscribed(wire, "client_software_name=.*confluent-kafka.*", "*"):
+        produce_until_pushed(cluster, tmp_path)
+    wire.close()
+
+
+def produce_until_pushed(cluster: Cluster, folder: Path) -> None:
+    """Produce by librdkafka until the broker has got metrics."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
+    deadline = time.monotonic() + PATIENCE_S
+    while PUSHES not in said_by(folder) and time.monotonic() < deadline:
+        producer.produce("t", b"value")
+        producer.poll(0.1)
+    assert producer.flush(PATIENCE_S) == 0
+    assert PUSHES in said_by(folder)
