@@ -159,7 +159,7 @@ IGNORED = (
     ConfigKey("controller.quorum.voters", _LIST, ""),
     ConfigKey("inter.broker.listener.name", _S, "PLAINTEXT"),
     ConfigKey("log.cleaner.threads", _I, "1", 0),
-    ConfigKey("log.dir", _S, None),
+    ConfigKey("log.dir", _LIST, None),
     ConfigKey("num.io.threads", _I, "8", 1),
     ConfigKey("num.network.threads", _I, "3", 1),
     ConfigKey("num.recovery.threads.per.data.dir", _I, "2", 1),

@@ -35,7 +35,7 @@ def handle_describe_client_quotas(broker: Broker, request: Request) -> Iterator[
         if matches(entity, components, strict=request.body.strict):
             entries.append(row(entity, quotas))
     # RESPOND
-    yield Respond(request, RESPONSE.new(error_message=None, entries=entries))
+    yield Respond(request, RESPONSE.new(error_message="", entries=entries))
 
 
 def check(components: Sequence[Struct]) -> None:

@@ -52,7 +52,6 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
             "DescribeConfigsResult",
             resource_type=wanted.resource_type,
             resource_name=wanted.resource_name,
-            error_message=None,
         )
         results.append(result)
         try:

@@ -13,7 +13,8 @@ from reference_impl.core.log.producer_state import ProducerEntry
 from reference_impl.core.refused import Refused
 from reference_impl.core.repetitions import Repetitions
 from reference_impl.core.security.permissions import READ_TOPIC
-from reference_impl.wire import Struct, definition
+from reference_impl.core.topic_names import problem_with
+from reference_impl.wire import ERRORS, ErrorCode, Struct, definition
 from reference_impl.wire.primitives import ZERO_UUID
 
 RESPONSE = definition("DescribeProducersResponse")
@@ -39,9 +40,12 @@ def described(broker: Broker, request: Request, topic: str, index: int) -> Struc
     # VALIDATE
     try:
         broker.access.require(request, READ_TOPIC, topic)
+        if (problem := problem_with(topic)) is not None:
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
         partition = broker.led_partition(topic, ZERO_UUID, index)
     except Refused as refused:
-        row.error_code, row.error_message = refused.code, refused.message
+        row.error_code = refused.code
+        row.error_message = refused.message or ERRORS[refused.code].message
         return row
     row.active_producers = [producer(entry) for entry in partition.log.producer_state.entries()]
     return row

@@ -28,7 +28,7 @@ def handle_describe_user_scram_credentials(broker: Broker, request: Request) -> 
     times = yield from counted(request, list(wanted))
     rows = yield from for_each(request, times.items(), lambda item: described(broker, *item))
     # RESPOND
-    yield Respond(request, RESPONSE.new(error_message=None, results=rows))
+    yield Respond(request, RESPONSE.new(error_message="", results=rows))
 
 
 def described(broker: Broker, user: str, times: int) -> Struct:

@@ -37,6 +37,8 @@ def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect
     rows = yield from for_each(request, keys, partial(found, broker, request))
     # RESPOND
     if several:
+        for row in rows:  # since this version an empty message stands for none
+            row.error_message = row.error_message or ""
         yield Respond(request, RESPONSE.new(coordinators=rows))
         return
     row = rows[0]

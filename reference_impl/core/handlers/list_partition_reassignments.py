@@ -23,4 +23,4 @@ def handle_list_partition_reassignments(broker: Broker, request: Request) -> Ite
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     code = ErrorCode.NONE if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    yield Respond(request, RESPONSE.new(error_code=code))
+    yield Respond(request, RESPONSE.new(error_code=code, error_message=None))
