@@ -116,10 +116,11 @@ def _next_sweep(broker: Broker) -> SetTimer:
 
 def _remove_expired_tokens(broker: Broker) -> Iterator[Effect]:
     try:
-        broker.tokens.sweep()
+        there_are_more = broker.tokens.sweep()
     except StorageError as error:
+        there_are_more = False
         yield Report(f"expired delegation tokens stay until the next round: {error}")
-    yield _next_sweep(broker)
+    yield SetTimer(_TOKENS, _NEXT_SLICE_MS) if there_are_more else _next_sweep(broker)
 
 
 def _apply_retention(broker: Broker) -> Iterator[Effect]:

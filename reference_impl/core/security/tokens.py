@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 SECRET_KEY = "delegation.token.secret.key"
 LONG_MAX = 2**63 - 1
 REMOVED_AT_ONCE = 1000
-"""So many expired tokens go into one batch of records."""
+"""How many expired tokens one batch of records removes."""
 _SALT_BYTES = 16
 
 
@@ -160,12 +160,13 @@ class Tokens:
             for mechanism in SCRAM_MECHANISMS:
                 self._credentials.pop((token.token_id, mechanism), None)
 
-    def sweep(self) -> None:
-        """Remove every expired token."""
+    def sweep(self) -> bool:
+        """Remove expired tokens, REMOVED_AT_ONCE at most; return whether there are more."""
         now_ms = self._broker.now_ms
         over = [t for t in self._broker.image.delegation_tokens if t.is_expired(now_ms)]
-        for begin in range(0, len(over), REMOVED_AT_ONCE):
-            self.remove(over[begin : begin + REMOVED_AT_ONCE])
+        if over:
+            self.remove(over[:REMOVED_AT_ONCE])
+        return len(over) > REMOVED_AT_ONCE
 
     # --- inside -------------------------------------------------------------------------------
 
