@@ -37,4 +37,4 @@ class Interrupts:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if not self._shielded:
             raise KeyboardInterrupt
-        print("chaos: stopping what was started; a moment", file=sys.stderr)
+        print("chaos: stopping everything that was started; please wait", file=sys.stderr)

@@ -109,7 +109,7 @@ def spark_connect() -> tuple[bool, str]:
     missing = connect.missing_packages()
     if missing:
         return False, f"{', '.join(missing)}: not installed"
-    return True, "PySpark's client has what it needs"
+    return True, "PySpark's client has the packages that it needs"
 
 
 def go() -> tuple[bool, str]:
@@ -170,7 +170,7 @@ def docker_tier() -> str:
     """Return what nodes in containers can be subjected to here, and why not to more."""
     if (reason := disks.why_none()) is None:
         return "tier root: sidecars with NET_ADMIN, and disks on loop volumes"
-    power = "what the shim does (power, clocks, syncs)" if shim()[0] else "no loss of power"
+    power = "the shim's faults (power, clocks, syncs)" if shim()[0] else "no loss of power"
     return (
         f"tier socket only: sidecars with NET_ADMIN, and {power}, but no disks that stall, fill"
         f" up or die, since {reason}"

@@ -24,14 +24,16 @@ def check_for_workload(stale_after_s: float, workload: str) -> None:
 
 
 def check_for_history(stale_after_s: float, file: Path) -> None:
-    """Raise UsageError where the groups of a history say that they may lawfully wait for longer."""
+    """Raise UsageError if the groups of a history may lawfully wait for longer, by their
+    settings."""
     told = scan(file).filter(f=F.SUBSCRIBE.value).select(pl.col("settings").drop_nulls().unique())
     _check(stale_after_s, told.collect()["settings"])
 
 
 def _check(stale_after_s: float, settings: Iterable[str]) -> None:
-    """A member that died keeps its partitions for its session; then the others have the rebalance
-    time-out to join again."""
+    """Raise UsageError for a bound that a group's settings exceed lawfully: a member that died
+    keeps its partitions for its session; then the others have the rebalance time-out to join again.
+    """
     for text in settings:
         told = json.loads(text)
         try:

@@ -36,7 +36,7 @@ WITH_TRACEBACK = ("long", "short", "line", "native")
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("touchstone", "what is examined")
     group.addoption("--target", help="start and examine: reference, apache:4.3.1, kfake, …")
-    group.addoption("--bootstrap", help="examine what runs at host:port[,host:port…]")
+    group.addoption("--bootstrap", help="examine the cluster at host:port[,host:port…]")
     group.addoption("--nodes", type=int, default=1, help="how many brokers --target starts")
     group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
     group.addoption("--priority", default="P2", help="cases up to this priority: P0, P1 or P2")

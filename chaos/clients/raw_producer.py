@@ -314,7 +314,7 @@ class RawProducer:
     def _commit_as_former(self, _: CommitAsFormer) -> Completion:
         """Ask to commit what the successor has aborted."""
         if self._former is None:
-            return Completion(Outcome.FAIL, (), "_STATE", "nobody was superseded")
+            return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         former, self._former = self._former, None
         completion = self._end(former, commits=True)
         return Completion(completion.outcome, (), completion.error, completion.detail)

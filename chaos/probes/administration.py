@@ -63,7 +63,7 @@ def topics_come_and_go(site: Site) -> str:
         done.set()
         looker.join()
     if not seen:
-        raise ProbeFailed("nobody saw a topic come")
+        raise ProbeFailed("no observer saw a topic appear")
     site.expect(lambda: not seen & set(topics(_address(site))), "all of them are deleted")
     return f"{len(seen)} topics were seen, and are gone"
 

@@ -18,7 +18,7 @@ def a_killed_node_answers_nobody(site: Site) -> str:
         child = site.cluster.members()[0].child
         if child is None or child.running:
             raise ProbeFailed("the killed node runs on")
-        site.expect(lambda: not probe.listens(_direct(site), QUIET_S), "nobody listens any more")
+        site.expect(lambda: not probe.listens(_direct(site), QUIET_S), "nothing listens any more")
         gone_ms = site.apply_ms + (time.perf_counter() - began) * 1000
     return f"its port was closed after {gone_ms:.0f} ms; it was started again"
 

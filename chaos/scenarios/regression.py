@@ -41,7 +41,7 @@ REGRESSION: tuple[Found, ...] = (
     ),
     Found(
         BOTH, "appends", "power-loss-all", 1, Validity.VALID,
-        "what was flushed before it was acknowledged survives a power loss of all nodes",
+        "a record that was flushed before it was acknowledged survives a power loss of all nodes",
         FLUSH_EACH,
     ),
     Found(
@@ -68,26 +68,30 @@ REGRESSION: tuple[Found, ...] = (
     ),
     Found(
         ("apache",), "groups-consumer-positions", "lost-names", 1045496250, Validity.INVALID,
-        "a young partition whose name nobody synced is lost whole, flushed as it is (DUR-4)",
+        "a young partition whose directory name was not synced is lost whole, although its "
+        "records were flushed (DUR-4)",
         FLUSH_EACH,
     ),
     Found(
         ("apache",), "appends-acks1", "lone-tail", 1, Validity.VALID,
-        "a follower that was cut back keeps an old high watermark while nobody writes (REP-3)",
+        "a follower that truncated its log keeps an old high watermark while no client "
+        "writes (REP-3)",
         seconds=LONE_TAIL_S,
     ),
     Found(
         ("apache",), "appends", "power-loss-majority", 1, Validity.VALID,
-        "what was flushed before it was acknowledged survives a power loss of two nodes of three",
+        "a record that was flushed before it was acknowledged survives a power loss of two "
+        "nodes of three",
         FLUSH_EACH,
     ),
     Found(
         BOTH, "appends", "disk-dead", 1, Validity.VALID,
-        "a disk that dies keeps what it had, and nothing is acknowledged without it (KIP-112)",
+        "a disk that dies keeps its data, and nothing is acknowledged without it (KIP-112)",
     ),
     Found(
         BOTH, "appends", "disk-read-only", 1, Validity.VALID,
-        "a disk that turns read-only keeps what it had, and takes no acknowledged record (KIP-112)",
+        "a disk that turns read-only keeps its data, and no record is acknowledged without "
+        "being written (KIP-112)",
     ),
     Found(
         ("apache",), "appends", "bit-flip-active", 1, Validity.VALID,

@@ -131,7 +131,9 @@ def _node(
     if (node.pause is None) != (node.resume is None):
         raise Broken(f"{where}pause and resume go together: give both, or neither")
     if node.start is None and (node.kill or node.stop):
-        raise Broken(f"{where}start is missing: what kill or stop ends could never come back")
+        raise Broken(
+            f"{where}start is missing: a node that kill or stop ends could never come back"
+        )
     return node
 
 

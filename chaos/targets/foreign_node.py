@@ -180,7 +180,8 @@ class ForeignProcess:
             owing = owed.Note(debt)
         except OSError as error:
             raise TargetError(
-                f"no note can be made of what is done to the node at {joined(self._node.address)}:"
+                f"cannot write the note that undoes the fault on the node at "
+                f"{joined(self._node.address)}:"
                 f" {error.strerror}; set TMPDIR"
             ) from error
         self._settle()

@@ -114,8 +114,8 @@ def _ended(chance: float, haunts: Sequence[RawSend], own: RawSend) -> Steps:
 
 
 def _ended_by_the_former(own: RawSend, is_open: bool) -> Steps:
-    """Let the former ask for its commit while its successor has a transaction open, or when it has
-    not and another successor comes then."""
+    """Let the former producer ask for its commit, while its successor has a transaction open or
+    before another successor comes."""
     completion = Completion(Outcome.OK)
     if is_open:
         completion = yield Begin()

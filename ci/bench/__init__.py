@@ -14,11 +14,13 @@ from ci.bench.table import Table
 from ci.errors import UsageError
 
 BENCHMARKS: dict[str, str] = {
-    "recorder": "what recording costs a client's rate; bound 10 %",
+    "recorder": "the share of a client's rate that recording takes; bound 10 %",
     "judges": "all checkers over a large history, polars beside Spark",
     "broker": "the reference beside Apache Kafka; its starts and its memory",
-    "hostile": "what others wait while hostile clients attack; the reference beside Apache Kafka",
-    "chaos": "each fault's apply and heal beside its bound; what a minute's attack costs",
+    "hostile": "how long other clients wait while hostile clients attack; the reference "
+    "beside Apache Kafka",
+    "chaos": "the time to apply and heal each fault beside its bound; the cost of a "
+    "minute's attack",
 }
 
 

@@ -32,7 +32,7 @@ CLAIMS = {
     "first applies.",
     "CMP-1": "Compaction keeps the last value of each key, the order, and the offsets.",
     "CMP-3": "A tombstone removes its key, and goes itself after delete.retention.ms.",
-    "REP-1": "Consumers see only what is below the high watermark.",
+    "REP-1": "Consumers see only records below the high watermark.",
     "REP-3": "Followers copy the leader's log by fetching it.",
     "REP-4": "acks=all is answered only when all in-sync replicas have the record.",
     "EPO-1": "Leader epochs show where two logs diverge; a follower truncates to that point.",
@@ -50,7 +50,8 @@ CLAIMS = {
     "TXN-5": "The last stable offset is the first offset of the oldest open transaction.",
     "EOS-1": "Consume, transform, produce in transactions: each input takes effect once.",
     "DUR-2": "With acks=all a record survives the loss of min.insync.replicas - 1 brokers.",
-    "ORD-1": "A partition has one order, the same for all; there is none across partitions.",
+    "ORD-1": "A partition has one order, the same for every reader; partitions have no "
+    "common order.",
     "ORD-3": "A transaction is all or nothing across partitions. (Not at one instant.)",
     "SEM-1": "At most once: without retries a record may be lost, never duplicated.",
     "SEM-2": "At least once: with acks=all and retries a record may be duplicated, never lost.",
@@ -88,7 +89,7 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "compaction": ("the last value", ("CMP-1", "CMP-3")),
     "retention": ("too early", ("RET-1", "RET-2")),
     "stale_reads": ("nothing returned for an hour", ("FET-1", "REP-1")),
-    "group_liveness": ("nobody takes over from one that crashed", ("GRP-2",)),
+    "group_liveness": ("no member takes over from one that crashed", ("GRP-2",)),
     "delivery_semantics": ("exactly once, twice", ("SEM-1", "SEM-2", "SEM-3")),
 }
 """Checker -> the title of the hand-written history that its picture shows, its claims."""

@@ -22,7 +22,7 @@ from ci.commands.options import (
 )
 from ci.errors import UsageError
 
-chaos_app = typer.Typer(help="Attack a target and judge what its clients saw.")
+chaos_app = typer.Typer(help="Attack a target and judge the history that its clients recorded.")
 
 
 @chaos_app.command("run")
@@ -30,8 +30,12 @@ def chaos_run(
     target: Annotated[
         str, typer.Option(help="reference, apache, apache:3.9, kfake, docker:apache, FILE.toml …")
     ],
-    workload: Annotated[str, typer.Option(help="What the clients do (touchstone chaos list).")],
-    nemesis: Annotated[str, typer.Option(help="What goes wrong (touchstone chaos list).")] = "none",
+    workload: Annotated[
+        str, typer.Option(help="The workload of the clients (touchstone chaos list).")
+    ],
+    nemesis: Annotated[
+        str, typer.Option(help="The nemesis: which faults happen (touchstone chaos list).")
+    ] = "none",
     nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 1,
     seconds: Annotated[float, typer.Option(help="Length of the attack.")] = 30,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
@@ -40,7 +44,7 @@ def chaos_run(
         str, typer.Option(help="Whose clients do it: confluent (librdkafka), java or reference.")
     ] = "confluent",
     network: Annotated[
-        str, typer.Option(help="What is between nodes: proxy (toxiproxy), or netns (root).")
+        str, typer.Option(help="The network between nodes: proxy (toxiproxy), or netns (root).")
     ] = "proxy",
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference.")] = None,
     config: ConfigOption = None,

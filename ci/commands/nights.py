@@ -34,9 +34,9 @@ def nightly(
     jobs: Annotated[
         int, typer.Option(min=1, max=16, help="Scenarios at once; of Apache Kafka's, one.")
     ] = 1,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would run, and run nothing.")] = (
-        False
-    ),
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print what would run, without running it.")
+    ] = (False),
 ) -> None:
     """Run canaries, regressions and the matrix of scenarios, judged by Spark; print summary and
     trend."""

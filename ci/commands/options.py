@@ -15,7 +15,7 @@ TargetOption = Annotated[
     typer.Option(help="Start and use: reference, apache, apache:3.9, kfake, docker:apache."),
 ]
 BootstrapOption = Annotated[
-    str | None, typer.Option(help="Use what runs at host:port[,host:port…].")
+    str | None, typer.Option(help="Use the cluster at host:port[,host:port…].")
 ]
 ConfigOption = Annotated[
     list[str] | None, typer.Option("--config", help="key=value in Kafka's own names; repeatable.")
@@ -36,7 +36,7 @@ TargetsOption = Annotated[
     typer.Option(help="apache:4.3.1 reference, unless named; repeatable, or with commas."),
 ]
 RunsOption = Annotated[Path, typer.Option(help="Where run directories are made.")]
-EngineOption = Annotated[str, typer.Option(help="Who judges: auto, local or spark.")]
+EngineOption = Annotated[str, typer.Option(help="The engine that judges: auto, local or spark.")]
 SparkMasterOption = Annotated[
     str | None, typer.Option(help="local[*], spark://host:port or, for Connect, sc://host:port.")
 ]

@@ -54,7 +54,7 @@ class Finding:
             return self.claim.lost
         if self.validity == Validity.VALID.value:
             return self.claim.kept
-        return "Something else is amiss, or could not be told: see the verdict."
+        return "Something else is wrong, or could not be decided: see the verdict."
 
     @property
     def noted(self) -> tuple[str, ...]:

@@ -52,7 +52,8 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "DUR-4", "Loss of power of all nodes, each record flushed",
-        "What is flushed before it is acknowledged survives a loss of power of all replicas.",
+        "A record that is flushed before it is acknowledged survives a loss of power of "
+        "all replicas.",
         "The claim does not hold.",
         "It holds: with log.flush.interval.messages=1 a record is on the disk before it is "
         "acknowledged, and no acknowledged record is gone.",
@@ -60,16 +61,18 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "DUR-4", "Power lost amid writes, each record flushed",
-        "What is flushed before it is acknowledged survives a loss of power that tears or reorders "
-        "the writes under way, and recovery hands out whole batches only.",
+        "A record that is flushed before it is acknowledged survives a loss of power that "
+        "tears or reorders "
+        "the writes under way, and recovery keeps whole batches only.",
         "The claim does not hold.",
         "It holds: recovery cuts off what was torn, and that had been acknowledged to nobody "
         "(LogSegment.recover).",
         "torn-writes", FLUSHED,
     ),
     Claim(
-        "DUR-4", "Power lost, and names that nobody synced with it, each record flushed",
-        "What is flushed before it is acknowledged survives a loss of power of all replicas, also "
+        "DUR-4", "Power lost with every unsynced name, each record flushed",
+        "A record that is flushed before it is acknowledged survives a loss of power of "
+        "all replicas, also "
         "on a file system that keeps a new name only once its directory was synced.",
         "The claim does not hold. A new partition's directory is made in log.dirs, which nobody "
         "syncs before a checkpoint is next written there: such a file system may lose a young "
@@ -105,7 +108,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "ELE-3", "Unclean election, min.insync.replicas=1",
         "With unclean election an out-of-sync replica may lead, and unreplicated records are lost.",
-        "It holds: what the old leader acknowledged alone is gone with the election.",
+        "It holds: the records that the old leader acknowledged alone are gone with the election.",
         "Nothing was lost in this run; nothing promises that.",
         "unclean-election", {"min.insync.replicas": "1"},
     ),
@@ -123,11 +126,12 @@ CLAIMS: tuple[Claim, ...] = (
         "acks=all answers only when all replicas in sync have the record; a leader that was "
         "replaced acknowledges nothing.",
         "The claim does not hold.",
-        "It holds: what the old leader took without its followers was not acknowledged (KIP-497).",
+        "It holds: the records that the old leader appended without its followers were not "
+        "acknowledged (KIP-497).",
         "partition-leader",
     ),
     Claim(
-        "REP-3", "A follower that was cut back, and a partition to which nobody writes",
+        "REP-3", "A follower that truncated its log, and a partition without writes",
         "Followers pull with Fetch; the high watermark travels in the response.",
         "The claim does not always hold. A follower whose log goes beyond where the leader's parts "
         "from it is told so, and told the high watermark with it, which it leaves aside until it "
@@ -151,7 +155,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "DUR-1", "acks=1, the leader cut off",
         "acks=1 survives the failure of a follower only.",
-        "It holds, and no more than that: what the old leader alone had and acknowledged is gone.",
+        "It holds, and no more than that: the records that the old leader alone "
+        "had, and had acknowledged, are gone.",
         "Nothing was lost in this run; nothing promises that.",
         "partition-leader", workload="appends-acks1",
     ),

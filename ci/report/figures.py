@@ -23,7 +23,9 @@ LATENCY = (
     "From invocation to acknowledgement, logarithmic. An operation counts in the second in which "
     "it completed."
 )
-BAD = "Failed: certainly did not happen. Unknown: nobody can tell, so the judges allow both."
+BAD = (
+    "Failed: certainly did not happen. Unknown: may have happened or not, so the judges allow both."
+)
 UNSEEN = (
     "Records that were known to be there and that no consumer had been given yet, by partition, at "
     "the end of each second. What is left at the end was given to nobody."

@@ -85,7 +85,7 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
     commands = tuple(_commands(run))
     verdict = run.verdict
     if verdict is None:
-        why = run.problem or "verdict.json is not there: nobody has judged this run"
+        why = run.problem or "verdict.json is missing: this run was not judged"
         return Line(name, "not judged", Tone.UNKNOWN, why, commands, anchor)
     judged = sum(checker.checked for checker in verdict.checkers.values())
     count = sum(checker.anomaly_count for checker in verdict.checkers.values())

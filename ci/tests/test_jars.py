@@ -44,7 +44,7 @@ def test_jars_that_are_listed_are_taken(pom: Path, tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("b-2.jar", "another", r"b-2\.jar: not the jar whose SHA-256 jars\.sha256 has; delete it"),
-        ("c-3.jar", "more", r"c-3\.jar: not in jars\.sha256; `make lock` lists it anew"),
+        ("c-3.jar", "more", r"c-3\.jar: not in jars\.sha256; `make lock` lists it again"),
         ("a-1.jar", None, r"Maven brought no a-1\.jar"),
     ],
 )

@@ -52,6 +52,6 @@ def check(folder: Path, lock: Path) -> None:
             " local repository and ask a repository that you trust"
         )
     if strange := sorted(set(found) - set(wanted)):
-        raise StepFailed(f"{', '.join(strange)}: not in {lock.name}; `make lock` lists it anew")
+        raise StepFailed(f"{', '.join(strange)}: not in {lock.name}; `make lock` lists it again")
     if lacking := sorted(set(wanted) - set(found)):
         raise StepFailed(f"Maven brought no {', '.join(lacking)}; see .cache/logs")

@@ -36,7 +36,7 @@ class GroupDelivery(Checker):
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.GROUP_READS})
     counted_under: ClassVar[frozenset[Needs]] = needs
     whole: ClassVar[str] = "how far a group went, and the log below"
-    excuse: ClassVar[str] = "given about when a poll ended of which nobody knows what it gave"
+    excuse: ClassVar[str] = "received around the end of a poll of unknown result"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         reach = reaches(events)

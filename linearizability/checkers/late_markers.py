@@ -27,7 +27,7 @@ class LateMarkers(Checker):
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS, Needs.BATCH_HEADERS})
     counted_under: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS})
-    whole: ClassVar[str] = "who sent what, and the markers between"
+    whole: ClassVar[str] = "the sender of each record, and the markers between"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         found = transactions(events).filter(pl.col("markers_first") < pl.col("markers_last"))

@@ -35,7 +35,7 @@ class LostWrites(Checker):
     title: ClassVar[str] = "an acknowledged record is in the log"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.ACKED_SENDS, Needs.READS})
-    whole: ClassVar[str] = "how far anybody read"
+    whole: ClassVar[str] = "how far any reader read"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         acked = still_there(acknowledged(events), events)

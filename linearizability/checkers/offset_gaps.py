@@ -35,7 +35,7 @@ class OffsetGaps(Checker):
     title: ClassVar[str] = "a log has no holes"
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
-    whole: ClassVar[str] = "whether anybody wrote in transactions"
+    whole: ClassVar[str] = "whether any client wrote in transactions"
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         hole = pl.col("offset") > pl.col("before") + 1

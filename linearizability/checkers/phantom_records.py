@@ -87,7 +87,7 @@ def _differing() -> dict[str, pl.Expr]:
 def _described(matched: pl.LazyFrame) -> pl.LazyFrame:
     cases = [
         (pl.col("value").is_null(), "unreadable-record", "has a payload that no client wrote"),
-        (~pl.col("sent"), "phantom-record", "was read, but nobody sent it"),
+        (~pl.col("sent"), "phantom-record", "was read, but was never sent"),
         (~pl.col("sent_here"), "wrong-partition", "was read, but was sent to another partition"),
         (pl.col("accepted_here"), "altered-record", "was read with a different "),
         (pl.lit(True), "refused-record", "was read, but sending it certainly failed"),

@@ -79,7 +79,7 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
     invoked, completed = operation
     asked = _listed(invoked)
     if asked is None and invoked.f != "poll":
-        raise invoked.refuse(f"the invocation of '{invoked.f}' does not say what it does")
+        raise invoked.refuse(f"the invocation of '{invoked.f}' does not say what it asks for")
     done = None if completed is None else _listed(completed)
     if completed is not None and done is None and completed.type == "ok":
         raise completed.refuse(f"an ok completion of '{completed.f}' does not say what was done")
@@ -115,7 +115,7 @@ def _add_done(
             elif type(micro[1]) is not dict:
                 raise _no_answer(micro[1], completed)
         elif completed.type == "ok":
-            raise completed.refuse("a poll of an ok operation does not say what it was given")
+            raise completed.refuse("a poll of an ok operation does not list its records")
     return answers
 
 

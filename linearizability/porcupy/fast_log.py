@@ -40,7 +40,7 @@ class _UndecidedError(Exception):
     pass
 
 
-_HOLE = "nobody knows what is at offset {}; an append of unknown outcome may be"
+_HOLE = "the record at offset {} is unknown; an append of unknown outcome may be there"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ Epoch = tuple[int, int]
 
 
 def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A record was sent in an older epoch than that in which another partition had one already."""
+    """Plant an anomaly: a record is sent in an older epoch after another partition has one of a
+    newer epoch."""
     sends = _transactional(rows)
     epochs = {send["value"]: epoch for send, epoch in sends}
     pairs = [
@@ -32,12 +33,12 @@ def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | N
 
 
 def write_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A record was sent when InitProducerId had answered a newer epoch."""
+    """Plant an anomaly: a record is sent after InitProducerId has answered a newer epoch."""
     return _with_successor(rows, rng, _transactional(rows))
 
 
 def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """An offset was sent in an older epoch than InitProducerId had answered."""
+    """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has answered."""
     victims = [
         (row, (row["producer_id"], row["producer_epoch"])) for row in rows
         if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
@@ -46,7 +47,8 @@ def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | No
 
 
 def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """A transaction was ended when InitProducerId had answered a newer epoch than its records'."""
+    """Plant an anomaly: a transaction ends after InitProducerId has answered a newer epoch than its
+    records'."""
     epochs = {send["txn"]: epoch for send, epoch in _transactional(rows)}
     victims = [
         (row, epochs[row["txn"]]) for row in rows
@@ -57,7 +59,7 @@ def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
-    """InitProducerId answers two clients with one epoch."""
+    """Plant an anomaly: InitProducerId answers two clients with one epoch."""
     given = [row for row in rows if row["f"] == F.INIT_PRODUCER.value]
     if not given:
         return None

@@ -55,7 +55,7 @@ class Machine(ABC):
             case Woken():
                 self._kernel.run_due()
             case _:
-                raise ValueError(f"a {self.noun} does not know what to do with {event}")
+                raise ValueError(f"a {self.noun} cannot handle {event}")
         if not self._is_closed:
             self._run()
         return self._kernel.leave()

@@ -226,7 +226,9 @@ class Broker:
             for note in log.recovery_notes:
                 yield Report(note)
         for (name, index), error in self.logs.offline.items():
-            yield Report(f"{name}-{index} is offline until it is mended and restarted: {error}")
+            yield Report(
+                f"{name}-{index} is offline until it is repaired and the broker restarted: {error}"
+            )
         yield from self.groups.start()
         yield from self.transactions.start()
 

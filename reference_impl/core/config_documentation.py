@@ -15,7 +15,7 @@ _TOPICS = {
     "compression.type": "The codec in which batches are stored; producer keeps what arrives.",
     "compression.zstd.level": "How hard zstd tries, where the broker compresses.",
     "delete.retention.ms": "How long a tombstone outlives its cleaning, so that readers see it.",
-    "file.delete.delay.ms": "How long a file that nobody needs any more stays on the disk.",
+    "file.delete.delay.ms": "How long a file that is not needed any more stays on the disk.",
     "flush.messages": "After how many records a log is synced to the disk.",
     "flush.ms": "After which time a log is synced to the disk.",
     "follower.replication.throttled.replicas": "Partition:broker pairs whose followers are slowed.",
@@ -58,13 +58,16 @@ _CLIENT_METRICS = {
 }
 
 _BROKERS = {
-    "advertised.listeners": "Where clients are told to connect to, if not to listeners.",
+    "advertised.listeners": "The addresses that clients are given to connect to, if not "
+    "those of listeners.",
     "allow.everyone.if.no.acl.found": "Whether a resource without any ACL is open to all.",
-    "authorizer.class.name": "Who decides what a principal may do; empty: everybody everything.",
+    "authorizer.class.name": "The class that decides what a principal may do; empty: "
+    "everyone may do everything.",
     "auto.create.topics.enable": "Whether a topic that is asked for is created.",
     "background.threads": "Threads for background work; this broker has one thread for everything.",
-    "broker.rack": "The rack of this broker, told in Metadata.",
-    "connection.failed.authentication.delay.ms": "How long a failed authentication is not told.",
+    "broker.rack": "The rack of this broker, shown in Metadata.",
+    "connection.failed.authentication.delay.ms": "How long the answer to a failed "
+    "authentication is delayed.",
     "connections.max.idle.ms": "After which silence a connection is closed.",
     "connections.max.reauth.ms": "After which time a client must authenticate again; 0: never.",
     "controlled.shutdown.enable": "Whether leadership is handed over before a shutdown.",
@@ -126,14 +129,15 @@ _BROKERS = {
     "offset.metadata.max.bytes": "How long the text beside a committed offset may be.",
     "offsets.retention.check.interval.ms": "How often the broker looks for expired offsets.",
     "offsets.retention.minutes": "How long committed offsets outlive their use.",
-    "offsets.topic.compression.codec": "The codec of __consumer_offsets; 0 is none.",
+    "offsets.topic.compression.codec": "The codec of __consumer_offsets; 0 means uncompressed.",
     "offsets.topic.num.partitions": "The partitions of __consumer_offsets.",
     "offsets.topic.replication.factor": "The replicas of __consumer_offsets.",
     "offsets.topic.segment.bytes": "The segment size of __consumer_offsets.",
     "process.roles": "Whether this process is a broker, a controller, or both.",
     "producer.id.expiration.check.interval.ms": "How often idle producers are looked for.",
     "producer.id.expiration.ms": "After which idleness a partition forgets a producer.",
-    "queued.max.request.bytes": "What requests under way may hold together; -1: 512 MiB.",
+    "queued.max.request.bytes": "The memory that requests in progress may use together; "
+    "-1: 512 MiB.",
     "queued.max.requests": "How many requests may wait for a thread.",
     "quota.window.num": "Over how many windows a rate is measured for quotas.",
     "quota.window.size.seconds": "How long one of these windows is.",
@@ -149,7 +153,7 @@ _BROKERS = {
     "ssl.keystore.key": "The private key of the broker, as PEM.",
     "ssl.keystore.location": "The file with the certificate and the key of the broker.",
     "ssl.keystore.type": "The format of that file.",
-    "super.users": "Principals who may do everything, separated by semicolons.",
+    "super.users": "The principals that may do everything, separated by semicolons.",
     "telemetry.max.bytes": "How large the metrics may be that a client pushes at once, compressed.",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "How often transactions that"
     " took too long are looked for.",

@@ -125,7 +125,7 @@ class Node:
             case Stopping():
                 broker.stop()
             case _:
-                raise ValueError(f"a node does not know what to do with {event}")
+                raise ValueError(f"a node cannot handle {event}")
         yield from self.answer_waiting()
 
     def answer_waiting(self) -> Iterator[Effect]:

@@ -32,7 +32,7 @@ def set_aside(
             storage.rename(f"{directory}/{name}", f"{directory}/{aside}")
             yield (
                 f"{directory}/{name} belongs to no topic of this cluster and was renamed to"
-                f" {aside}; delete it if nobody needs it"
+                f" {aside}; delete it if it is not needed"
             )
 
 

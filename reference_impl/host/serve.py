@@ -51,7 +51,7 @@ CANNOT_START = (
     WrongDirectory,
 )
 ADVICE: dict[type[Exception], str] = {
-    BadCheckpoint: "; delete this file, and the broker writes it anew from the logs",
+    BadCheckpoint: "; delete this file, and the broker rebuilds it from the logs",
     CorruptLog: "; nothing was changed: bring the file back from a copy, or move its directory"
     " away to start without what it holds",
 }

@@ -197,7 +197,7 @@ def test_far_too_many_partitions_are_refused(wire: Wire, version: int) -> None:
 
 @case("ADMIN-18", "CreateTopics", versions=ALL, spec="KIP-590", priority="P1")
 def test_every_broker_takes_the_request(wire: Wire, version: int) -> None:
-    """Whichever broker is asked creates the topic: nobody need look for the controller."""
+    """Every broker, not only the controller, accepts CreateTopics and creates the topic."""
     for broker in each(wire.call("Metadata", topics=[]).brokers, "brokers"):
         name = wire.new_name()
         connection = wire.connect(address=(broker.host, broker.port))

@@ -39,8 +39,8 @@ def test_features_in_force_are_features_supported(wire: Wire, version: int) -> N
 
 @case("APIV-06", "ApiVersions", versions=(3, 4), spec="KAFKA-17011; KIP-1022", priority="P1")
 def test_only_version_4_shows_features_that_begin_at_zero(wire: Wire, version: int) -> None:
-    """Clients of v3 cannot read a feature whose lowest version is 0: v3 leaves it out, v4 shows
-    it; what is in force is the same in both."""
+    """Clients of v3 cannot read a feature whose lowest version is 0: v3 leaves it out, v4 shows it;
+    the finalized features are the same in both."""
     newest = api_versions(wire.connect(), wire.version("ApiVersions", 4))
     answer = api_versions(wire.connect(), version)
     readable = {name: found for name, found in supported(newest).items()

@@ -85,8 +85,8 @@ def reassign(
 
 @case("REPL-04", "AlterPartitionReassignments", spec="KIP-455", priority="P1")
 def test_what_is_not_being_moved_cannot_be_cancelled(wire: Wire, version: int) -> None:
-    """Cancelling where no reassignment is under way gets NO_REASSIGNMENT_IN_PROGRESS (85), and
-    ListPartitionReassignments lists nothing of the topic."""
+    """Cancelling a reassignment that is not in progress gets NO_REASSIGNMENT_IN_PROGRESS (85), and
+    ListPartitionReassignments lists nothing for the topic."""
     topic = wire.create_topic()
     expect(
         reassign(wire, version, topic.name, None), ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "error"

@@ -22,8 +22,8 @@ def describe(wire: Wire, version: int, topic: str = METADATA, *indexes: int) -> 
 
 @case("KRFT-01", "DescribeQuorum", spec="KIP-595; KIP-836", priority="P1")
 def test_the_leader_of_the_quorum_is_a_voter_that_has_everything(wire: Wire, version: int) -> None:
-    """The metadata partition has a leader among its voters, whose log reaches the high watermark,
-    at least; the high watermark grows with the history of the cluster."""
+    """The metadata partition's leader is one of its voters, and its log reaches at least the high
+    watermark, which grows with the cluster's metadata."""
     quorum = describe(wire, version).topics[0].partitions[0]
     expect((quorum.partition_index, quorum.error_code), (0, 0), "(partition, error)")
     ends = {voter.replica_id: voter.log_end_offset for voter in quorum.current_voters}

@@ -25,7 +25,8 @@ def replace(
 
 @case("CONF-14", "AlterConfigs", spec="KIP-133, AlterConfigs", priority="P1")
 def test_what_is_not_named_becomes_the_default_again(wire: Wire, version: int) -> None:
-    """AlterConfigs sets what it names and gives everything else of the topic its default back."""
+    """AlterConfigs sets the named configurations of a topic and resets all others to their
+    defaults."""
     default = setting(wire, wire.create_topic().name, "segment.bytes")
     topic = wire.create_topic(config={"segment.bytes": "2000000", "retention.ms": "1000000"}).name
     expect(replace(wire, version, topic, {"retention.ms": DAY_MS}), ErrorCode.NONE, "error")
@@ -36,8 +37,8 @@ def test_what_is_not_named_becomes_the_default_again(wire: Wire, version: int) -
 
 @case("CONF-14", "AlterConfigs", spec="KIP-133, AlterConfigs", priority="P1")
 def test_a_replacement_that_cannot_be_replaces_nothing(wire: Wire, version: int) -> None:
-    """A bad value gets INVALID_CONFIG (40), a topic that does not exist
-    UNKNOWN_TOPIC_OR_PARTITION (3), validate_only NONE: what was set stays set."""
+    """A bad value gets INVALID_CONFIG (40), a topic that does not exist UNKNOWN_TOPIC_OR_PARTITION
+    (3), validate_only NONE; in each case the configurations stay as they were."""
     topic = wire.create_topic(config={"retention.ms": DAY_MS}).name
     errors = [
         replace(wire, version, topic, {"segment.bytes": "large"}),

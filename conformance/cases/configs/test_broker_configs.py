@@ -39,9 +39,9 @@ def a_broker(wire: Wire) -> str:
 
 @case("CONF-05", "DescribeConfigs", spec="class ConfigHelper; KIP-226", priority="P1")
 def test_a_broker_describes_itself_alone(wire: Wire, version: int, examined: Examined) -> None:
-    """A broker asked by its own id describes its configuration: what it was started with has
-    source 4 (static), other keys 5 (default) or one of what was set since. Another id, or a name
-    that is no number, gets INVALID_REQUEST (42)."""
+    """A broker asked by its own id describes its configuration: the keys that it was started with
+    have source 4 (static), others 5 (default) or the source of a later change. Another id, or a
+    name that is not a number, gets INVALID_REQUEST (42)."""
     broker = a_broker(wire)
     found = describe(wire, broker, None, version, resource_type=BROKER)
     expect(found.error_code, ErrorCode.NONE, "error")
@@ -172,8 +172,8 @@ def test_min_insync_replicas_belongs_to_the_whole_cluster(wire: Wire, version: i
 @case("CONF-23", "DescribeConfigs", versions=(3, 4), spec="KIP-569; docs, Broker Configs",
       priority="P2")  # fmt: skip
 def test_every_key_of_a_broker_has_type_and_documentation(wire: Wire, version: int) -> None:
-    """Where documentation is asked for, each configuration of a broker has a sentence and a type,
-    unless Kafka does not know the key."""
+    """With include_documentation each configuration of a broker has a sentence and a type, unless
+    Kafka does not know the key."""
     found = describe(wire, a_broker(wire), None, version, resource_type=BROKER,
                      include_documentation=True)  # fmt: skip
     expect(found.error_code, ErrorCode.NONE, "error")

@@ -90,8 +90,8 @@ def test_a_subscription_that_nobody_made_has_defaults(wire: Wire, version: int) 
 def test_a_subscription_that_cannot_be_is_refused(
     wire: Wire, version: int, key: str, value: str, code: ErrorCode
 ) -> None:
-    """An interval out of 100 ms to 1 h or an unknown key gets INVALID_REQUEST (42), a value that is
-    none INVALID_CONFIG (40); nothing is set. So is an empty name."""
+    """An interval outside 100 ms to 1 h, an unknown key or an empty name gets INVALID_REQUEST (42),
+    an unparsable value INVALID_CONFIG (40); nothing is set."""
     name = wire.new_name("subscription")
     errors = alter(wire, version, {name: [change(key, value)]}, resource_type=CLIENT_METRICS)
     expect(errors, {name: code}, "error")

@@ -26,8 +26,8 @@ DAY_MS = "86400000"
 
 @case("CONF-01", "DescribeConfigs", spec=DESCRIBE + "; KIP-226")
 def test_all_configurations_of_a_topic_are_described(wire: Wire, version: int) -> None:
-    """With configuration_keys null every topic configuration is described: what was set at
-    creation with source 1 (dynamic topic), what was not with a default and another source."""
+    """With configuration_keys null every topic configuration is described: those set at creation
+    with source 1 (dynamic topic), the others with a default and another source."""
     topic = wire.create_topic(config={"retention.ms": DAY_MS}, with_defaults=True)
     found = describe(wire, topic.name, None, version)
     expect(found.error_code, ErrorCode.NONE, "error")
@@ -68,9 +68,9 @@ def test_a_topic_that_cannot_be_described_is_refused(wire: Wire, version: int) -
 
 @case("CONF-04", "DescribeConfigs", spec="KIP-226, synonyms; KIP-569", priority="P1")
 def test_synonyms_types_and_documentation_are_told_if_asked_for(wire: Wire, version: int) -> None:
-    """With include_synonyms every value that would be in force if those before it were not is
-    told, the one in force first, then the broker's; without, none. From v3 on each configuration
-    has its type, and a text with include_documentation, null without."""
+    """With include_synonyms an answer lists the values of the key in order of precedence, the one
+    in force first, then the broker's; without it, none. From v3 on each configuration has its type,
+    and a text with include_documentation, null without."""
     topic = wire.create_topic(config={"retention.bytes": "1000000"}).name
     types = {"retention.bytes": Type.LONG, "cleanup.policy": Type.LIST, "preallocate": Type.BOOLEAN,
              "compression.type": Type.STRING, "segment.bytes": Type.INT,
@@ -114,8 +114,8 @@ def test_a_configuration_is_set(wire: Wire, version: int) -> None:
 
 @case("CONF-08", "IncrementalAlterConfigs", spec=ALTER)
 def test_a_deleted_configuration_is_the_default_again(wire: Wire, version: int) -> None:
-    """DELETE gives a configuration back its default, and the source that it has in a topic where
-    it was never set."""
+    """After DELETE a configuration has its default again, with the source that it has in a topic
+    where it was never set."""
     default = setting(wire, wire.create_topic().name, "retention.ms")
     topic = wire.create_topic(config={"retention.ms": DAY_MS}).name
     changes = {topic: [change("retention.ms", None, Operation.DELETE)]}

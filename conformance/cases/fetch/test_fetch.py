@@ -101,8 +101,8 @@ def test_a_waiting_fetch_is_answered_when_records_come(wire: Wire, version: int)
 
 @case("FETCH-06", "Fetch", versions=ALL, spec="FetchRequest.json, fields MinBytes, MaxWaitMs")
 def test_min_bytes_is_given_up_at_max_wait(wire: Wire, version: int) -> None:
-    """A fetch whose min_bytes cannot be reached is answered with what there is after
-    max_wait_ms."""
+    """A fetch whose min_bytes cannot be reached is answered after max_wait_ms with the records that
+    are there."""
     topic = filled(wire, [b"a"])
     started = time.monotonic()
     answer = wire.fetch(topic, 0, version, min_bytes=1 << 20, max_wait_ms=700)
@@ -113,8 +113,8 @@ def test_min_bytes_is_given_up_at_max_wait(wire: Wire, version: int) -> None:
 
 @case("FETCH-08", "Fetch", versions=ALL, spec="ReplicaManager.fetchMessages", priority="P1")
 def test_an_error_of_the_log_ends_the_wait(wire: Wire, version: int) -> None:
-    """A partition whose log refuses (offset out of range) answers the whole fetch at once, though
-    others have nothing yet."""
+    """An error of one partition (offset out of range) makes the whole fetch answer at once, though
+    other partitions have no records yet."""
     # The catalogue says so of every error. On Apache Kafka 4.3.1 an unknown partition does not end
     # the wait: KafkaApis answers for it, and the log never hears of it.
     topic = wire.create_topic(partitions=2, on_one_broker=True)

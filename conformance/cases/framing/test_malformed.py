@@ -32,8 +32,8 @@ def header(api_key: int, version: int, client_id: bytes = b"c") -> bytes:
 
 @case("WIRE-08", "ApiVersions", spec="EdgeCaseRequestTest, invalid api key")
 def test_an_unknown_api_key_closes_the_connection(wire: Wire) -> None:
-    """A request of an api key that nobody knows (999) is not answered: the connection ends, and
-    other connections are served."""
+    """A request of an unknown api key (999) is not answered: the connection ends, and other
+    connections are served."""
     connection = wire.connect()
     connection.send_bytes(frame(header(999, 0)))
     expect_closed(connection, "api key 999")
@@ -160,7 +160,7 @@ def test_tags_out_of_order_harm_nobody(wire: Wire, version: int) -> None:
 
 @case("WIRE-18", "Metadata", versions=(9, 13), spec="KIP-482, Tagged Fields", priority="P1")
 def test_unknown_tags_are_ignored(wire: Wire, version: int) -> None:
-    """Tagged fields that nobody knows (100, 101) are skipped and the request is answered."""
+    """Unknown tagged fields (100, 101) are skipped and the request is answered."""
     connection = wire.connect()
     body = encode_request(METADATA, version, 11, "c", request("Metadata", topics=[]))[4:]
     tags = b"\x02" + b"\x64\x01x" + b"\x65\x01x"

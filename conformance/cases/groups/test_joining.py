@@ -183,8 +183,8 @@ def test_a_late_member_is_left_behind(wire: Wire, version: int) -> None:
 @case("GRPC-27", "JoinGroup", spec="GroupMetadataManager.classicGroupJoinExistingMember",
       priority="P1")  # fmt: skip
 def test_an_unchanged_follower_joins_again_without_rebalance(wire: Wire, version: int) -> None:
-    """In a Stable group a follower that joins again with the same metadata is told the current
-    generation at once, and nobody has to join again."""
+    """In a Stable group a follower that joins again with the same metadata gets the current
+    generation at once, and no other member must rejoin."""
     leader, follower = stable_pair(wire, versions={"JoinGroup": version})
     answer = follower.try_to_join()
     expect((answer.error_code, answer.generation_id, answer.leader),
@@ -209,8 +209,8 @@ def test_the_leader_joins_again_to_rebalance(wire: Wire, version: int) -> None:
 @case("GRPC-28", "JoinGroup", spec="GroupMetadataManager.classicGroupJoinExistingMember",
       priority="P1")  # fmt: skip
 def test_changed_metadata_of_a_follower_begins_a_rebalance(wire: Wire, version: int) -> None:
-    """A follower that joins again with other metadata begins a rebalance; the leader is told the
-    new metadata."""
+    """A follower that joins again with other metadata begins a rebalance, and the leader receives
+    the new metadata."""
     leader, follower = stable_pair(wire, versions={"JoinGroup": version})
     follower.protocols = [("range", SECOND)]
     follower.ask_to_join()

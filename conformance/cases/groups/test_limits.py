@@ -16,8 +16,8 @@ SLACK_S = 0.3  # between a request's arrival there and its reading of the clock 
 
 @case("GRPC-11", "JoinGroup", spec="KIP-389; group.max.size", priority="P1", config=STRICT)
 def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
-    """Beyond group.max.size a new member gets GROUP_MAX_SIZE_REACHED (81) and is none; the members
-    go on."""
+    """Beyond group.max.size a new member gets GROUP_MAX_SIZE_REACHED (81) and is not admitted; the
+    existing members go on."""
     first = Member.of(wire, versions={"JoinGroup": version})
     others = [Member.of(wire, first.group, versions={"JoinGroup": version}) for _ in range(2)]
     for member in (first, others[0]):  # both in the delay before the first generation
@@ -34,7 +34,7 @@ def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
 @case("GRPC-15", "JoinGroup", spec="KIP-134", priority="P1", config=STRICT)
 def test_an_empty_group_waits_for_more_members(wire: Wire, version: int) -> None:
     """The first generation of an empty group begins group.initial.rebalance.delay.ms after the
-    first JoinGroup, and has everybody who has come by then."""
+    first JoinGroup, and includes every member that has joined by then."""
     first = Member.of(wire, versions={"JoinGroup": version})
     second = Member.of(wire, first.group, versions={"JoinGroup": version})
     begun = time.monotonic()

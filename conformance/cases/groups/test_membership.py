@@ -59,7 +59,7 @@ def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
 
 @case("GRPC-25", "LeaveGroup", spec="KIP-345, LeaveGroup; class GroupMetadataManager")
 def test_leaving_makes_the_others_rebalance(wire: Wire, version: int) -> None:
-    """A member that leaves is told NONE and is no member any more; the others' Heartbeat gets
+    """LeaveGroup answers NONE and removes the member; the others' Heartbeat gets
     REBALANCE_IN_PROGRESS (27)."""
     leader, follower = stable_pair(wire, versions={"LeaveGroup": version})
     answer = follower.leave()

@@ -51,8 +51,8 @@ def test_an_epoch_outlives_its_coordinator(wire: Wire, version: int, examined: E
 def test_a_revocation_outlives_its_coordinator(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """A partition whose revocation was not acknowledged before kill -9 and restart is still given
-    to nobody else after it."""
+    """A partition whose revocation was not acknowledged before kill -9 and restart is still
+    assigned to no other member after it."""
     first = ConsumerMember.stable(wire, wire.create_topic(2), version=version)
     second = first.partner()
     asked_to_revoke(first, second)

@@ -62,7 +62,7 @@ def test_a_static_member_leaves_by_its_instance_id(wire: Wire, version: int) -> 
 @case("GRPC-32", "LeaveGroup", versions=(3, 5), spec=SPEC, priority="P1")
 def test_an_unknown_instance_cannot_leave(wire: Wire, version: int) -> None:
     """LeaveGroup of an instance that is not in the group gets UNKNOWN_MEMBER_ID (25) for it, and
-    one with a wrong member id FENCED_INSTANCE_ID (82); nobody is removed."""
+    one with a wrong member id FENCED_INSTANCE_ID (82); no member is removed."""
     member = static_member(wire, LeaveGroup=version)
     answer = leave(member, ("", "two"), ("never-given", "one"))
     errors = {m.group_instance_id: m.error_code for m in answer.members}
@@ -73,8 +73,8 @@ def test_an_unknown_instance_cannot_leave(wire: Wire, version: int) -> None:
 
 @case("GRPC-34", "JoinGroup", versions=(9, 9), spec="KIP-814", priority="P1")
 def test_a_static_leader_that_comes_back_need_not_assign(wire: Wire, version: int) -> None:
-    """A static leader that comes back to a Stable group is the leader under its new member id, is
-    told the members, and to skip the assignment."""
+    """A static leader that comes back to a Stable group is the leader under its new member id; its
+    answer lists the members and says to skip the assignment."""
     new = restarted(static_member(wire, JoinGroup=version))
     answer = new.join()
     expect((answer.leader, answer.skip_assignment), (new.member_id, True), "(leader, skip)")

@@ -49,7 +49,7 @@ def test_a_member_without_assignment_gets_an_empty_one(wire: Wire, version: int)
 @case("GRPC-17", "SyncGroup", spec="class GroupMetadataManager, validateSyncGroup")
 def test_a_stranger_may_not_sync(wire: Wire, version: int) -> None:
     """SyncGroup of another generation gets ILLEGAL_GENERATION (22), of an unknown member or group
-    UNKNOWN_MEMBER_ID (25); the assignments stay what they are."""
+    UNKNOWN_MEMBER_ID (25); the assignments do not change."""
     member = Member.stable(wire, versions={"SyncGroup": version})
     wrong = {member.member_id: b"wrong"}
     older = member.try_to_sync(wrong, generation_id=member.generation - 1)
@@ -97,8 +97,8 @@ def test_a_lost_sync_answer_is_given_again(wire: Wire, version: int) -> None:
 
 @case("GRPC-21", "SyncGroup", spec="class GroupMetadataManager, expirePendingSync", priority="P1")
 def test_a_member_that_never_syncs_is_removed(wire: Wire, version: int) -> None:
-    """A member that has joined and does not send SyncGroup within the rebalance timeout loses its
-    place, and the other one is told to join again."""
+    """A member that has joined and does not send SyncGroup within the rebalance timeout is removed,
+    and the other one must join again."""
     leader, silent = unsynced_pair(wire, version, rebalance_timeout_ms=1000)
     leader.sync({leader.member_id: b"one", silent.member_id: b"two"})
     leader.wait_for_members(1)

@@ -44,7 +44,8 @@ def test_uniform_balances_over_all_topics(wire: Wire, version: int, assignor: st
 
 @case("GRP8-16", "ConsumerGroupHeartbeat", spec=UNIFORM, priority="P1")
 def test_uniform_heeds_different_subscriptions(wire: Wire, version: int) -> None:
-    """Nobody gets partitions of a topic to which it does not subscribe, and all are given away."""
+    """No member gets partitions of a topic to which it does not subscribe, and every partition is
+    assigned."""
     require_assignor(wire, "uniform")
     shared, own = wire.create_topic(4), wire.create_topic(1)
     both = ConsumerMember.stable(wire, shared, own, version=version, assignor="uniform")

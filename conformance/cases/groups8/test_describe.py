@@ -102,8 +102,8 @@ def test_a_consumer_group_is_no_classic_group(wire: Wire, version: int) -> None:
 
 @case("GRP8-27", "DeleteGroups", spec="class ConsumerGroup, validateDeleteGroup", priority="P1")
 def test_only_an_empty_group_is_deleted(wire: Wire, version: int) -> None:
-    """DeleteGroups of a group with members gets NON_EMPTY_GROUP (68) and leaves it; once it is
-    empty it is deleted, with what it has committed."""
+    """DeleteGroups of a group with members gets NON_EMPTY_GROUP (68) and changes nothing; once the
+    group is empty it is deleted with its committed offsets."""
     topic = wire.create_topic()
     member = ConsumerMember.stable(wire, topic)
     commit(wire, member.group, topic, {0: 5}, generation=member.epoch, member_id=member.member_id)

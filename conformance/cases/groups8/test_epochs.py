@@ -45,7 +45,7 @@ def test_an_epoch_of_the_future_is_fenced(wire: Wire, version: int) -> None:
 @case("GRP8-07", "ConsumerGroupHeartbeat", spec=EPOCHS)
 def test_a_lost_answer_is_given_again(wire: Wire, version: int) -> None:
     """A heartbeat with the previous epoch, whose owned partitions are among the assigned ones, is
-    accepted and told the present epoch: the answer with it may have been lost."""
+    accepted and answered with the current epoch, since that answer may have been lost."""
     member, _, before = moved(wire, version)
     some = owned_field(member.owned[:1])
     answer = member.try_to_beat(member_epoch=before, topic_partitions=some)
@@ -91,8 +91,8 @@ def test_an_epoch_in_an_unknown_group_is_refused(wire: Wire, version: int) -> No
 
 @case("GRP8-10", "ConsumerGroupHeartbeat", spec="KIP-848, Leaving the group")
 def test_what_a_leaver_owned_goes_to_the_others(wire: Wire, version: int) -> None:
-    """A heartbeat with epoch -1 is answered with epoch -1: the member is none any more, and its
-    partitions are given to the others."""
+    """A heartbeat with epoch -1 is answered with epoch -1: the member is removed, and its
+    partitions are assigned to the others."""
     topic = wire.create_topic(4)
     first = ConsumerMember.stable(wire, topic, version=version)
     second = first.partner()
@@ -122,7 +122,7 @@ def test_a_group_which_all_have_left_is_empty(wire: Wire, version: int) -> None:
 
 @case("GRP8-12", "ConsumerGroupHeartbeat", spec="ConsumerGroupHeartbeatResponse.json, Assignment")
 def test_an_unchanged_assignment_is_not_told_again(wire: Wire, version: int) -> None:
-    """A member whose assignment is as it was gets a null assignment, and keeps its epoch."""
+    """A member whose assignment has not changed gets a null assignment, and keeps its epoch."""
     member = ConsumerMember.stable(wire, wire.create_topic(2), version=version)
     for answer in (member.try_to_beat(), member.acknowledge()):
         expect((answer.error_code, answer.member_epoch, answer.assignment),
@@ -132,8 +132,8 @@ def test_an_unchanged_assignment_is_not_told_again(wire: Wire, version: int) -> 
 @case("GRP8-13", "ConsumerGroupHeartbeat", spec="GroupMetadataManager.consumerGroupHeartbeat",
       priority="P1")  # fmt: skip
 def test_a_full_heartbeat_is_told_the_assignment(wire: Wire, version: int) -> None:
-    """A heartbeat with subscription, rebalance timeout and owned partitions is told the assignment
-    again, as often as it comes, and the epoch stays."""
+    """A heartbeat with subscription, rebalance timeout and owned partitions is answered with the
+    assignment every time, and the epoch stays."""
     topic = wire.create_topic(2)
     member = ConsumerMember.stable(wire, topic, version=version)
     epoch = member.epoch

@@ -95,15 +95,15 @@ def test_who_joins_may_own_nothing(wire: Wire, version: int) -> None:
 @pytest.mark.parametrize("empty", ["group_id", "rack_id", "instance_id"])
 @case("GRP8-04", "ConsumerGroupHeartbeat", spec=REFUSALS)
 def test_an_empty_name_is_refused(wire: Wire, version: int, empty: str) -> None:
-    """Group id, rack id or instance id as empty string get INVALID_REQUEST (42); nobody becomes a
-    member."""
+    """Group id, rack id or instance id as empty string get INVALID_REQUEST (42), and the member is
+    not added."""
     member = ConsumerMember.of(wire, wire.create_topic(), version=version)
     refused(member, ErrorCode.INVALID_REQUEST, **{empty: ""})
 
 
 @case("GRP8-04", "ConsumerGroupHeartbeat", spec=REFUSALS)
 def test_an_epoch_below_minus_2_is_refused(wire: Wire, version: int) -> None:
-    """A member epoch below -2 gets INVALID_REQUEST (42); nobody becomes a member."""
+    """A member epoch below -2 gets INVALID_REQUEST (42), and the member is not added."""
     member = ConsumerMember.of(wire, wire.create_topic(), version=version)
     refused(member, ErrorCode.INVALID_REQUEST, member_epoch=-3)
 
@@ -118,8 +118,8 @@ def test_an_unknown_assignor_is_refused(wire: Wire, version: int) -> None:
 @case("GRP8-21", "ConsumerGroupHeartbeat", spec="group.consumer.max.size", priority="P1",
       config=STRICT)  # fmt: skip
 def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
-    """Beyond group.consumer.max.size a new member gets GROUP_MAX_SIZE_REACHED (81) and is none;
-    the members there may join again, and one that leaves makes room."""
+    """Beyond group.consumer.max.size a new member gets GROUP_MAX_SIZE_REACHED (81) and is not
+    admitted; existing members may join again, and one that leaves makes room."""
     members = [ConsumerMember.of(wire, wire.create_topic(), version=version)]
     members += [members[0].partner(), members[0].partner()]
     for member in members[:2]:

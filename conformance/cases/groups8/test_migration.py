@@ -84,8 +84,8 @@ def test_a_classic_group_is_upgraded_while_it_lives(wire: Wire, version: int) ->
 
 @case("GRP8-22", "ConsumerGroupHeartbeat", spec=UPGRADE, priority="P1")
 def test_an_empty_classic_group_is_upgraded(wire: Wire, version: int) -> None:
-    """A group that only has commits becomes one of the new protocol with its first member, and
-    keeps what was committed."""
+    """A classic group that only has commits becomes one of the new protocol with its first member,
+    and keeps its committed offsets."""
     topic, group = wire.create_topic(), wire.new_name("group")
     commit(wire, group, topic, {0: 5})
     member = ConsumerMember.stable(wire, topic, group=group, version=version)
@@ -145,7 +145,7 @@ def test_a_classic_member_joins_a_consumer_group(wire: Wire, version: int) -> No
 @case("GRPC-39", "JoinGroup", spec=MIXED, priority="P1")
 def test_a_member_of_another_protocol_type_does_not_join(wire: Wire, version: int) -> None:
     """A JoinGroup of another protocol type to a group of the new protocol gets
-    INCONSISTENT_GROUP_PROTOCOL (23), and nobody is added."""
+    INCONSISTENT_GROUP_PROTOCOL (23), and the member is not added."""
     consumer = ConsumerMember.stable(wire, wire.create_topic())
     stranger = Member.of(wire, consumer.group, protocol_type="connect",
                          versions={"JoinGroup": version})  # fmt: skip
@@ -177,8 +177,8 @@ def test_the_last_consumer_leaves_a_classic_group_behind(wire: Wire, version: in
 @case("GRPC-39", "JoinGroup", spec=MIXED + "; group.consumer.migration.policy", priority="P1",
       config=STRICT)  # fmt: skip
 def test_mixing_may_be_forbidden(wire: Wire, version: int) -> None:
-    """With group.consumer.migration.policy=disabled a JoinGroup to a group of the new protocol
-    with members gets INCONSISTENT_GROUP_PROTOCOL (23), and nobody is added."""
+    """With group.consumer.migration.policy=disabled a JoinGroup to a group of the new protocol with
+    members gets INCONSISTENT_GROUP_PROTOCOL (23), and the member is not added."""
     topic = wire.create_topic()
     consumer = ConsumerMember.of(wire, topic)
     consumer.join()

@@ -42,8 +42,9 @@ def test_a_member_commits_in_its_epoch(wire: Wire, version: int) -> None:
 
 @case("GRP8-24", "OffsetCommit", versions=(9, LATEST), spec=COMMITS, priority="P1")
 def test_strangers_do_not_commit(wire: Wire, version: int) -> None:
-    """While the group has members, a commit of an unknown member, or of nobody, gets
-    UNKNOWN_MEMBER_ID (25), and nothing is committed; once it is empty, nobody may commit."""
+    """While the group has members, a commit of an unknown member, or without a member id, gets
+    UNKNOWN_MEMBER_ID (25), and nothing is committed; once it is empty, a commit without a member id
+    is accepted."""
     topic = wire.create_topic()
     member = ConsumerMember.stable(wire, topic)
     nobody: dict[str, Any] = {"epoch": -1, "member_id": ""}

@@ -30,9 +30,9 @@ def asked_to_revoke(first: ConsumerMember, second: ConsumerMember) -> None:
 
 @case("GRP8-11", "ConsumerGroupHeartbeat", spec=SPEC)
 def test_a_partition_is_given_away_only_after_its_revocation(wire: Wire, version: int) -> None:
-    """When a second member joins, the first is told to revoke and keeps its epoch; only after it
-    has acknowledged does it get the new epoch, and the second what was revoked: no partition
-    belongs to two members at any moment."""
+    """When a second member joins, the first must revoke partitions and keeps its epoch; only after
+    it has acknowledged that does it get the new epoch, and the second the revoked partitions: no
+    partition belongs to two members at any moment."""
     topic = wire.create_topic(4)
     first = ConsumerMember.stable(wire, topic, version=version)
     epoch, second = first.epoch, first.partner()
@@ -48,8 +48,8 @@ def test_a_partition_is_given_away_only_after_its_revocation(wire: Wire, version
 
 @case("GRP8-11", "ConsumerGroupHeartbeat", spec=SPEC)
 def test_who_keeps_its_partitions_keeps_them(wire: Wire, version: int) -> None:
-    """A third member takes partitions from those who have most, and who gives none away goes on
-    with what it had: assignments are sticky."""
+    """A third member takes partitions from the members that have most; one that gives none away
+    keeps exactly its partitions: assignments are sticky."""
     require_assignor(wire, "uniform", by_default=True)  # range is not sticky
     first, second = settled_pair(wire, wire.create_topic(6), version=version)
     before = {member.member_id: set(member.owned) for member in (first, second)}
@@ -114,7 +114,7 @@ def test_a_topic_may_be_made_after_the_subscription(wire: Wire, version: int) ->
 
 @case("GRP8-17", "ConsumerGroupHeartbeat", spec="KIP-848, Metadata changes", priority="P1")
 def test_the_partitions_of_a_deleted_topic_are_taken_away(wire: Wire, version: int) -> None:
-    """When a subscribed topic is deleted, the member is told an assignment without it."""
+    """When a subscribed topic is deleted, the member's new assignment does not contain it."""
     kept, deleted = wire.create_topic(), wire.create_topic()
     member = ConsumerMember.stable(wire, kept, deleted, version=version)
     wire.delete_topic(deleted)

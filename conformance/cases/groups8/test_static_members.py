@@ -26,8 +26,8 @@ def static_pair(wire: Wire, version: int) -> tuple[ConsumerMember, ConsumerMembe
 
 @case("GRP8-19", "ConsumerGroupHeartbeat", spec=SPEC, priority="P1")
 def test_an_instance_that_comes_back_keeps_its_partitions(wire: Wire, version: int) -> None:
-    """A static member that leaves with epoch -2 is still counted, and its partitions go to nobody;
-    the same instance under a new member id gets them back, in the same epoch."""
+    """A static member that leaves with epoch -2 is still counted, and its partitions are not
+    reassigned; the same instance under a new member id gets them back, in the same epoch."""
     old, other = static_pair(wire, version)
     epoch, had, others = old.epoch, old.owned, other.owned
     old.leave(LEAVE_FOR_A_MOMENT)
@@ -55,8 +55,7 @@ def test_an_instance_in_use_is_not_replaced(wire: Wire, version: int) -> None:
 
 @case("GRP8-19", "ConsumerGroupHeartbeat", spec=SPEC, priority="P1")
 def test_an_instance_may_leave_for_good(wire: Wire, version: int) -> None:
-    """A static member that leaves with epoch -1 is none any more: its partitions go to the
-    others."""
+    """A static member that leaves with epoch -1 is removed, and its partitions go to the others."""
     static, other = static_pair(wire, version)
     static.leave()
     settle(other)

@@ -13,8 +13,9 @@ from reference_impl.wire import ErrorCode
 
 @case("IDEM-17", "DescribeProducers", spec="KIP-664", priority="P1")
 def test_active_producers_are_described(wire: Wire, version: int) -> None:
-    """DescribeProducers tells id, epoch, last sequence and last timestamp of each producer of a
-    partition, and no transaction start where none is open; nothing is told of an unknown one."""
+    """DescribeProducers answers id, epoch, last sequence and last timestamp of each producer of a
+    partition, and no transaction start without an open transaction; it does not list an unknown
+    producer."""
     topic = wire.create_topic()
     at_ms = now_ms() - 5000
     ids = [init_producer_id(wire).producer_id for _ in range(2)]

@@ -141,7 +141,7 @@ def test_an_overlapping_range_is_refused(wire: Wire, version: int) -> None:
 
 @case("IDEM-08", "Produce", versions=V2, spec="ProducerAppendInfo.checkSequence", priority="P1")
 def test_an_unknown_producer_may_begin_anywhere(wire: Wire, version: int) -> None:
-    """The first batch of a producer of which the partition knows nothing may have any sequence."""
+    """The first batch of a producer that the partition does not know may have any sequence."""
     producer = Producer.new(wire, version)
     expect(producer.accept(17), 0, "base offset")
     expect(producer.accept(18), 1, "base offset of the next")

@@ -63,8 +63,8 @@ def test_latest_is_the_high_watermark(wire: Wire, version: int) -> None:
 
 @case("LIST-02", "ListOffsets", versions=(2, 11), spec="KIP-98, ListOffsets isolation level")
 def test_latest_of_read_committed_is_the_last_stable_offset(wire: Wire, version: int) -> None:
-    """With read_committed timestamp -1 answers the last stable offset: where an open transaction
-    begins; without one that is the high watermark."""
+    """With read_committed timestamp -1 answers the last stable offset: the start of the first open
+    transaction, or without one the high watermark."""
     topic, producer = stamped(wire, 0, 1), Producer.ready(wire)
     answer = list_offset(wire, topic, LATEST, version, isolation_level=1)
     expect((answer.error_code, answer.offset), (0, 2), "(error, offset)")
@@ -231,8 +231,8 @@ def test_without_tiers_nothing_waits_for_upload(wire: Wire, version: int) -> Non
 
 @case("LIST-17", "ListOffsets", versions=(10, 11), spec="KIP-1075", priority="P1")
 def test_a_timeout_changes_no_answer(wire: Wire, version: int) -> None:
-    """From v10 on a request may carry a time-out; whatever it is, what needs no remote storage is
-    answered as before."""
+    """From v10 on a request may carry a time-out; whatever its value, a look-up that needs no
+    remote storage is answered as before."""
     topic = stamped(wire, 0, 100)
     for timeout_ms in (0, 1, 2**31 - 1):
         found = [

@@ -47,7 +47,7 @@ def test_an_unknown_topic_is_refused_beside_the_others(wire: Wire, version: int)
 
 @case("META-26", "DescribeTopicPartitions", spec=SPEC, priority="P1")
 def test_pages_follow_each_other_without_gaps(wire: Wire, version: int) -> None:
-    """With room for one partition in a page, a cursor names what comes next; following it shows
+    """With room for one partition in a page, a cursor names the next partition; following it shows
     every partition of every topic once, in the order of names and numbers."""
     topics = [wire.create_topic(partitions=3), wire.create_topic(partitions=2)]
     names = sorted(topic.name for topic in topics)

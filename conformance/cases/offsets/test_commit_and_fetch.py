@@ -28,7 +28,7 @@ NO_ERROR = [ErrorCode.NONE]
 
 @case("OFFS-01", "OffsetCommit", versions=COMMIT, spec="class ClassicGroup, validateOffsetCommit")
 def test_a_consumer_without_group_membership_commits(wire: Wire, version: int) -> None:
-    """Generation -1 without member id commits to a group that nobody has joined; the group then
+    """Generation -1 without member id commits to a group that has no members; the group then
     exists, Empty."""
     topic, group = wire.create_topic(), wire.new_name("group")
     expect(commit(wire, group, topic, {0: 5}, version), {0: 0}, "errors")
@@ -90,8 +90,8 @@ def test_all_commits_of_a_group_are_found(wire: Wire, version: int) -> None:
 
 @case("OFFS-05", "OffsetFetch", versions=(1, 9), spec="OffsetMetadataManager.fetchOffsets")
 def test_an_unknown_group_has_committed_nothing(wire: Wire, version: int) -> None:
-    """For a group that does not exist every offset is -1, without error; with topics null (v2+)
-    there is none."""
+    """For a group that does not exist every offset is -1, without error; with topics null (v2+) no
+    topic is listed."""
     topic, group = wire.create_topic(), wire.new_name("group")
     answer = fetch_offsets(wire, group, {topic: [0]}, version)
     expect(committed_in(answer, topic)[0].offset, -1, "committed offset")
@@ -229,7 +229,7 @@ def test_metadata_is_limited(wire: Wire, version: int) -> None:
 @case("OFFS-16", "OffsetFetch", spec="class OffsetMetadataManager, onPartitionsDeleted",
       priority="P1")  # fmt: skip
 def test_commits_vanish_with_their_topic(wire: Wire, version: int) -> None:
-    """When a topic is deleted, and made again, what was committed to the old one is gone."""
+    """When a topic is deleted and created again, the offsets committed for the old one are gone."""
     topic, group = wire.create_topic(), wire.new_name("group")
     commit(wire, group, topic, {0: 5})
     wire.delete_topic(topic)

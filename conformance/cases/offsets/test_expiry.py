@@ -25,8 +25,8 @@ def test_the_empty_group_id_may_commit(wire: Wire, version: int) -> None:
 @case("OFFS-15", "OffsetCommit", versions=(2, 4), spec=RETENTION, priority="P1",
       config=SHORT_LIVED)  # fmt: skip
 def test_offsets_of_an_empty_group_expire(wire: Wire, version: int) -> None:
-    """In versions 2 to 4 a commit says how long it is kept: after that it is gone, and a group
-    without members and commits, too; a commit that does not say so is kept."""
+    """In versions 2 to 4 a commit may set its retention time: after that it is gone, and so is a
+    group without members and commits; a commit without a retention time is kept."""
     short, kept, group = wire.create_topic(), wire.create_topic(), wire.new_name("group")
     other = wire.new_name("group")
     commit(wire, group, kept, {0: 6}, version)
@@ -44,7 +44,7 @@ def test_offsets_of_an_empty_group_expire(wire: Wire, version: int) -> None:
 @case("OFFS-15", "OffsetCommit", versions=(2, 4), spec=RETENTION, priority="P1",
       config=SHORT_LIVED)  # fmt: skip
 def test_offsets_of_a_subscribed_topic_are_kept(wire: Wire, version: int) -> None:
-    """While a group has members, only commits to topics to which nobody subscribes expire."""
+    """While a group has members, only commits to topics without a subscribed member expire."""
     subscribed, left = wire.create_topic(), wire.create_topic()
     member = Member.stable(wire, protocols=[("range", subscription(subscribed.name))])
     for topic in (subscribed, left):

@@ -142,8 +142,8 @@ def test_groups_are_filtered_by_state_and_type(wire: Wire, version: int) -> None
 
 @case("OFFS-23", "DeleteGroups", spec="KIP-229")
 def test_an_empty_group_is_deleted_with_its_offsets(wire: Wire, version: int) -> None:
-    """A group without members is deleted: it is no longer listed, and what it committed is gone.
-    Deleting it again gets GROUP_ID_NOT_FOUND (69)."""
+    """A group without members is deleted: it is no longer listed, and its committed offsets are
+    gone. Deleting it again gets GROUP_ID_NOT_FOUND (69)."""
     topic, group = wire.create_topic(), wire.new_name("group")
     commit(wire, group, topic, {0: 5})
     expect(committed(wire, group, topic), Committed(5), "committed before")

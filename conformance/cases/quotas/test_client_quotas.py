@@ -135,7 +135,7 @@ def test_a_filter_that_makes_no_sense_is_refused(
 
 @case("QUOT-01", DESCRIBE, spec="ClientQuotasImage.describe", priority="P1")
 def test_a_filter_by_an_unknown_type_is_not_supported(wire: Wire, version: int) -> None:
-    """A type that is none gets UNSUPPORTED_VERSION (35): a later one may know it."""
+    """An unknown entity type gets UNSUPPORTED_VERSION (35), since a later version may know it."""
     components = [component("colour", EXACT, "red")]
     answer = wire.call(DESCRIBE, version, components=components, strict=False)
     expect(answer.error_code, ErrorCode.UNSUPPORTED_VERSION, "error")
@@ -161,8 +161,8 @@ def test_a_filter_by_an_unknown_type_is_not_supported(wire: Wire, version: int) 
 def test_an_impossible_quota_is_refused_and_the_others_are_set(
     wire: Wire, version: int, entity: dict[str, str], quotas: dict[str, float]
 ) -> None:
-    """An entity or key that is none, and a value that the key cannot take, get INVALID_REQUEST (42)
-    in their entry; the other entries of the request are carried out."""
+    """An unknown entity type or key, and a value that the key cannot take, get INVALID_REQUEST (42)
+    in their entry; the other entries of the request take effect."""
     good = {CLIENT_ID: wire.new_name()}
     errors = alter(
         wire, entry(entity, **quotas), entry(good, producer_byte_rate=PLENTY), version=version

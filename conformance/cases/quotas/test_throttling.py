@@ -118,7 +118,7 @@ def test_a_producer_without_acks_is_muted_too(wire: Wire) -> None:
 def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None:
     """A fetch returns no more than what passes at once. The one that would exceed
     consumer_byte_rate is answered at once, empty and with throttle_time_ms; the connection is muted
-    for that time. What it would have read does not count, and is read in the end."""
+    for that time. The withheld bytes do not count, and a later fetch returns them."""
     (topic, client), size = topic_and_client(wire), 35_000
     for _ in range(3):
         wire.produce(topic, batch(bytes(size)).encode())

@@ -89,8 +89,8 @@ def by_words(entry: str) -> str:
 def test_an_entry_that_speaks_of_the_request_allows_it(
     wire: Wire, alice: Guest, entry: str
 ) -> None:
-    """An entry allows what it says: by the name, a prefix or the wildcard; for the user or
-    everybody; from the host or everywhere; the operation or all of them."""
+    """An entry allows exactly what it states: by the name, a prefix or the wildcard; for the user
+    or everyone; from the host or everywhere; the operation or all of them."""
     topic = wire.create_topic()
     expect(may_read(alice, topic), False, "may read before")
     give(alice, topic, MATCHING[entry])
@@ -170,7 +170,7 @@ def test_users_are_told_apart(wire: Wire, alice: Guest, bob: Guest) -> None:
 
 @case("SEC-13", "DeleteAcls", spec=SPEC, priority="P1", config=CONTROLLED)
 def test_what_is_taken_back_is_refused_on_an_open_connection(wire: Wire, alice: Guest) -> None:
-    """A permission ends with its entry, also for who is connected."""
+    """A permission ends with its entry, also on connections that are already open."""
     topic = wire.create_topic()
     alice.may(READ, TOPIC, topic.name)
     expect(may_read(alice, topic), True, "may read")

@@ -74,8 +74,8 @@ def test_without_an_authorizer_security_is_disabled(
 def test_an_acl_is_described_as_it_was_created_and_once(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """An entry that is created, in one request or two, more than once, is described once, with
-    everything that was said; a deletion names it, and then it is gone."""
+    """An entry that is created, in one request or two, more than once, is described once, with all
+    its fields; a deletion lists it, and then it is gone."""
     name = wire.new_name()
     row = acl(
         resource_type=GROUP, resource_name=name, resource_pattern_type=PREFIXED,
@@ -129,8 +129,8 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
 def test_a_filter_finds_and_deletes_exactly_what_it_says(
     wire: Wire, alice: Guest, asked: str
 ) -> None:
-    """DescribeAcls and DeleteAcls mean the same entries: those that have what the filter names. ANY
-    and null stand for all; MATCH for every literal, prefixed and wildcard pattern of the name."""
+    """DescribeAcls and DeleteAcls match the same entries: those that have the filter's fields. ANY
+    and null match everything; MATCH every literal, prefixed and wildcard pattern of the name."""
     name, read = wire.new_name(), AclOperation.READ
     entries: dict[str, dict[str, Any]] = {
         "literal": {"resource_name": f"{name}-orders"},
@@ -168,7 +168,8 @@ def test_a_filter_finds_and_deletes_exactly_what_it_says(
 
 @case("SEC-11", "DeleteAcls", spec="KIP-140", priority="P1", config=CONTROLLED)
 def test_an_acl_that_two_filters_mean_is_named_by_both(wire: Wire, alice: Guest) -> None:
-    """Each filter of a DeleteAcls is told all that it means, also what another has deleted."""
+    """Each filter of a DeleteAcls lists every entry that it matches, also those that another filter
+    has deleted."""
     name = wire.new_name()
     alice.may(AclOperation.READ, TOPIC, name)
     both = delete(wire, {"resource_name_filter": name}, {"resource_name_filter": name})

@@ -38,8 +38,7 @@ def wanted(name: str) -> list[Struct]:
 def test_metadata_of_all_topics_leaves_out_those_one_may_not_describe(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """Asked for all topics, Metadata names those which the client may describe and no others; what
-    it names is complete."""
+    """Metadata of all topics lists exactly the topics that the client may describe, completely."""
     mine, other = wire.create_topic(partitions=2), wire.create_topic()
     every: dict[str, list[Struct] | None] = {"topics": [] if version == 0 else None}
     none = alice.call("Metadata", version, **every)
@@ -146,8 +145,8 @@ def test_a_deletion_by_id_that_is_refused_tells_the_name_to_who_may_describe(
 def test_a_deletion_by_name_that_is_refused_tells_nothing(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """DeleteTopics by name gets 29 without DELETE, whether the topic exists or not; who may
-    describe it learns that it does not exist."""
+    """DeleteTopics by name gets 29 without DELETE, whether the topic exists or not; only a client
+    that may describe it learns that it does not exist."""
     topic, missing = wire.create_topic(), wire.new_name()
 
     def deleted(name: str) -> int:
@@ -196,8 +195,8 @@ def test_who_may_not_describe_configs_creates_a_topic_without_seeing_them(
 def test_list_groups_leaves_out_those_one_may_not_describe(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """ListGroups names the groups that the client may describe, without an error; all of them to
-    who may describe the cluster."""
+    """ListGroups lists the groups that the client may describe, without an error, and all groups if
+    it may describe the cluster."""
     topic = wire.create_topic()
     mine, other = wire.new_name("group"), wire.new_name("group")
     for group in (mine, other):
@@ -326,8 +325,8 @@ def test_authorized_operations_of_a_topic(wire: Wire, alice: Guest, version: int
 
 @case("SEC-10", "DescribeCluster", spec="KIP-430, KIP-700", priority="P1", config=CONTROLLED)
 def test_authorized_operations_of_the_cluster(wire: Wire, alice: Guest, version: int) -> None:
-    """cluster_authorized_operations are 0 without DESCRIBE of the cluster; with it the bits of what
-    the client may do. Brokers are told to everybody."""
+    """cluster_authorized_operations are 0 without DESCRIBE of the cluster; with it they have the
+    bits of what the client may do. Every client gets the brokers."""
     asked = {"include_cluster_authorized_operations": True}
     answer = alice.call("DescribeCluster", version, **asked)
     told = (answer.error_code, answer.cluster_authorized_operations, len(answer.brokers))

@@ -48,8 +48,8 @@ def test_who_may_not_gets_no_group(wire: Wire, alice: Guest, row: Row) -> None:
 @pytest.mark.parametrize("row", OF_TRANSACTIONAL_IDS, ids=str)
 @case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
 def test_who_may_not_gets_no_transactional_id(wire: Wire, alice: Guest, row: Row) -> None:
-    """Without the permission each request gets TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), and the
-    same for an id that nobody has used; with it, no longer."""
+    """Without the permission each request gets TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), also for
+    an id that was never used; with it, no longer."""
     check(wire, alice, row)
 
 
@@ -57,7 +57,8 @@ def test_who_may_not_gets_no_transactional_id(wire: Wire, alice: Guest, row: Row
 @case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
 def test_who_may_not_touches_no_cluster(wire: Wire, alice: Guest, row: Row) -> None:
     """Without the permission each request about the cluster gets CLUSTER_AUTHORIZATION_FAILED (31);
-    with it, no longer. Where a topic's own permission would do, it is a topic's error (29)."""
+    with it, no longer. If a permission on the topic would be enough, the error is the topic's (29).
+    """
     check(wire, alice, row)
 
 

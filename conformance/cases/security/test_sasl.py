@@ -325,7 +325,8 @@ def test_after_a_handshake_of_version_0_tokens_have_no_frame(
 def test_a_raw_token_that_fails_closes_without_a_word(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """After SaslHandshake v0 a failed authentication can only be told by closing."""
+    """After SaslHandshake v0 a failed authentication closes the connection, since there is no other
+    way to report it."""
     connection = come_in(wire, examined, "SASL")
     handshake(connection, "PLAIN", version)
     token = plain("alice", "wrong")

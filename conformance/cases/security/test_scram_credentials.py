@@ -94,8 +94,8 @@ def test_describing_a_stranger_or_a_user_twice_is_an_error_of_its_row(
 def test_an_impossible_credential_is_refused_and_the_others_are_taken(
     wire: Wire, version: int, changes: dict[str, object], expected: ErrorCode
 ) -> None:
-    """A mechanism that is none gets UNSUPPORTED_SASL_MECHANISM (33); too few or many iterations and
-    an empty name UNACCEPTABLE_CREDENTIAL (93). Other users of the request are not concerned."""
+    """An unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33); too few or many iterations and an
+    empty name UNACCEPTABLE_CREDENTIAL (93). Other users of the request are not affected."""
     good, bad = wire.new_name("user"), upsertion(wire.new_name("user"), SHA_256, "pencil")
     for name, value in changes.items():
         setattr(bad, name, value)

@@ -86,8 +86,8 @@ def test_nobody_becomes_another_user_or_takes_another_mechanism(
 def test_where_sessions_have_no_end_nobody_authenticates_again(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """After authentication SaslHandshake gets ILLEGAL_SASL_STATE (34) and no mechanisms, where
-    connections.max.reauth.ms is not set; the connection stays."""
+    """Without connections.max.reauth.ms, SaslHandshake after authentication gets ILLEGAL_SASL_STATE
+    (34) and no mechanisms; the connection stays."""
     connection = come_in_as(wire, examined, "alice", listener="SASL")
     answer = handshake(connection, "PLAIN", version)
     expect(answer.error_code, ErrorCode.ILLEGAL_SASL_STATE, "error")

@@ -52,7 +52,7 @@ def committed_everywhere(wire: Wire, topic: Topic) -> None:
 @case("TXN-09", "InitProducerId", spec=f"{SPEC}, prepareInitProducerIdTransit", priority="P1")
 def test_a_new_owner_waits_for_the_markers(wire: Wire, version: int) -> None:
     """InitProducerId while markers are being written gets CONCURRENT_TRANSACTIONS (51), afterwards
-    the next epoch; what was decided is carried out."""
+    the next epoch; the decided outcome is completed."""
     producer, topic = wide_transaction(wire)
     fields: dict[str, Any] = {
         "transactional_id": producer.transactional_id, "transaction_timeout_ms": 60_000,

@@ -59,9 +59,9 @@ def test_a_marker_of_an_older_epoch_is_refused(wire: Wire, version: int) -> None
 
 @case("TXN-53", "WriteTxnMarkers", spec="KIP-664, Aborting Transactions", priority="P1")
 def test_an_administrator_ends_a_hanging_transaction(wire: Wire, version: int) -> None:
-    """An ABORT marker with what DescribeProducers tells of a hanging transaction (producer id,
-    epoch, coordinator epoch) ends it: the last stable offset moves on, and its records are not
-    delivered to read_committed readers."""
+    """An ABORT marker with the producer id, epoch and coordinator epoch that DescribeProducers
+    answers for a hanging transaction ends it: the last stable offset moves on, and its records are
+    not delivered to read_committed readers."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"hanging")
     other = Producer.ready(wire)

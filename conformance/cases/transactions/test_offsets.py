@@ -30,7 +30,7 @@ def test_offsets_are_committed_with_the_transaction(wire: Wire, version: int) ->
 
 @case("TXN-38", "AddOffsetsToTxn", spec=SPEC)
 def test_an_abort_drops_the_offsets(wire: Wire, version: int) -> None:
-    """After an abort the group is where it was, and may commit again."""
+    """After an abort the group has its old offsets, and may commit again."""
     producer, topic, group = Producer.ready(wire), wire.create_topic(), wire.new_name("group")
     commit(wire, group, topic, {0: 1})
     commit_in_transaction(producer, group, topic, 5, add_version=version)

@@ -92,8 +92,8 @@ def test_what_is_decided_is_not_undone_by_a_kill(
 @case("TXN-56", "Fetch", versions=(4, 18), spec="KIP-98, Guarantees", priority="P1")
 def test_a_transaction_is_seen_in_all_partitions_or_in_none(wire: Wire, version: int) -> None:
     """Once a read_committed reader has seen a record of a transaction in one partition, the records
-    in the others become visible too, without anybody doing anything; those of an aborted one
-    never do."""
+    in the others become visible too, without any further request; those of an aborted one never do.
+    """
     topic = wire.create_topic(3)
     for number, commit in enumerate((True, False, True)):
         producer = Producer.ready(wire)

@@ -261,8 +261,8 @@ def test_aborted_transactions_are_named(wire: Wire, version: int) -> None:
 
 @case("TXN-35", "Fetch", versions=(4, 18), spec=READER, priority="P1")
 def test_interleaved_transactions_are_told_apart(wire: Wire, version: int) -> None:
-    """Of two producers' interleaved transactions, one aborted, a reader that goes by the list of
-    aborted ones delivers exactly the committed records."""
+    """If two producers' transactions are interleaved and one is aborted, a reader that uses the
+    list of aborted transactions delivers exactly the committed records."""
     topic = wire.create_topic()
     kept, dropped = Producer.ready(wire), Producer.ready(wire)
     for n in range(3):

@@ -133,7 +133,7 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), OWNS(1, 8, 0), SENT, GIVEN, MINUTE),
             [("partition-without-owner", (35, 1000301))],
         ),
-        "nobody takes over from one that crashed": (
+        "no member takes over from one that crashed": (
             numbered(
                 JOINS(1, 0),
                 JOINS(2, 0),

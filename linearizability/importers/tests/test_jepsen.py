@@ -234,7 +234,7 @@ def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
         ([INVOKE | {"f": "produce", "value": ["send", 1, 2]}], "'f' 'produce' is not known"),
         ([INVOKE | {"f": "produce", "value": [1, 2]}], "'f' 'produce' is not known"),
         ([INVOKE_SEND | {"f": "crash"}], "'f' 'crash' may not name records"),
-        ([INVOKE], "line 1: the invocation of 'send' does not say what it does"),
+        ([INVOKE], "line 1: the invocation of 'send' does not say what it asks for"),
         ([INVOKE_SEND, OK_SEND | {"value": None}], "line 2: an ok completion of 'send' does not"),
         ([INVOKE_SEND, OK_SEND | {"value": [["send", 1, [7, 43]]]}],
          r"line 2: \['send', 1, \[7, 43\]\] completes \['send', 1, 42\] of line 1.*index 1"),
@@ -244,7 +244,7 @@ def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
         ([INVOKE_SEND, OK_SEND | {"type": "info", "value": [["send", 1, 42], ["poll"]]}],
          "line 2: the completion has 2 micro-operations, but line 1 invoked 1"),
         ([INVOKE | {"value": [["poll"]]}, OK_SEND | {"value": [["poll"]]}],
-         "line 2: a poll of an ok operation does not say what it was given"),
+         "line 2: a poll of an ok operation does not list its records"),
         ([INVOKE | {"f": "assign", "value": [1]}, OK_SEND | {"f": "assign", "value": [2]}],
          r"line 2: \[2\] completes \[1\] of line 1"),
         # Numbers that judges cannot add to.

@@ -83,7 +83,7 @@ def load(opening: Opening) -> Loaded:
         epochs.load()
         epochs_known = True
     except BadCheckpoint as error:
-        notes.append(f"{error}; written anew from the log")
+        notes.append(f"{error}; rebuilt from the log")
         epochs_known = False
     segments = _open_segments(opening)
     loaded = Loaded(segments, opening.log_start_offset, epochs, notes)
@@ -148,7 +148,7 @@ def _load_segment(
     else:
         next_offset = segment.read_next_offset()
     if problem is not None:
-        loaded.notes.append(f"{segment.log.path}: {problem}; both indexes were written anew")
+        loaded.notes.append(f"{segment.log.path}: {problem}; both indexes were rebuilt")
     if following is not None and next_offset > following:
         raise CorruptLog(
             segment.log.path,

@@ -42,7 +42,9 @@ def test_a_damaged_partition_is_offline_and_the_others_are_served() -> None:
     assert world.produce("good", "d").error_code == 0
     assert world.read_all("good") == ["a", "b", "c", "d"]
     (told,) = [report for report in world.reports if "offline" in report]
-    assert told.startswith(f"bad-0 is offline until it is mended and restarted: {path}")
+    assert told.startswith(
+        f"bad-0 is offline until it is repaired and the broker restarted: {path}"
+    )
 
 
 def test_a_clean_shutdown_does_not_make_damage_trusted() -> None:
