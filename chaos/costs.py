@@ -16,7 +16,7 @@ from typing import Any
 OURSELVES = "harness"
 PROC = Path("/proc")
 FORGET_PEAK = "5"
-"""Written to clear_refs: VmHWM begins anew, so that the run before does not count."""
+"""Written to clear_refs: VmHWM starts again, so that the run before does not count."""
 
 
 class Costs:

@@ -27,7 +27,7 @@ How = Literal["blackhole", "refuse"]
 
 Where = Literal["clients", "nodes", "controllers"]
 """Which of a node's links: those of its clients; those with other nodes, as brokers; or those with
-other nodes, as controllers. A lone node has those of its clients only, whichever is said."""
+other nodes, as controllers. A lone node has only those of its clients, whichever is named."""
 
 Shape = Literal["halves", "bridge", "ring"]
 Election = Literal["preferred", "unclean"]
@@ -367,7 +367,7 @@ FAULTS: dict[str, type[Fault]] = {
 PROCESS_FAULTS: frozenset[type[Fault]] = frozenset({Kill, Pause, Shutdown})
 
 ADMIN_FAULTS: frozenset[type[Fault]] = frozenset({Elect, MoveReplicas, AdminStorm})
-"""What an administrator asks of a cluster."""
+"""The faults that an administrator causes."""
 
 PACKET_FAULTS: frozenset[type[Fault]] = frozenset({DropPackets, LosePackets})
 """They need nodes with network namespaces of their own (chaos/netns)."""
@@ -375,7 +375,7 @@ PACKET_FAULTS: frozenset[type[Fault]] = frozenset({DropPackets, LosePackets})
 TOXIC_FAULTS: frozenset[type[Fault]] = frozenset(
     {SlowLinks, NarrowLinks, ResetConnections, SlowClose, LimitData, StallConnections}
 )
-"""What makes links worse without cutting them."""
+"""The faults that make links worse without cutting them."""
 
 CUT_FAULTS: frozenset[type[Fault]] = frozenset(
     {CutLink, Isolate, CutClients, CutControllers, Split}
@@ -395,4 +395,4 @@ SHIM_FAULTS: frozenset[type[Fault]] = frozenset(
 """They need nodes that are preloaded (chaos/shim)."""
 
 POWER_FAULTS: frozenset[type[Fault]] = frozenset({PowerLoss, FailedSync, TornWrites, LostNames})
-"""They take what was acknowledged and not flushed, which nobody promised to keep."""
+"""The faults that lose acknowledged but unflushed records, which Kafka does not promise to keep."""

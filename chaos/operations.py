@@ -100,7 +100,7 @@ class RawSend(Send):
     """A send as the raw producer makes it: one batch."""
 
     again: tuple[int, ...] = ()
-    """Which batches to send once more behind it: so many back in the partition, 0 this one."""
+    """The batches to send once more behind it: so many back in the partition, 0 this one."""
     is_repeated: bool = False
     """It is sent twice, and the second answer tells the offsets."""
     as_former: bool = False
@@ -108,7 +108,7 @@ class RawSend(Send):
     joins: bool = True
     """AddPartitionsToTxn goes first, in a transaction; otherwise the leader must refuse alone."""
     first_sequence: int = 0
-    """Of a partition's first batch; what is near the end of the sequences wraps soon."""
+    """The sequence number of a partition's first batch; one near the end wraps soon."""
 
 
 @dataclass(frozen=True)

@@ -117,9 +117,9 @@ class Paid:
     """The result of following the notes of dead owners."""
 
     nodes: list[str] = field(default_factory=list)
-    """Where those are that were put right."""
+    """The addresses of the nodes that were repaired."""
     failures: list[str] = field(default_factory=list)
-    """Where the others are, and why not. Nobody tries again."""
+    """The addresses of the others, with the reasons. They are not tried again."""
 
 
 def pay_leftovers() -> Paid:

@@ -50,7 +50,7 @@ class Send(Operation):
     keys: tuple[str, ...] = ()
     """One per value, where the history is to name them: in topics that may be compacted."""
     tombstones: tuple[bool, ...] = ()
-    """Of records with keys: which have no value."""
+    """For records with keys: which have no value."""
     filling: tuple[int, ...] = ()
     """One per value, where records are to be dressed: with so many bytes behind the payload, and
     headers and (without `keys`) a key, which the history does not name but checksums cover."""
@@ -164,7 +164,7 @@ class Completion:
     """More history columns, the same for all rows (member_id, generation), or a list of one value
     for each."""
     rebalanced: bool = False
-    """The group has set the positions anew: what was polled belongs to a new session."""
+    """Whether the group has set the positions again: what was polled belongs to a new session."""
     told: Sequence[Mapping[str, Any]] = ()
     """Rows of other kinds that the operation brought, each by its columns: `f` (position, owned,
     init_producer, send_offsets) and more. They stand before its own."""
@@ -190,7 +190,7 @@ class GroupSettings:
     assignor: str
     auto_commit: bool
     instance_id: str | None = None
-    """Of a static member (KIP-345): back within the session, it keeps its partitions."""
+    """The id of a static member (KIP-345): back within the session, it keeps its partitions."""
     session_timeout_ms: int = 6_000
     """The least that brokers allow. By KIP-848 it is theirs: as the workload configures them."""
     max_poll_interval_ms: int = 20_000
@@ -211,13 +211,13 @@ class ClientSettings:
     group: GroupSettings | None = None
     compression: str = "none"
     rack: str | None = None
-    """Where a consumer stands: it then reads from a replica of the same rack (KIP-392)."""
+    """The rack of a consumer: it then reads from a replica of the same rack (KIP-392)."""
     fetch_bytes: int | None = None
-    """Of a consumer: fetch.max.bytes and max.partition.fetch.bytes; None: the library's own."""
+    """For a consumer: fetch.max.bytes and max.partition.fetch.bytes; None: the library's own."""
     raw: bool = False
     """Our own producer, which does what client libraries refuse to do."""
     batches_of_one: bool = False
-    """Of a producer: each record is a batch of its own, five of them in flight at once."""
+    """For a producer: each record is a batch of its own, five of them in flight at once."""
 
 
 class Client(Protocol):
@@ -243,7 +243,7 @@ class Workload(Protocol):
     nodes_min: int
     """With fewer nodes it would show nothing of what it is for."""
     config: Mapping[str, str]
-    """What the brokers must be configured with; the scenario's own configuration goes first."""
+    """The settings that the brokers must have; the scenario's own configuration overrides them."""
 
     def topics(self) -> Sequence[TopicSpec]: ...
 

@@ -33,8 +33,8 @@ from linearizability.history import ROW_GROUP_ROWS, HistoryError
 from linearizability.parquet import WRITING
 
 GARBAGE_THRESHOLD = 50_000
-"""What waits to be written is no garbage, yet by default every 700 such objects set the collector
-off: three quarters of what recording cost the clients' threads."""
+"""How many objects start the cycle collector. Those that wait to be written are not garbage, yet by
+default every 700 of them start it: three quarters of what recording cost the clients' threads."""
 
 FLUSH_S = 2.0
 """A killed run loses this much at most."""

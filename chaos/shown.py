@@ -77,7 +77,7 @@ MUST_SHOW: Mapping[str, tuple[Sight, ...]] = {
 }
 """Workload -> what each of its runs must show. Under faults UNDER_FAULT comes to all of them."""
 ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
-"""Workloads whose sends are acknowledged by nobody, or too seldom to meet a fault."""
+"""Workloads whose sends are not acknowledged, or too seldom to meet a fault."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.POSITIONS: _is(F.FETCH_OFFSETS) & _OK & pl.col("offset").is_not_null(),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
 }  # fmt: skip
-"""What one row shows."""
+"""The sights that one row shows."""
 
 
 def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:

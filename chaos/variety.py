@@ -22,8 +22,8 @@ OF_TOPICS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "compression.type": (0.3, ("uncompressed", *CODECS)),
     "message.timestamp.type": (0.15, ("LogAppendTime",)),
 }
-"""Topic settings: in which share of runs, and one of what. The broker writes batches anew where
-its codec is another, and where it sets the time."""
+"""Topic settings: the share of runs that has each, and its values. The broker rewrites batches if
+its codec differs, and if it sets the time."""
 OF_BROKERS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "max.incremental.fetch.session.cache.slots": (0.3, ("0", "1", "3")),
 }
@@ -33,9 +33,10 @@ BROKERS_NAMES = {
     "compression.type": ("compression.type",),
     "message.timestamp.type": ("log.message.timestamp.type",),
 }
-"""How a scenario says the same of all topics."""
+"""The names by which a scenario sets the same for all topics."""
 PARTITIONS_MAX = 20
-"""Of a topic whose segments may be short: those of a hundred partitions are thousands of files."""
+"""The limit for a topic whose segments may be short: a hundred partitions would have thousands of
+files."""
 FETCH_BYTES = (1, 500, 20_000)
 FILLING_MAX = 300
 JITTER_MS = 300

@@ -91,7 +91,7 @@ class Shared:
     abandoned: threading.Event = field(default_factory=threading.Event)
     """The run was interrupted: nothing is settled any more."""
     incarnations: dict[str, str] = field(default_factory=dict)
-    """The ids of topics which were made anew in this run; "": not known just now."""
+    """The ids of topics that were created again in this run; "": unknown just now."""
     txns: Iterator[int] = field(default_factory=lambda: count(1))
     problems: list[str] = field(default_factory=list)
 
@@ -136,7 +136,7 @@ class Actor:
         self._assigned: tuple[tuple[str, int], ...] = ()
         self.txn: int | None = None
         self._former_txn: int | None = None
-        """Of the producer that was superseded."""
+        """The transaction of the producer that was fenced."""
         self.unsettled = False
         """A transaction of ours may still be open at the coordinator."""
 
@@ -311,7 +311,7 @@ class Storm:
         self.struck = 0
         """Faults which struck a node."""
         self.current = "-"
-        """What is going on, for the progress line."""
+        """The current fault, for the progress line."""
 
     def run(self) -> None:
         """Perform the schedule until the run stops. After a heal, wait until the nodes are back,

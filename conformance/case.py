@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 Priority = Literal["P0", "P1", "P2"]
 Requirement = Literal["restart", "auto-create", "single-broker", "quick-cleanup"]
-"""What a case needs beside the API: that the target can be killed and started again; that it
+"""The needs of a case besides the API: that the target can be killed and started again; that it
 creates topics on first use; that all partitions live on the one bootstrap broker; that retention
 and compaction are done every moment, not every few minutes."""
 

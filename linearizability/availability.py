@@ -24,22 +24,22 @@ from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 NAME = "availability"
 GAP_NS = NANOSECONDS
-"""Shorter gaps are not told."""
+"""Shorter gaps are not reported."""
 PATIENCE_S = 60.0
-"""So long must clients have asked in vain after the last heal, where no bound is stated."""
+"""How long clients must have asked in vain after the last heal, if no bound is stated."""
 
 _F = pl.col("f")
 _IS_CONCLUDED = (pl.col("client") == JEPSEN) & (
     _F.is_in([F.ABORT.value, F.READ_ALL.value])
     | ((F.POLL.value == _F) & pl.col("offset").is_null())
 )
-"""What stands in an imported history because of what its operations mean: nobody asked for it."""
+"""Rows that an importer concluded from other operations, and that no client asked for."""
 IS_SERVICE = ~_IS_CONCLUDED.fill_null(False) & (
     _F.is_in([F.SEND.value, F.COMMIT.value, F.ABORT.value, F.READ_ALL.value])
     | _F.is_in([F.COMMIT_OFFSETS.value, F.FETCH_OFFSETS.value])
     | ((F.POLL.value == _F) & (pl.col("offset").is_not_null() | (pl.col("type") != Type.OK.value)))
 )
-"""What a cluster is asked for. A poll that finds nothing tells nothing."""
+"""The requests that count as service. A poll that finds nothing does not count."""
 IS_SUCCESS = (
     IS_SERVICE
     & (pl.col("type") == Type.OK.value)

@@ -15,7 +15,7 @@ class Bounds:
     """Seconds and shares. A run states its own under "bounds" in run.json."""
 
     stale_after_s: float = 60.0
-    """So long after a record was known to be there a reader may still be without it."""
+    """How long after a record was known to be readable a reader may still be without it."""
     longest_gap_s: float | None = None
     """At most so long without any operation that succeeded."""
     recovery_s: float | None = None

@@ -19,14 +19,14 @@ SENT_FIELDS: Mapping[str, pl.Expr] = {
     "tombstone": pl.col("tombstone"),
     "timestamp": pl.when(_SET_BY_CLIENT).then("timestamp_ms"),
 }
-"""What a send says of its record, and every read says again. (A broker sets the timestamp itself
-where message.timestamp.type is LogAppendTime.)"""
+"""The fields of a record that a send has, and every read repeats. (A broker sets the timestamp
+itself where message.timestamp.type is LogAppendTime.)"""
 STORED_FIELDS: Mapping[str, pl.Expr] = {
     **SENT_FIELDS,
     "timestamp": pl.when(IS_POLL).then("timestamp_ms"),
     "timestamp type": pl.when(IS_POLL).then("timestamp_type"),
 }
-"""What all who read an offset are told of its record."""
+"""The fields that every read of an offset shows."""
 
 
 def columns(fields: Mapping[str, pl.Expr], prefix: str) -> list[pl.Expr]:

@@ -35,7 +35,7 @@ SESSION_MS, MAX_POLL_MS = 45_000, 300_000
 LONG_AGO = -(2**60)
 """Before any time; the time from then until NEVER is still a number of 64 bits."""
 WATCHED_GAP_NS = 12 * 1_000_000_000
-"""Nobody is put out of a group for want of polls sooner."""
+"""A group removes no member sooner for not polling."""
 ENDS = (F.LEAVE.value, F.CRASH.value)
 Place = tuple[str, int]
 Span = tuple[int, int]

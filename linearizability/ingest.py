@@ -48,14 +48,14 @@ grouping by two texts and a number. `places` gives the names back."""
 KEY = [PLACE]
 
 END_COLUMNS = ("txn", "f", "type", "op_id", "t_invoke_ns", "t_complete_ns")
-"""What is known of a transaction that was asked to end."""
+"""The columns of a transaction that was asked to end."""
 
 COMMIT_TIMES = ("commit_asked_ns", "commit_done_ns")
 TOLD_COMMIT, TOLD_ABORT, UNASKED = "commit", "abort", "unasked"
 """Values of `told`, besides UNKNOWN: a commit was acknowledged, and no abort; an abort was, and no
 commit was ever asked for; neither was, and no commit was ever asked for."""
 OF_TRANSACTION = ("txn_outcome", *COMMIT_TIMES, "told", "end_ns", "end_op")
-"""What each row of a transaction is given. end_ns, end_op: its first end that was acknowledged."""
+"""The columns added to each row of a transaction. end_ns, end_op: its first acknowledged end."""
 
 CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 

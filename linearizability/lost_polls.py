@@ -60,7 +60,7 @@ COLUMNS_READ = (
     "t_invoke_ns",
     "t_complete_ns",
 )
-"""What is looked at to find lost polls."""
+"""The columns needed to find lost polls."""
 
 
 class LostPolls(NamedTuple):

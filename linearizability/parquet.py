@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from linearizability.errors import HistoryError
 
 WRITING: Mapping[str, Any] = {"compression": "zstd", "write_page_checksum": True}
-"""How histories are written."""
+"""The options with which histories are written."""
 REMEMBERED = 16
 TAIL_BYTES = 64 * 1024
-"""What is written anew within one tick of the clock differs in these."""
+"""The bytes in which files differ that were written within one tick of the clock."""
 BATCH_ROWS = 64 * 1024
 
 Identity = tuple[int, ...]

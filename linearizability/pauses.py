@@ -61,13 +61,13 @@ where it stands; null: nothing yet. until_ns: when the operation that ended it w
 IS_READ = IS_DATA & pl.col("replica").is_null() & (pl.col("client") != "raw").fill_null(True)
 IS_ASSIGNED = (pl.col("f") == F.ASSIGN.value) & IS_OK
 IS_LOST = IS_POLL & pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value)
-"""Nobody knows what it was given, so nor where it stands until it is told anew."""
+"""A poll of unknown result, after which the position is unknown until it is set again."""
 IS_MEMBER = pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
 WHO = {
     "process": pl.when(~IS_MEMBER).then(pl.col("process")),
     "group": pl.when(IS_MEMBER).then(pl.col("group")),
 }
-"""Whose positions an operation moves."""
+"""The reader whose positions an operation moves."""
 
 
 def ends_of(events: pl.LazyFrame) -> pl.LazyFrame:

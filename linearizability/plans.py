@@ -16,13 +16,13 @@ from typing import Literal, TypeVar
 import polars as pl
 
 SHORT_ROWS = 100_000
-"""So many rows are a short history."""
+"""The number of rows up to which a history is short."""
 
 Engine = Literal["auto", "in-memory"]
 Rows = TypeVar("Rows")
 
 _engine: ContextVar[Engine] = ContextVar("engine", default="auto")
-"""Of the context, not of the process: another thread may be judging a long history."""
+"""A setting of the context, not of the process: another thread may be judging a long history."""
 
 
 @contextmanager

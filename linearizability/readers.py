@@ -20,10 +20,11 @@ START = (
     .then("log_start")
     .otherwise(pl.coalesce("offset", _ASKED_OFFSET))
 )
-"""Of rows `IS_START`: the first offset that the reader wants. Who asks for the earliest record and
-is told to begin above the log start was misled."""
+"""For rows `IS_START`: the first offset that the reader wants. A reader that asks for the earliest
+record and must begin above the log start was misled."""
 IS_MISLED = (pl.col("f") == F.POSITION.value) & IS_OK & _FROM_LOG_START
-"""Told, after it had asked for the earliest record, of a log start below what it was answered."""
+"""A reader that asked for the earliest record got an offset above a log start that was named
+later."""
 IS_START = (pl.col("f") == F.POSITION.value) & IS_OK & START.is_not_null()
 
 

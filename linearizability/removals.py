@@ -23,7 +23,7 @@ def setting(name: str) -> pl.Expr:
 
 
 IS_COMPACTED = setting("cleanup.policy").str.contains("compact").fill_null(False)
-"""Of topic rows."""
+"""Whether a topic row allows compaction."""
 
 
 def compactable(events: pl.LazyFrame) -> pl.LazyFrame:

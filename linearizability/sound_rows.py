@@ -13,13 +13,14 @@ from linearizability.errors import HistoryError
 from linearizability.history import REQUIRED, ROW_GROUP_ROWS, SCHEMA_VERSION, F, Type
 
 CHECKED_AT_ONCE = ROW_GROUP_ROWS
-"""So many rows are looked at at a time."""
+"""How many rows are checked at a time."""
 
 _HAS_RECORD = (pl.col("f") == F.SEND.value) | (
     (pl.col("f") == F.POLL.value) & pl.col("offset").is_not_null()
 )
 FIRST_NS, FIRST_RUN = "first_ns", "first_run"
-"""Of the whole file: the first row's `t_invoke_ns`, and the first `run_id` that is not null."""
+"""Facts of the whole file: the first row's `t_invoke_ns`, and the first `run_id` that is not
+null."""
 YEAR_NS = 365 * 24 * 3600 * 1_000_000_000
 _SAME_OPERATION = pl.col("op_id") == pl.col("op_id").shift()
 _BAD_ROWS: Mapping[str, pl.Expr] = {
@@ -51,9 +52,9 @@ _BAD_ROWS: Mapping[str, pl.Expr] = {
     "column 'run_id' names another run than the rows before: runs have clocks of their own, judge "
     "them one by one": pl.col("run_id") != pl.col(FIRST_RUN),
 }
-"""What would make a verdict meaningless."""
+"""The rows that would make a verdict meaningless."""
 _OF_NEIGHBOURS = [problem for problem in _BAD_ROWS if "row before" in problem]
-"""What is found by comparing rows of one operation, which may stand apart."""
+"""The problems found by comparing rows of one operation, which may stand apart."""
 _UNORDERED = "unordered"
 _LOOKED_FOR: Mapping[str, pl.Expr] = {
     **{f"column {name!r} is null": pl.col(name).is_null() for name in REQUIRED},
@@ -100,7 +101,7 @@ class _Span(NamedTuple):
 
 
 _ONE_IN = 512
-"""Of the operations of a span this part is kept, to know how they are spread."""
+"""The part of a span's operations that is kept, to know how they are spread."""
 
 
 def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]]:

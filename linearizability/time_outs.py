@@ -13,7 +13,7 @@ from linearizability.history import F, Type
 from linearizability.plans import collect
 
 COLUMNS_READ = ("process", "f", "type", "settings")
-"""What is looked at to find them."""
+"""The columns needed to find them."""
 TOLD = pl.Schema({"process": pl.Int32, "begins": pl.Boolean, "timeout_ms": pl.Int64})
 IS_INIT = (pl.col("f") == F.INIT_PRODUCER.value) & (pl.col("type") == Type.OK.value)
 TIMEOUT_MS = (

@@ -89,7 +89,7 @@ class Verdict:
     checkers: Mapping[str, CheckerVerdict]
     reason: str | None = None
     availability: Mapping[str, Any] | None = None
-    """How the run was served, where it was measured (`availability.Availability.as_dict`)."""
+    """The availability of the run, if it was measured (`availability.Availability.as_dict`)."""
 
     @property
     def exit_status(self) -> int:

@@ -65,7 +65,7 @@ OFFSETS_TIMEOUT_S = 8.0
 LOOK_UP_TIMEOUT_S = 5.0
 END_TIMEOUT_S = 20.0
 STATISTICS_MS = 500
-"""Of consumers with a rack: how old the node may be that a record is said to come from."""
+"""For consumers with a rack: how old the information may be from which node a record comes."""
 MORE_RECORDS_S = 0.05
 """After the first record of a poll: how long to gather more, so that polls are not tiny."""
 

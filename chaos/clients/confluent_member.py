@@ -70,13 +70,14 @@ class ConfluentMember:
         self._rebalanced = False
         self._rows = MembershipRows()
         self._held: Message | None = None
-        """Came together with a new assignment, when records of the old one were not told yet."""
+        """A record that came with a new assignment, before records of the old one were
+        delivered."""
         self._positions: dict[tuple[str, int], int] = {}
         """Behind the last record taken, of partitions that are ours."""
         self._firsts: dict[tuple[str, int], int] = {}
         """The first record taken in the transaction; for `rewind`."""
         self._was_revoked = False
-        """What was taken in the transaction is another member's by now."""
+        """Whether partitions read in the transaction belong to another member by now."""
 
     # --- operations -----------------------------------------------------------------------------
 

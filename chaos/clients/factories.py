@@ -24,7 +24,7 @@ JOIN_GROUPS: dict[str, frozenset[GroupProtocol]] = {
     "java": frozenset(GroupProtocol),
     "reference": frozenset({GroupProtocol.CONSUMER}),
 }
-"""Which group protocols the members of each client speak here."""
+"""The group protocols that the members of each client speak here."""
 
 
 def clients_named(name: str) -> Callable[[bytes], ClientFactory]:

@@ -26,7 +26,7 @@ REFUSED = frozenset(
         "STALE_MEMBER_EPOCH",
     }
 )
-"""Of a commit in a member's name: that was checked before anything was written."""
+"""The errors of a commit in a member's name that are checked before anything is written."""
 
 
 def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:

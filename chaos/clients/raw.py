@@ -71,14 +71,14 @@ class PartitionRead:
     begun_at: int | None = None
     """The earliest offset, as ListOffsets answered."""
     log_start: int | None = None
-    """The lowest one that any answer told: what lies between the two was hidden."""
+    """The lowest one in any answer: the records between the two were hidden."""
     next_offset: int = 0
     size_bytes: int = 0
     """Of the batches that were read, as the leader keeps them."""
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     late: str | None = None
-    """Of a follower that did not learn of the high watermark in time: how far it knew of it."""
+    """For a follower that did not learn the high watermark in time: the one that it knew."""
     complete: bool = False
     error: str | None = None
     detail: str | None = None

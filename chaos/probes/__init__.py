@@ -53,8 +53,9 @@ from chaos.probes.grounds import (
 )
 
 KILL_MS, LINK_MS, STALL_MS, POWER_MS = 10, 50, 50, 1000
-"""What applying a fault may cost on a quiet machine; a node's own start comes on top. Killed means
-that nothing of a node runs any more; its ports are closed once the kernel has freed its memory."""
+"""The most that applying a fault may take on an idle machine, without a node's own start. Killed
+means that nothing of a node runs any more; its ports are closed once the kernel has freed its
+memory."""
 
 OUTSIDE: tuple[Probe, ...] = (
     Probe(Kill, REFERENCE, processes.a_killed_node_answers_nobody, KILL_MS),

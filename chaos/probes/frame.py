@@ -32,7 +32,7 @@ from reference_impl.wire import ApiKey, encode_request, request_definition
 PATIENCE_S = 60.0
 """How long an effect or a recovery may take on a busy machine."""
 QUIET_S = 0.4
-"""How long silence must last to be believed; what answers does so within milliseconds."""
+"""How long silence must last to count; answers take milliseconds."""
 LOOK_EVERY_S = 0.01
 
 

@@ -27,7 +27,7 @@ class Expectation:
     part: Part
     why: str
     by: tuple[str, ...] = ()
-    """Of an INVALID one: the checkers of which one must say so; any, where none is named."""
+    """For an INVALID one: the checkers of which one must find it; any, if none is named."""
 
     @property
     def command(self) -> str:

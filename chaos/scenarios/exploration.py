@@ -43,7 +43,7 @@ SETTINGS: tuple[Settings, ...] = (
     Settings(client="reference"),  # tells a broker that errs from a client which does
 )
 PLAIN_SHARE = 0.5
-"""How often nothing is set: what most people run."""
+"""The share of runs with the default settings, which most people use."""
 
 BREAK_PROMISES = frozenset({"last-replica-standing", "bit-flip-active", "bit-flip-closed"})
 """Nemeses that take what nobody promised to keep. They stand in the regression list and in the

@@ -19,7 +19,7 @@ IN_MEMORY = ("kfake",)
 """A killed process of these has lost everything, which is known and says nothing new."""
 WITHOUT_TRANSACTIONS = ("kfake",)
 BACKENDS = ("docker", "netns")
-"""What stands before a target that runs in containers, or in network namespaces of its own."""
+"""The prefixes of targets that run in containers, or in network namespaces of their own."""
 
 
 def family_of(target: str) -> str:

@@ -25,7 +25,7 @@ from typing import TypeVar
 
 SEGMENT = ".log"
 SECTOR_BYTES = 512
-"""What a disk writes whole or not at all."""
+"""The bytes that a disk writes whole or not at all."""
 
 
 Of = TypeVar("Of")

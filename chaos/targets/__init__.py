@@ -27,7 +27,7 @@ TARGETS: dict[str, Callable[[str, str | None], Target]] = {
 """Name -> what makes the target, given what follows the colon ("" if nothing) and a planted bug."""
 
 FOREIGN: Callable[[str], Target] = BootstrapTarget
-"""Whoever is not named there is an address, host:port[,host:port]."""
+"""Any other name is an address, host:port[,host:port]."""
 
 DESCRIBED: Callable[[Path], Target] = ForeignTarget
 """FILE.toml describes a cluster that can be attacked by its owner's commands."""

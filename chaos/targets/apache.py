@@ -38,7 +38,7 @@ from chaos.targets.properties import properties_of, write_private
 
 DEFAULT_VERSION = "4.3.1"
 VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}
-"""What may be asked for -> the pinned release."""
+"""Accepted version -> the pinned release."""
 
 NODES_ALLOWED = (1, 3)
 FORMAT_TIMEOUT_S = 120

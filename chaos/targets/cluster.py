@@ -59,14 +59,14 @@ class LocalNode:
     directory: Path
     """Log and configuration, to be kept with the run."""
     stop_timeout_s: float = 0.0
-    """How long a SIGTERM may take; 0 is SIGKILL at once: its data is not needed any more."""
+    """How long a SIGTERM may take; 0 means SIGKILL at once: its data is not needed any more."""
     environment: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
     """Its log.dirs, where this machine can see it."""
     disk: Disk | None = None
-    """Where its data is, if faults of disks are wanted."""
+    """The disk of its data, if faults of disks are wanted."""
     shim: Shim | None = None
-    """What it is preloaded with, if faults of its clock or of its syncs are wanted."""
+    """The library that it is preloaded with, if faults of its clock or of its syncs are wanted."""
     child: processes.Process | None = field(default=None, repr=False)
 
     @property

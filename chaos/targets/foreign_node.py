@@ -44,7 +44,7 @@ class ForeignProcess:
         self._seen: tuple[int, str] | None = None
         """The process that was found last: its number, and when it started."""
         self._note: owed.Note | None = None
-        """What the next command is to do for this node, should we be killed before."""
+        """The work of the next command on this node, in case we are killed before."""
 
     @property
     def pid(self) -> int:

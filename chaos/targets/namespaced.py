@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from chaos.targets.cluster import LocalNode
 
 FAULTS: frozenset[type[Fault]] = CUT_FAULTS | PACKET_FAULTS | {SlowLinks}
-"""What their links can do."""
+"""The faults that their links support."""
 PORTS = {"CLIENT": 9092, "INTERNAL": 9093, "CONTROLLER": 9094}
-"""All free: nobody else is in a node's namespace."""
+"""All free: a node is alone in its namespace."""
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ class Compaction:
     keys = 12
     cold_keys = 2_000
     cold_share = 0.1
-    """Of records whose key is one of many: it is hardly ever written again, so that its last value
-    comes to lie where the cleaner goes, while that of a hot key is still in the active segment."""
+    """The share of records whose key is one of many: it is hardly ever written again, so that its
+    last value comes to lie where the cleaner goes, while that of a hot key is still in the active
+    segment."""
     tombstone_share = 0.1
 
     def topics(self) -> Sequence[TopicSpec]:

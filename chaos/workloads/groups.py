@@ -26,13 +26,14 @@ from chaos.workloads.sending import send_for_ever
 
 MAX_POLL_INTERVAL_MS = 8_000
 ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
-"""So long a member that works too long does not poll: the group goes on without it."""
+"""How long a member that works too long does not poll: the group goes on without it."""
 RESTLESS_LIVES = 2
-"""After so many lives members stay longer, so that what a rebalance has left wrong is there long
-enough to be seen; all but the last process. That one crashes when the others have settled, and
-stays away: a group is neither to wait for it nor to leave its part unread."""
+"""The number of lives after which members stay longer, so that the results of a wrong rebalance
+last long enough to be seen. The last process does not stay: it crashes when the others have
+settled, and stays away, so that the group neither waits for it nor leaves its part unread."""
 CALM_LIFE = 12
-"""So much longer: a minute at least, twice as long as a judge allows a rebalance."""
+"""The factor by which they stay longer: a minute at least, twice what a judge allows a
+rebalance."""
 POLLS_PER_LIFE = 100
 """Some ten seconds where records flow: in half a minute every member comes and goes."""
 
@@ -59,7 +60,8 @@ class _Groups:
     commit_share = 0.5
     crash_share = 0.4
     absent_share = 0.15
-    """Of lives, in which a member once does not poll for longer than max.poll.interval.ms."""
+    """The share of lives in which a member once does not poll for longer than
+    max.poll.interval.ms."""
     polls_per_life = POLLS_PER_LIFE
     records_per_poll_max = 500
     sends_between_lives = 0
@@ -212,7 +214,8 @@ class GroupPositions(ClassicGroups):
         """Yield what a member does and, now and then, the last commit of the one before it."""
         current: CommitPosition | None = None
         old: CommitPosition | None = None
-        """The first of this member and generation, in which nobody else is to own the partition."""
+        """The first of this member and generation, in which no other member is to own the
+        partition."""
         zombie: CommitPosition | None = None
         operation = next(living)
         while True:

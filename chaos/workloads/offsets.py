@@ -26,8 +26,8 @@ class Offsets:
     groups = ("offsets-a", "offsets-b")
     rare_groups = tuple(f"offsets-rare-{number}" for number in range(4))
     rare_share = 0.01
-    """Of commits; what was committed last to these mostly lies before the last fault, so that what
-    it took from a coordinator is missing to the end."""
+    """The share of commits to rare groups; their last commits mostly lie before the last fault, so
+    that one that a coordinator lost is missing to the end."""
     producers = 1
     committers = 6
     processes = producers + committers

@@ -24,7 +24,7 @@ PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 ABORT_SHARE, FENCED_SHARE, LATE_SHARE = 0.25, 0.1, 0.03
 HELD_SHARE, HELD_MAX_S = 0.2, 0.4
 RECORD_SHARE = 0.6
-"""Of transactions with a record beside the offsets: both must end alike."""
+"""The share of transactions with a record besides the offsets: both must end alike."""
 
 
 class OffsetsInTransactions(Offsets):

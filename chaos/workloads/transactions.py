@@ -17,12 +17,13 @@ PAST_TIMEOUT_S = (TIMEOUT_MS + 2 * SWEEP_MS) / 1000
 PAST_DOUBT_S = TIMEOUT_MS / 1000 + 16.5
 """After Kafka's own sweep of 10 s, and 5 s beside it, no judge doubts that it should have ended."""
 OFTEN_LATE = 2
-"""So many writers are late soon and often, so that a run of some seconds shows it; the others keep
+"""How many writers are late soon and often, so that a run of some seconds shows it; the others keep
 the records coming meanwhile."""
 FIRST_LATE_MAX, BETWEEN_LATE, SELDOM_LATE = 4, (8, 20), (60, 200)
 """The number of the first transaction that ends too late, and how many lie between two such."""
 OUTLIVED_SHARE = 0.2
-"""Of crashes, after which the coordinator ends the transaction before the next client comes."""
+"""The share of crashes after which the coordinator ends the transaction before the next client
+comes."""
 
 
 class Transactions(ByTransactions):

@@ -32,7 +32,7 @@ from chaos.workloads.values import values_of
 
 TRANSACTIONS_PER_LIFE = 60
 ADDED_SHARE = 0.7
-"""Of transactions that are aborted: the offsets are in them."""
+"""The share of aborted transactions that have the offsets in them."""
 
 
 class _Memory:

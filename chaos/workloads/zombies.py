@@ -19,7 +19,7 @@ REPEATED_SHARE = 0.3
 UNJOINED_SHARE = 0.1
 """Of transactions, in which a batch goes to a partition that has not joined."""
 JOINS_SHARE = 0.5
-"""Of what the fenced send; the others do not ask the coordinator first, which knows."""
+"""The share of fenced sends that ask the coordinator first; the others do not, since it knows."""
 BACK_MAX = 4
 """The leader knows the last five batches of a producer: this one and four before it."""
 

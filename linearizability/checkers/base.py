@@ -129,8 +129,8 @@ IS_LEADER_ANSWER = (
     & pl.col("high_watermark").is_not_null()
     & (pl.col("leader_epoch") >= 0)
 )
-"""What a leader said of its partition when it was asked; rows of records have their batch's epoch,
-which need not be the leader's."""
+"""A leader's answer about its partition; rows of records have their batch's epoch, which need not
+be the leader's."""
 
 _ROWS_NEEDED: Mapping[Needs, pl.Expr] = {
     Needs.SENDS: IS_SEND,
@@ -182,9 +182,9 @@ class Checker(ABC):
     counted_under: ClassVar[frozenset[Needs]] = frozenset()
     """Those of its needs without which nothing is counted; `checked` is not even asked then."""
     cut: ClassVar[Cut | None] = None
-    """Of Scope.PARTITION. Such a rule must not read `outcome`, which no piece tells."""
+    """For Scope.PARTITION. Such a rule must not read `outcome`, which no piece has."""
     whole: ClassVar[str] = ""
-    """What only a whole partition tells, where a rule cannot be cut: a few words."""
+    """The fact that needs a whole partition, if a rule cannot be cut: a few words."""
     excuse: ClassVar[str] = ""
     """Why the rule leaves out what `excused` counts: a few words."""
 

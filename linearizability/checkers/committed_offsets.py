@@ -25,11 +25,11 @@ COMMITTED = (
     & (pl.col("txn_outcome") != ABORTED).fill_null(True)
 )
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
-"""Of commits: it holds from its answer on, if none comes after it."""
+"""Whether a commit holds from its answer on, if none comes after it."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
-"""Longer than a broker that nobody follows any more goes on answering."""
+"""Longer than a broker without followers goes on answering."""
 
 
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"

@@ -13,7 +13,7 @@ from linearizability.ingest import IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
 from linearizability.removals import still_there
 
 FIRST_EPOCH = 0
-"""Of a topic that was made in this run (ReplicationControlManager: leader epoch 0)."""
+"""The leader epoch of a topic created in this run (ReplicationControlManager)."""
 AT_LEAST_ONCE = DURABLE & pl.col("offset").is_not_null()
 BY_FIRST_LEADER = (
     IS_SEND

@@ -15,7 +15,7 @@ GROUP = [*KEY, "group"]
 IN_ONE_SESSION = [*GROUP, "process", "session", "own_era"]
 MEMBERS_READ = IS_DATA & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
 COUNTED = MEMBERS_READ & IS_OK
-"""What an ok poll of a subscribed member gave, the group goes on behind."""
+"""The records of ok polls of subscribed members, behind which the group goes on."""
 
 
 class GroupDelivery(Checker):

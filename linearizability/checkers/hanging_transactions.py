@@ -12,7 +12,7 @@ from linearizability.ingest import KEY, TOLD_COMMIT
 from linearizability.raw_reads import OF_PRODUCER, raw_records
 
 SWEEP_NS = 10 * 1_000_000_000
-"""So often a coordinator looks for transactions that have lasted too long
+"""How often a coordinator looks for transactions that have lasted too long
 (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 MARKERS_NS = 60 * 1_000_000_000
 """More than the markers take once every coordinator and leader can be reached."""

@@ -18,7 +18,7 @@ CONTENT = (
     "value", "control", "key", "tombstone", "checksum", "timestamp_ms", "timestamp_type",
     "producer_id", "producer_epoch", "sequence", "leader_epoch", "batch_base_offset",
 )  # fmt: skip
-"""What a replica must have as its leader has it."""
+"""The columns in which a replica must agree with its leader."""
 
 
 class ReplicaAgreement(Checker):

@@ -53,7 +53,7 @@ INSTANTS = ("writer_ns", "reader_ns")
 """The instants of the two transactions of a read."""
 
 Spans = np.ndarray[Any, np.dtype[np.int64]]
-"""Of each span the first and the last instant; they are disjoint, and in order."""
+"""The first and the last instant of each span; the spans are disjoint, and in order."""
 
 
 def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -31,7 +31,7 @@ NEEDED = {
     "google.rpc": "googleapis-common-protos",
     "zstandard": "zstandard",
 }
-"""What PySpark's client imports beyond what the engine does anyway, and the packages that have it:
+"""The imports of PySpark's client beyond the engine's own, and the packages that have them:
 `pyspark[connect]`."""
 MEND = "run `make setup`, or `pip install 'pyspark[connect]'`"
 

@@ -17,7 +17,7 @@ from linearizability.engine.exchange import Whereabouts, remainder
 from linearizability.history import PARTITION
 
 COLUMNS = ("f", "op_id", "process", "group", "offset", "value", "producer_id")
-"""What decides of a row to which pieces it goes."""
+"""The columns that decide to which pieces a row goes."""
 
 _OF_ANY = (*PARTITION, "op_id", "record_index", "txn", "f", "replica", "offset")
 COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
@@ -36,8 +36,8 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
         "t_complete_ns", "high_watermark",
     ),
 }  # fmt: skip
-"""What a piece holds of its rows: what the rules which are cut so read, and `ingest`. A rule that
-reads more says so, as it cannot finish (`unknown`); a test asks each."""
+"""The columns of a piece: those that the rules with this cut read, and `ingest`. A rule that reads
+more cannot finish (`unknown`); a test asks each."""
 
 _FIRST = 2
 """Buckets 0 to `count` are of partitions, as many from there on of values: see `Whereabouts`."""

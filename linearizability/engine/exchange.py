@@ -56,7 +56,7 @@ class Chunks:
 
     data: Sequence[pa.BinaryScalar]
     schema: pl.Schema
-    """Of the table that is none."""
+    """The schema of an empty table."""
 
     def __bool__(self) -> bool:
         return bool(self.data)

@@ -42,7 +42,7 @@ _COLUMNS: dict[str, Any] = {
     "excused": pl.Int64,
 }
 ROWS = pl.Schema(_COLUMNS)
-"""What `judge` answers: anomalies (the first MAX_ANOMALIES of each kind), and counts."""
+"""The answer of `judge`: anomalies (the first MAX_ANOMALIES of each kind), and counts."""
 
 _DESCRIPTION = ("kind", "op_ids", "message", "blame")
 _ORDER = ("checker", "place", "op_ids", "kind", "message")

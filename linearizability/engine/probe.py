@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterable
 
 NEEDED = ("polars", "pyarrow", "pandas")
-"""What the kernels import, and what Spark's `applyInArrow` does."""
+"""The imports of the kernels, and of Spark's `applyInArrow`."""
 
 
 def lacking(_row: int) -> str:

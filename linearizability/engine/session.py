@@ -33,7 +33,7 @@ OF_SESSION = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     "spark.sql.session.timeZone": "UTC",
 }
-"""What any session may set."""
+"""The settings that any session may change."""
 PROBES = 256
 """Rows that are asked about what executors lack; Spark spreads them over all cores it has."""
 

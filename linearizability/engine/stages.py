@@ -32,11 +32,11 @@ MARKED_COLUMNS = (
     *PARTITION, "f", "op_id", "record_index", "replica", "txn", "offset", "control", "value",
     "producer_id",
 )  # fmt: skip
-"""What `ingest.markers_of_transactions` reads."""
+"""The columns that `ingest.markers_of_transactions` reads."""
 VALUE_COLUMNS = (
     *PARTITION, "f", "type", "op_id", "offset", "control", "value", *FIELDS,
 )  # fmt: skip
-"""What the checkers of Scope.VALUE read."""
+"""The columns that the checkers of Scope.VALUE read."""
 
 EVENT, VALUE, MARKED = "event", "value", "marked"
 WHALE = "whale"

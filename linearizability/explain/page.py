@@ -16,7 +16,7 @@ from linearizability.verdict import Anomaly, Verdict
 
 FILE = "explained.html"
 PER_CHECKER = 2
-"""So many anomalies of one checker are explained: the first of each kind come first."""
+"""How many anomalies of one checker are explained: the first of each kind come first."""
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em;"
     "background:#fff;color:#1c1c1c}.drawing{overflow-x:auto;border:1px solid #ddd;padding:.6em;"

@@ -11,13 +11,14 @@ import polars as pl
 from linearizability.history import F
 
 RECORDS_MAX = 4
-"""So many records of one operation are told; the others are counted."""
+"""How many records of one operation are listed; the others are counted."""
 POSITIONS: dict[str, str] = {
     F.COMMIT_OFFSETS.value: "next",
     F.FETCH_OFFSETS.value: "next",
     F.DELETE_RECORDS.value: "below",
 }
-"""Of these the offset is no record's: the group's next one, the one below which is deleted."""
+"""Operations whose offset is not a record's: the group's next one, or the one below which is
+deleted."""
 BOUNDS = {
     "high_watermark": "high watermark",
     "last_stable_offset": "last stable offset",

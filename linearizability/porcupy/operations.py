@@ -13,7 +13,7 @@ import numpy.typing as npt
 OK: Final = 0
 """Status: it happened, with the result in its columns."""
 UNKNOWN: Final = 1
-"""Status: nobody knows; it may happen at any time after its call, or never."""
+"""The status of an unknown outcome: it may happen at any time after its call, or never."""
 NEVER: Final = 2**62
 """The return time of an operation that never returned."""
 

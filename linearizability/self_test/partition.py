@@ -37,7 +37,7 @@ class Entry:
     removed: bool = False
     """By the cleaner: its offset stays empty."""
     txn: int | None = None
-    """Of markers: the transaction that it ends."""
+    """For markers: the transaction that it ends."""
 
 
 @dataclass

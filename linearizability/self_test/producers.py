@@ -18,7 +18,7 @@ from linearizability.self_test.world import Actor, Row, Steps, World
 
 TIMEOUT = '{"transaction.timeout.ms": "60000"}'
 PATIENCE = 60
-"""So many turns a client waits for replicas."""
+"""How many turns a client waits for replicas."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from reference_impl.core.node import Node
 from reference_impl.core.rules import Rules
 
 CONFORMANCE = "conformance"
-"""What the cases are called where checkers are named."""
+"""The name of the cases in lists of checkers."""
 
 
 class Kind(StrEnum):
@@ -31,17 +31,17 @@ class Bug:
     rules: type[Rules]
     kind: Kind
     caught_by: tuple[str, ...]
-    """The checkers of which one must find it; that another finds something proves nothing. None
-    where only requests show it that no client library sends: then `cases` must."""
+    """The checkers of which one must find it; another's finding proves nothing. None if only
+    requests show it that no client library sends: then `cases` must."""
     workload: str = "appends"
     nemesis: str = "none"
     """Under which it shows."""
     config: Mapping[str, str] = field(default_factory=dict)
     """The broker's, with which it shows."""
     client: str = "confluent"
-    """Whose clients must be asked, where others do not live to tell, or do not ask."""
+    """The clients to ask, if others do not survive to report it, or do not ask."""
     seconds_min: float = 0.0
-    """How long a run must be, where what the judges must allow for lasts longer than most runs."""
+    """How long a run must last, if the time that the judges must allow is longer than most runs."""
     node: type[Node] = Node
     cases: str = ""
     """The conformance cases of which one must fail, as `pytest -k` names them."""

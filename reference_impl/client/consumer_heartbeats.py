@@ -25,8 +25,8 @@ TOPIC_REGEX_SINCE = 1
 
 HELD, REGEX = "topic_partitions", "subscribed_topic_regex"
 Wishes = Mapping[str, Any]
-"""What a member says of itself, by the request's fields; none of it is said twice. What it holds
-(HELD) is a set of pairs: topic id, partition."""
+"""A member's own facts, by the request's fields; none is sent twice. The partitions that it holds
+(HELD) are a set of pairs: topic id, partition."""
 
 
 class ConsumerHeartbeats:
@@ -47,7 +47,7 @@ class ConsumerHeartbeats:
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self._interval_ms = 0
         self._told: Wishes = {}
-        """What the coordinator has surely heard; nothing, once an answer was lost."""
+        """The fields that the coordinator has certainly received; none, once an answer was lost."""
         self._under_way: Wishes | None = None
         """The news in the heartbeat that is not answered yet; none while it is not sent."""
         self._has_news = False

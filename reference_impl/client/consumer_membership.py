@@ -34,13 +34,13 @@ from reference_impl.wire import ErrorCode, Struct
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 """ConsumerGroupHeartbeatRequest.java: what MemberEpoch says besides an epoch."""
 NO_EPOCH = -1
-"""Of a commit by nobody (OffsetCommitRequest.json, GenerationIdOrMemberEpoch)."""
+"""The epoch in a commit by no member (OffsetCommitRequest.json, GenerationIdOrMemberEpoch)."""
 FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 """The group has gone on without us: what we had, others may have."""
 UUID_BYTES = 16
 
 Held = dict[TopicPartition, UUID]
-"""Partitions, each with the id of its topic: one that was made anew is another topic."""
+"""Partitions, each with the id of its topic: one that was created again is another topic."""
 
 
 def new_member_id(chance: Chance) -> str:
@@ -74,10 +74,10 @@ class ConsumerMembership(GroupMember):
         self._member_id = new_member_id(kernel.chance)
         self._epoch = JOIN_EPOCH
         self._part: set[tuple[UUID, int]] = set()
-        """What the coordinator wants us to have."""
+        """The partitions that the coordinator wants us to have."""
         self._held: Held = {}
         self._incoming: Held | None = None
-        """What the change that is under way will add; None while there is none."""
+        """The partitions that the change in progress will add; None while there is none."""
 
     # --- who we are ---------------------------------------------------------------------------
 

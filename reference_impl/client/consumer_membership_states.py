@@ -57,7 +57,7 @@ _OUT = {
     Move.LEAVES: State.LEAVING,
     Move.FAILS: State.FATAL,
 }
-"""What can happen to every member that the coordinator has heard of."""
+"""The moves of every member that the coordinator knows."""
 _AGAIN = {Move.JOINS: State.JOINING, Move.LEAVES: State.LEAVING}
 
 CONSUMER_MEMBER: dict[State, dict[Move, State]] = {

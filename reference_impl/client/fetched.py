@@ -36,7 +36,7 @@ class FetchedPartition:
     ) -> None:
         self.partition = partition
         self.asked_epoch = asked_epoch
-        """Of the leader that has sent this."""
+        """The epoch of the leader that has sent this."""
         self.next_offset = offset
         """The offset after what was handed out, or skipped on the way."""
         self.leader_epoch = -1

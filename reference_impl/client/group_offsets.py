@@ -55,7 +55,7 @@ class GroupOffsets:
         self._coordinators = coordinators
         self._member = member
         self._evicted = evicted
-        """Told of answers which say that we are no member any more."""
+        """Called with answers that deny our membership."""
         self._has_epochs = config["group.protocol"] == "consumer"
         self._key = (KeyType.GROUP, config["group.id"])
         self._timeout_ms: int = config["default.api.timeout.ms"]

@@ -17,7 +17,8 @@ from reference_impl.client.subscription import Subscription
 from reference_impl.client.values import TopicPartition
 
 Then = Callable[[], None]
-"""What goes on once the application has been told, and is done with it if it listens."""
+"""The continuation after the application has heard of a change, and has handled it if it
+listens."""
 
 
 class Handover:

@@ -23,7 +23,7 @@ class Machine(ABC):
     """A client, from its start to its end."""
 
     noun: ClassVar[str]
-    """What its sentences call it."""
+    """The machine's name in its messages."""
     time_limit: ClassVar[str]
     """The configuration which bounds a call."""
     unbounded: ClassVar[tuple[type[Call], ...]]

@@ -244,7 +244,7 @@ class Network:
         self.ids = count(1)
         self.links_by_request: dict[int, Link] = {}
         self.features: dict[str, int] = {}
-        """Finalized features of the cluster, as last told (KIP-584)."""
+        """Finalized features of the cluster, as of the newest answer (KIP-584)."""
         self._links: dict[Destination, Link] = {}
         self._bootstrap = [
             Node(-1 - index, host, port)

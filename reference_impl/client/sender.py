@@ -41,7 +41,7 @@ VERSION_BEFORE_TRANSACTIONS_V2 = 11
 """From Produce 12 on, a batch puts its partition into the transaction (KIP-890)."""
 
 Asked = dict[tuple[Any, int], Batch]
-"""What one request carries, by topic (name or id) and partition, as the answer will name it."""
+"""The batches of one request, by topic (name or id) and partition, as the answer will name it."""
 
 
 class Sender:

@@ -32,7 +32,7 @@ class PartitionSequences:
     in_flight: list[Batch] = field(default_factory=list)
     """Numbered and not settled, in the order of their sequences; some may wait for a retry."""
     unresolved_after: int | None = None
-    """The sequence after a batch of which nobody knows whether it was written."""
+    """The sequence number after a batch whose outcome is unknown."""
 
     def start_over(self, writer: ProducerIdAndEpoch) -> None:
         """Renumber everything in flight from 0, under another epoch."""

@@ -29,7 +29,7 @@ class PartitionState:
 
     position: int | None = None
     leader_epoch: int = -1
-    """Of the last record read: it is committed with the position (KIP-320)."""
+    """The leader epoch of the last record read, committed with the position (KIP-320)."""
     valid_epoch: int = -1
     """The newest leader that has what we have read (truncation.py)."""
     reset_to: int | None = None

@@ -81,11 +81,11 @@ class Transactions:
         self._questions = OneAfterAnother(kernel, config, coordinators, self._not_found)
         self.state = State.UNINITIALIZED
         self.error: ClientError | None = None
-        """What led to ABORTABLE_ERROR or FATAL_ERROR."""
+        """The error that led to ABORTABLE_ERROR or FATAL_ERROR."""
         self.is_v2 = False
         """The cluster's transaction version, as of the beginning of this transaction."""
         self._has_begun = False
-        """The coordinator may know of this transaction, so it must be told of the end."""
+        """Whether the coordinator may know of this transaction, so that it must hear of the end."""
         self._partitions = TransactionPartitions()
         self._offsets: list[PendingOffsets] = []
         self._is_epoch_spent = False

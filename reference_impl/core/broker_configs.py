@@ -126,7 +126,7 @@ _WITHOUT_DEFAULT = (
     "log.roll.jitter.ms",
     "log.roll.ms",
 )
-"""Where these are not given, a key with a coarser unit decides."""
+"""Keys without a default: if they are not given, a key with a coarser unit decides."""
 
 _FOR_TOPICS = tuple(
     ConfigKey(
@@ -174,7 +174,8 @@ IGNORED = (
 
 BROKER_CONFIGS = table(*IGNORED, *_COARSER, *_FOR_TOPICS, *_OBEYED, *OF_LISTENERS.values())
 KNOWN_CONFIGS = table(*BROKER_CONFIGS.values(), *WITHOUT_EFFECT.values())
-"""What DescribeConfigs shows, and AlterConfigs knows: also what nothing here obeys."""
+"""The keys that DescribeConfigs shows and AlterConfigs knows, including those without effect
+here."""
 
 
 @dataclass(frozen=True)

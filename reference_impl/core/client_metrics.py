@@ -23,7 +23,7 @@ MATCHED = (
     "client_instance_id", "client_id", "client_software_name", "client_software_version",
     "client_source_address", "client_source_port",
 )  # fmt: skip
-"""What a client can be chosen by."""
+"""The attributes by which a client can be chosen."""
 
 CLIENT_METRICS_CONFIGS = table(
     ConfigKey(INTERVAL, ConfigType.INT, str(DEFAULT_INTERVAL_MS)),

@@ -27,7 +27,7 @@ class ConfigType(IntEnum):
     LIST = 7
     CLASS = 8
     PASSWORD = 9
-    """Never told to anybody: DescribeConfigs answers null for its value (KIP-226)."""
+    """A secret: DescribeConfigs answers null for its value (KIP-226)."""
 
 
 _TEXTS = (ConfigType.STRING, ConfigType.CLASS, ConfigType.PASSWORD)
@@ -53,11 +53,11 @@ class ConfigKey:
     at_least: float | None = None
     at_most: float | None = None
     one_of: tuple[str, ...] | None = None
-    """Of a LIST: what its items may be; of a number: what it may be besides the bounds."""
+    """For a LIST the allowed items; for a number the values allowed besides the bounds."""
     synonym: str | None = None
-    """Of a topic's key: the broker's key which gives its default (KIP-226)."""
+    """For a topic's key the broker's key that gives its default (KIP-226)."""
     item_form: str | None = None
-    """Of a LIST that may also be *: what each item looks like, as a regular expression."""
+    """For a LIST that may also be *: the form of each item, as a regular expression."""
 
     def check(self, text: str) -> None:
         """Raise BadConfig unless `text` is a value of this key."""

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from reference_impl.wire import Struct
 
 TimerKey = tuple[str | int, ...]
-"""Whose timer it is (a key of `node.TIMERS`), then whatever the owner needs to find its subject."""
+"""The owner of the timer (a key of `node.TIMERS`), then whatever the owner needs to find its
+subject."""
 
 
 class Request(NamedTuple):
@@ -27,7 +28,7 @@ class Request(NamedTuple):
     client_host: str
     body: Struct
     size_bytes: int = 0
-    """Of the frame that it came in, for quotas."""
+    """The size of the frame that it came in, for quotas."""
 
 
 @dataclass(frozen=True, slots=True)

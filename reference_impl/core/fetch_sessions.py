@@ -82,7 +82,7 @@ class Session:
     last_used_ms: int
     is_follower: bool = False
     epoch: int = 1
-    """Of the next request."""
+    """The epoch of the next request."""
 
     @property
     def worth(self) -> tuple[bool, int]:

@@ -24,9 +24,9 @@ _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cl
 _PRODUCERS, _FILES = (TIMER, "producers"), (TIMER, "files")
 _TOKENS = (TIMER, "tokens")
 _NEXT_SLICE_MS = 1
-"""Between two slices of cleaning, whoever waits gets his turn."""
+"""The pause between two slices of cleaning, in which waiting requests get their turn."""
 REMOVED_AT_ONCE = 50
-"""Logs of topics that are gone, where the request that deleted them has not come to its end."""
+"""The number of logs removed at once, of deleted topics whose deletion did not finish."""
 LEAST_INTERVAL_MS = 10
 """Kafka takes an interval of 0; a timer of 0 ms would leave time for nothing else."""
 

@@ -14,7 +14,7 @@ _SHORT, _D, _LIST = ConfigType.SHORT, ConfigType.DOUBLE, ConfigType.LIST
 _CLASS, _P = ConfigType.CLASS, ConfigType.PASSWORD
 
 NOTE = "Known to Apache Kafka; without effect on this broker."
-"""What DescribeConfigs says of each."""
+"""The documentation that DescribeConfigs answers for each."""
 
 WITHOUT_EFFECT = table(
     ConfigKey("add.partitions.to.txn.retry.backoff.max.ms", _I, "100"),

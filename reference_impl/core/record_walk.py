@@ -16,7 +16,7 @@ Bytes = bytes | bytearray | memoryview
 LONG = 63
 """As `shift_max`: a number of 64 bits."""
 SIZE_BYTES_MAX = 5
-"""Of the varint in front of a record."""
+"""The size of the varint in front of a record."""
 STEP_RECORDS, STEP_BYTES = 4096, 1 << 20
 """After so much work others have their turn: a few milliseconds."""
 RECORD_WORK = STEP_BYTES // STEP_RECORDS

@@ -33,7 +33,7 @@ class Refused(Exception):
         self.message = message
         self.record_errors = record_errors
         self.log_start_offset = -1
-        """Told with the error where a log was about to take a batch."""
+        """The log start, sent with the error if a log was about to take a batch."""
 
 
 @contextmanager

@@ -67,7 +67,7 @@ class Storage(Protocol):
     """A tree of files and directories. Every method may raise StorageError."""
 
     sends_from_files: bool
-    """Whether a host may send what lies in a file without reading it (sendfile(2))."""
+    """Whether a host may send bytes of a file without reading them (sendfile(2))."""
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open the file at `path`; with `create`, make an empty one if there is none."""

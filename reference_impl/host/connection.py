@@ -38,8 +38,8 @@ log = logging.getLogger("reference_impl.host")
 Done = TypeVar("Done")
 Decoded = tuple[RequestHeader, Struct | None]
 TURNS_OF_WHO_LEFT = 40
-"""So much of a long request is still worked on once its client has gone: what it sent with acks=0
-before it closed is not lost, and a bomb does not go on for long."""
+"""How many more turns a long request gets after its client has left: a batch sent with acks=0
+before the close is not lost, and a bomb does not go on for long."""
 GATHERED_BYTES_MAX = 64 * 1024
 """Answers are sent together up to here: more would hide that a client does not read."""
 

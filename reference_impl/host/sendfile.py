@@ -20,7 +20,7 @@ from reference_impl.core.storage import StorageError
 from reference_impl.host.disk import DiskFile
 
 PIECE_BYTES = 1 << 20
-"""So much at once; then other connections have their turn."""
+"""The bytes sent at once; then other connections have their turn."""
 
 Ended = Callable[[Exception | None], None]
 """Called once: with None when all is sent, or with what went wrong in the middle."""
@@ -40,7 +40,7 @@ class FileAnswer(ABC):
         self._loop = asyncio.get_running_loop()
         self._parts = joined(parts)
         self._sent = 0
-        """How much of the first part has gone."""
+        """How much of the first part was sent."""
         self._file = -1
         """A descriptor of the first part's file, once it was begun."""
         self._progressed = progressed

@@ -55,7 +55,7 @@ ADVICE: dict[type[Exception], str] = {
     CorruptLog: "; nothing was changed: bring the file back from a copy, or move its directory"
     " away to start without what it holds",
 }
-"""What to do, where the sentence says only what is wrong."""
+"""The advice to add if the sentence only says what is wrong."""
 
 
 @dataclass(frozen=True)

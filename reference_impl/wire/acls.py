@@ -11,7 +11,7 @@ from enum import IntEnum
 CLUSTER_NAME = "kafka-cluster"
 """The name of the only resource of type CLUSTER (Resource.CLUSTER_NAME)."""
 WILDCARD = "*"
-"""Of a LITERAL pattern: every resource of the type. Of a host: every host."""
+"""As the name of a LITERAL pattern: every resource of the type. As a host: every host."""
 WILDCARD_PRINCIPAL = "User:*"
 
 

@@ -19,7 +19,8 @@ from reference_impl.wire.schema import Definition
 Bytes = bytes | bytearray | memoryview
 METADATA_FRAME_VERSION = 1
 GROUP, TRANSACTION, SHARE = "group-coordinator", "transaction-coordinator", "share-coordinator"
-"""Whose records: the coordinators reuse the same api keys, each in a topic of its own."""
+"""The owner of the records: the coordinators reuse the same api keys, each in a topic of its
+own."""
 _INT16 = struct.Struct(">h")
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "Malformed", "Struct", "compile_field", "compile_struct"]
 
 Known = tuple[str, Reader, Writer, Any]
-"""Of a tagged field: name, reader, writer, default."""
+"""Name, reader, writer and default of a tagged field."""
 
 
 class Definition:

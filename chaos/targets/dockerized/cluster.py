@@ -27,12 +27,13 @@ from chaos.targets.layout import Layout
 from chaos.targets.listeners import LISTENERS
 
 HOME = "/dev/shm"
-"""Of whoever a node runs as: an image does not know him."""
+"""The home directory of the user as whom a node runs: an image does not know that user."""
 IS_PRELOADED = (
     f"grep -q {LIBRARY} /proc/self/maps || {{ echo 'this image cannot load the shim, built with"
     " the C library of another system; use the target without docker:' >&2; exit 1; }; "
 )
-"""What a node's shell does first: a preloaded library that does not fit is passed over quietly."""
+"""The first command of a node's shell: a preloaded library that does not fit is ignored
+silently."""
 
 
 @dataclass

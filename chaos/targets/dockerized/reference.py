@@ -18,10 +18,10 @@ from chaos.targets.reference import FAULTS, own_version
 
 IMAGE = "python:3.11-slim"
 LIBRARIES = ("backports.zstd", "crc32c", "cramjam", "lz4")
-"""What the broker imports beside Python's own; brought by pip unless the image has it."""
+"""The broker's imports besides Python's own; brought by pip unless the image has them."""
 SOURCES = "/touchstone"
 PROPERTIES = "/server.properties"
-"""Where a container's Python searches for the broker."""
+"""The folders where a container's Python searches for the broker."""
 _HERE = Path(__file__).resolve().parents[3]
 _MOUNT_POINT = "/".join([SOURCES, *__name__.split(".")[:-4]])
 """An installed Touchstone is one package, and is mounted as that package alone."""

@@ -24,7 +24,7 @@ SUBSCRIPTION_VERSION = 3
 ASSIGNMENT_VERSION = 3
 
 Assignment = dict[str, list[TopicPartition]]
-"""What each member reads, by member id."""
+"""The partitions that each member reads, by member id."""
 
 
 @dataclass(frozen=True, slots=True)

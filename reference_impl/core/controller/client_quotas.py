@@ -25,7 +25,7 @@ class ClientQuotas:
     def __init__(self) -> None:
         self._by_entity: dict[Entity, dict[str, float]] = {}
         self.version = 0
-        """Grows with every change: whoever remembers a limit knows when to look again."""
+        """A number that grows with every change, so that remembered limits can be refreshed."""
 
     def __iter__(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
         return iter(self._by_entity.items())

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 ID_DIGITS_MAX = 10
-"""Of a 32-bit number."""
+"""The digits of a 32-bit number."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class TopicImage:
     topic_id: UUID
     partitions: dict[int, PartitionImage] = field(default_factory=dict)
     configs: dict[str, str] = field(default_factory=dict)
-    """What is overridden for this topic."""
+    """The configuration overrides of this topic."""
 
 
 class MetadataImage:
@@ -58,7 +58,7 @@ class MetadataImage:
         self.next_producer_id = 0
         self._broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
-        """What was set for single groups, which need not exist."""
+        """The configurations set for single groups, which need not exist."""
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Subscriptions to clients' metrics, by name (KIP-714)."""
         self.acls = Acls()

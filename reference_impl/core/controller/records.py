@@ -9,7 +9,7 @@ from reference_impl.core.controller.metadata_image import TOPIC_RESOURCE
 from reference_impl.wire import Struct, definition
 
 UNASSIGNED_DIRECTORY = UUID(int=0)
-"""DirectoryId.UNASSIGNED: the broker has one directory, so nobody needs to be told which."""
+"""DirectoryId.UNASSIGNED: the broker has one directory, so its id need not be sent."""
 
 
 def new_topic(name: str, topic_id: UUID) -> Struct:

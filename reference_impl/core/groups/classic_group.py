@@ -60,9 +60,9 @@ class ClassicGroup:
     pending_members: set[str] = field(default_factory=set)
     """Ids that were given out but not used yet (KIP-394)."""
     pending_syncs: set[str] = field(default_factory=set)
-    """Who got the new generation and did not come for the assignment yet."""
+    """The members that got the new generation and have not come for the assignment yet."""
     new_member_added: bool = False
-    """Somebody came during the initial delay, so it may be extended (KIP-134)."""
+    """Whether a member joined during the initial delay, so that it may be extended (KIP-134)."""
     is_initial_rebalance: bool = False
     state_timestamp_ms: int = -1
 

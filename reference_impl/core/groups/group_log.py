@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 TOPIC = "__consumer_offsets"
 VERSIONS = {"OffsetCommitKey": 4, "GroupMetadataKey": 4}
-"""Of the values; those of consumer groups have version 0."""
+"""The versions of the values; those of consumer groups have version 0."""
 EXPIRING = 1
-"""Of the value of a commit that says when it ends (newOffsetCommitRecord)."""
+"""The version of the value of a commit with an expiry time (newOffsetCommitRecord)."""
 KeyValue = tuple[Struct, Struct | None]
 
 

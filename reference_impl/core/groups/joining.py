@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SKIP_ASSIGNMENT_SINCE = 9
 NO_MEMBER_ID = ""
-"""What a consumer group answers to one who may not join; a classic group repeats the id."""
+"""The member id in a consumer group's refusal to join; a classic group repeats the request's."""
 
 
 def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:

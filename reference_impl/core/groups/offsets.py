@@ -33,7 +33,8 @@ class CommittedOffset:
     commit_timestamp_ms: int
     topic_id: UUID = ZERO_UUID
     log_offset: int = -1
-    """Of the record: a commit that was pending does not undo one that was written after it."""
+    """The offset of the record: a commit that was pending does not undo one that was written after
+    it."""
     expire_timestamp_ms: int = -1
     """When it ends, if its client said so (OffsetCommit v2-4), as all others (KIP-211) if not."""
 

@@ -36,7 +36,7 @@ class Move(Enum):
     MEMBERSHIP_CHANGES = auto()
     """A member joins, leaves, expires, or comes with other subscriptions."""
     ALL_JOINED = auto()
-    """Everybody who will be in the next generation has asked for it."""
+    """All members of the next generation have asked for it."""
     NOBODY_JOINED = auto()
     """The last member is gone."""
     LEADER_SYNCS = auto()

@@ -23,7 +23,7 @@ from reference_impl.core.security.permissions import (
 from reference_impl.wire import Definition, ErrorCode, Struct
 
 Wanted = Callable[[Configured, Struct], Mapping[str, str]]
-"""What a resource should have afterwards, by its row of the request; raises Refused."""
+"""A function from a row of the request to the resource's overrides afterwards. Raises Refused."""
 
 
 def alter_all(

@@ -20,7 +20,7 @@ TRANSACTION_VERSION = 2
 GROUP_VERSION = 1
 """Consumer groups (KIP-848)."""
 ELR_VERSION = 1
-"""Eligible leader replicas (KIP-966): with one replica nobody else is ever eligible."""
+"""Eligible leader replicas (KIP-966): with one replica no other is ever eligible."""
 FEATURES = {
     "eligible.leader.replicas.version": (0, ELR_VERSION),
     "group.version": (0, GROUP_VERSION),

@@ -25,7 +25,7 @@ RESPONSE = definition("OffsetFetchResponse")
 SEVERAL_GROUPS_SINCE, TOPIC_IDS_SINCE = 8, 10
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
 UNSTABLE = CommittedOffset(-1, -1, "", -1)
-"""Told apart from NO_OFFSET by identity: an open transaction may commit another offset."""
+"""Distinct from NO_OFFSET by identity: an open transaction may commit another offset."""
 
 Offsets = dict[TopicPartition, CommittedOffset]
 Rows = Generator[Effect, None, list[Struct]]

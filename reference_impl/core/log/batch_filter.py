@@ -70,7 +70,7 @@ class BatchFilter:
     newest: Mapping[bytes, int]
     """The newest offset of each key in the section that is cleaned."""
     end_offset: int
-    """What lies from here on is not judged."""
+    """Batches from here on are not judged."""
     transactions: CleanedTransactions
     producers: Mapping[int, LastOfProducer]
     now_ms: int

@@ -29,7 +29,7 @@ class CleanedTransactions:
         self._aborted: dict[int, _Open] = {}
         self._committed: set[int] = set()
         self.still_there: list[AbortedTransaction] = []
-        """Aborted transactions of which records were met: their marker stays, and so does their
+        """The aborted transactions of which records were met: their marker stays, and so does their
         entry in the transaction index of the segment that holds it."""
 
     def _begin(self, last_offset: int) -> None:

@@ -28,8 +28,8 @@ from reference_impl.wire.records import BatchHeader, RecordBatch, read_header
 
 SLICE_BYTES = 1 << 18
 BYTES_PER_KEY = 256
-"""Of the memory for keys (log.cleaner.dedupe.buffer.size), roughly; Kafka needs 24, for a hash and
-an offset. Where more keys are dirty than it holds, the log is cleaned as far as they go, and the
+"""The approximate memory for a key (log.cleaner.dedupe.buffer.size); Kafka needs 24, for a hash and
+an offset. If more keys are dirty than fit, the log is cleaned up to the last that fits, and the
 rest in another round."""
 KEYS_BYTES_MAX = 128 * 1024 * 1024
 

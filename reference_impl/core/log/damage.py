@@ -14,9 +14,9 @@ from reference_impl.wire.batch_header import HEADER_BYTES, LOG_OVERHEAD
 from reference_impl.wire.records import CorruptRecord, check_crc, read_header
 
 SEARCHED_BYTES = 4 << 20
-"""So far behind a bad batch the next whole one is looked for."""
+"""How far behind a bad batch the next whole one is searched."""
 TRIED_BYTES = 64 << 20
-"""So much is read over and over in the search for the bit."""
+"""How many bytes are read again and again in the search for the bit."""
 _MAGIC_AT, _CRC_AT, _CRC_FROM = 16, 17, 21
 _OFFSETS_MAX = 2**31
 

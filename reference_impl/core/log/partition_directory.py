@@ -13,7 +13,7 @@ from reference_impl.core.storage import Storage
 
 DELETE_SUFFIX = "-delete"
 NAME_BYTES_MAX = 255
-"""Of most file systems; a topic's name may have 249 of them."""
+"""The limit of most file systems; a topic's name may have 249 of them."""
 
 
 def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID) -> None:

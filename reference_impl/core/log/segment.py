@@ -31,7 +31,7 @@ from reference_impl.wire.records import (
 LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX = ".log", ".index", ".timeindex"
 INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 DELETED_SUFFIX = ".deleted"
-"""Of files that are no longer part of the log, and go in a moment."""
+"""The suffix of files that are no longer part of the log, and will be deleted soon."""
 _TAIL_BATCHES_MAX = 1024
 RELATIVE_OFFSET_MAX = 2**31 - 1
 """The indexes hold offsets relative to the base in an int32; so does a position."""

@@ -26,8 +26,8 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
     last_offset: int
     last_stable_offset: int
-    """Where the last stable offset was once the marker counted: no transaction that begins below
-    it ends in a later entry, so a search that reaches it is complete."""
+    """The last stable offset once the marker counted: no transaction that begins below it ends in a
+    later entry, so a search that reaches it is complete."""
 
 
 class TransactionIndex:

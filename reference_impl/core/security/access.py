@@ -49,7 +49,7 @@ OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
         AclOperation.IDEMPOTENT_WRITE,
     ),
 }
-"""What can be done to each type of resource (AclEntry.supportedOperations)."""
+"""The operations on each type of resource (AclEntry.supportedOperations)."""
 
 
 class Access:

@@ -30,7 +30,7 @@ NOT_CREATED = {
     AclOperation: (AclOperation.UNKNOWN, AclOperation.ANY),
     AclPermissionType: (AclPermissionType.UNKNOWN, AclPermissionType.ANY),
 }
-"""What an entry cannot have: it says nothing, or makes sense in a filter only."""
+"""The codes that an entry cannot have: UNKNOWN, and those for filters only."""
 
 
 _CODES = attrgetter("operation", "permission_type")

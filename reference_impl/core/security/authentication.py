@@ -46,7 +46,7 @@ ALLOWED: dict[State, tuple[ApiKey, ...]] = {
     State.EXPIRED: (ApiKey.SASL_HANDSHAKE,),
     State.REFUSED: (),
 }
-"""What may be asked from outside; everything else closes the connection."""
+"""The requests allowed before authentication; every other one closes the connection."""
 
 
 @dataclass(eq=False)
@@ -60,11 +60,11 @@ class Session:
     exchange: Exchange | None = None
     """Under way; None also where the mechanism is not the one that this user came in by."""
     user: str | None = None
-    """Who came in; it can become nobody else."""
+    """The authenticated user, which never changes."""
     token_expiry_ms: int | None = None
     """When the delegation token expires that proved the user; None where a password did."""
     lifetime_ms: int | None = None
-    """How long this session lasts from its beginning; None is without end."""
+    """How long this session lasts from its beginning; None means without end."""
     may_renew: bool = True
     refusal: Respond | None = field(default=None, repr=False)
     """The answer that is held back."""

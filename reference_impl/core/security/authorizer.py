@@ -28,7 +28,8 @@ IMPLIED_BY: dict[AclOperation, frozenset[AclOperation]] = {
     ),
     AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.ALTER_CONFIGS}),
 }
-"""Who may read may also look. Only permissions imply: a prohibition to read is none to look."""
+"""A permission to read implies one to describe. Only permissions imply: to deny reading does not
+deny describing."""
 
 
 @dataclass(frozen=True)

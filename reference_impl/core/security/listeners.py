@@ -44,7 +44,7 @@ OF_LISTENERS = table(
     ConfigKey("ssl.keystore.location", _S, None),
     ConfigKey("ssl.keystore.type", _S, "JKS"),
 )
-"""What a listener may have of its own; the same keys without prefix are for all."""
+"""The keys that a listener may have of its own; without prefix they are for all listeners."""
 _JAAS, _REAUTH = "sasl.jaas.config", "connections.max.reauth.ms"
 _OF_MECHANISMS = (_JAAS, _REAUTH)
 
@@ -65,11 +65,11 @@ class Sasl:
     passwords: Mapping[str, str] = field(repr=False)
     """The users of PLAIN."""
     session_ms: Mapping[str, int]
-    """How long a session lasts, by mechanism; 0 is without end (KIP-368)."""
+    """How long a session lasts, by mechanism; 0 means without end (KIP-368)."""
     failure_delay_ms: int
-    """How long a refusal is held back: it slows down whoever guesses (KIP-306)."""
+    """How long a refusal is held back, to slow down guessing (KIP-306)."""
     max_token_bytes: int
-    """Nobody who has not authenticated may send more at once."""
+    """The most bytes that an unauthenticated client may send at once."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ REFUSALS: dict[ResourceType, ErrorCode] = {
     ResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
     ResourceType.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
-"""How a refusal is called."""
+"""The error of a refusal, by type of resource."""
 
 _OF, _TOPIC, _GROUP = AclOperation, ResourceType.TOPIC, ResourceType.GROUP
 _CLUSTER, _TRANSACTIONAL_ID = ResourceType.CLUSTER, ResourceType.TRANSACTIONAL_ID
@@ -158,4 +158,4 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     ApiKey.CREATE_ACLS: (ALTER_CLUSTER,),
     ApiKey.DELETE_ACLS: (ALTER_CLUSTER,),
 }
-"""What each API asks for; a test holds the handlers that are served to it."""
+"""The permissions that each API requires; a test compares them with the handlers."""

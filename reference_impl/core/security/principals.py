@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ANONYMOUS = "User:ANONYMOUS"
-"""The principal of whoever has not been authenticated, because the listener does not ask for it."""
+"""The principal of a client on a listener without authentication."""
 
 
 class Principals:

@@ -49,7 +49,8 @@ class TransactionCoordinator:
         self.log = transaction_log.TransactionLog(broker)
         self._broker = broker
         self._marked: dict[str, set[PartitionKey]] = {}
-        """Of decided transactions that could not be completed: which partitions have the marker."""
+        """For decided transactions that could not be completed: the partitions that have the
+        marker."""
         self._marker_retry_ms = MARKER_RETRY_MS
         for name, transaction in self.log.replay():
             if transaction is None:

@@ -16,7 +16,7 @@ EPOCH_MAX = 2**15 - 1
 EPOCH_LAST = EPOCH_MAX - 1
 """The last that a producer gets; the one above it is kept for fencing."""
 CLASSIC, EPOCH_PER_TRANSACTION = 0, 2
-"""What the client of a transaction speaks, as levels of the feature transaction.version."""
+"""The protocol of a transaction's client, as levels of the feature transaction.version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
 FIRST_EPOCH = 1
-"""Of a new group, and of its target, which gives nothing to nobody (TargetAssignmentMetadata)."""
+"""The epoch of a new group, and of its empty target (TargetAssignmentMetadata)."""
 NEVER_HASHED = -1
 
 
@@ -33,7 +33,7 @@ class ResolvedRegex:
 
     topics: frozenset[str]
     version: int
-    """Of the metadata at that moment: the end of the metadata log."""
+    """The version of the metadata at that moment: the end of the metadata log."""
     timestamp_ms: int
 
 
@@ -48,7 +48,7 @@ class ConsumerGroup:
         self.group_id = group_id
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        """Of the subscribed topics, as they were when the epoch was bumped last."""
+        """The hash of the subscribed topics when the epoch was last bumped."""
         self.assignment_epoch = FIRST_EPOCH
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
@@ -56,14 +56,15 @@ class ConsumerGroup:
         """group.instance.id -> member id."""
         self.target: dict[str, frozenset[TopicIdPartition]] = {}
         self.owners: dict[TopicIdPartition, str] = {}
-        """Who may be reading a partition now: it has it, or did not report yet that it stopped."""
+        """The member that may be reading a partition now: it has it, or has not reported yet that
+        it stopped."""
         self.regexes: dict[str, ResolvedRegex] = {}
         self.has_partition_metadata = False
         """The log has a record of the type which Kafka wrote before 4.1; it is to be ended."""
         self.hashed_at_version = NEVER_HASHED
         """Not in the log: the metadata with which `metadata_hash` was compared last."""
         self.awaited_joins: set[str] = set()
-        """Not in the log: classic members that were told to join again."""
+        """Classic members that were asked to join again; not in the log."""
 
     def draft(self) -> ConsumerGroup:
         """Return a copy to try changes on; members and assignments are values, so they are

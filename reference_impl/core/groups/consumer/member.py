@@ -49,7 +49,7 @@ class ConsumerMember:
     classic: ClassicMembership | None = None
     assigned: Epochs = field(default_factory=dict)
     revoking: Epochs = field(default_factory=dict)
-    """What it was told to give up and may still be reading."""
+    """The partitions that it must give up and may still be reading."""
 
     @property
     def owned(self) -> set[TopicIdPartition]:

@@ -37,7 +37,7 @@ class Goal:
     is_free: Callable[[TopicIdPartition], bool]
     """Whether the member may take a partition: no other member holds it (rules.is_released)."""
     reported: set[TopicIdPartition] | None
-    """What the member says it reads (TopicPartitions); None if it says nothing about it."""
+    """The partitions that the member reports to read (TopicPartitions); None if it reports none."""
     subscription_changed: bool
 
 

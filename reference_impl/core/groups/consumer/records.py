@@ -25,7 +25,7 @@ from reference_impl.wire import Struct, definition
 
 KeyValue = tuple[Struct, Struct | None]
 DELETED_EPOCH = -1
-"""Of a target whose group is gone."""
+"""The epoch of a target whose group is gone."""
 
 
 # --- writing --------------------------------------------------------------------------------------

@@ -44,11 +44,11 @@ class GroupMove(Enum):
     EPOCH_BUMPED = auto()
     """A member, a subscription or a topic changed: the target is out of date."""
     TARGET_SET = auto()
-    """A new target, and somebody is not there yet."""
+    """There is a new target, and a member has not reached it yet."""
     ALL_ARRIVED = auto()
     """Every member has reached the target."""
     MEMBER_BEHIND = auto()
-    """A member begins anew, without a change of the target (static members, rejoining)."""
+    """A member starts again, without a change of the target (static members, rejoining)."""
     LAST_LEAVES = auto()
     GROUP_DELETED = auto()
 

@@ -20,7 +20,7 @@ class MemberSpec:
 
 
 Assignment = dict[str, frozenset[TopicIdPartition]]
-"""Member id -> its part. Every partition of a topic that somebody wants is in exactly one."""
+"""Member id -> its partitions. Every partition of a subscribed topic is in exactly one."""
 
 Assignor = Callable[[Sequence[MemberSpec], Mapping[UUID, int]], Assignment]
 """(members, number of partitions of each topic that exists) -> who reads what."""
