@@ -104,7 +104,8 @@ def scrub_files(directory: Path, settings: Mapping[str, str]) -> None:
 
 
 def _hidden_lines(properties: bytes) -> bytes:
-    """Comment out settings in a file that chaos.targets.properties wrote, a setting per line."""
+    """Replace the values of secret settings by [hidden] in a file that chaos.targets.properties
+    wrote, a setting per line."""
     lines = []
     for line in properties.split(b"\n"):
         key, assigned, _ = line.partition(b"=")

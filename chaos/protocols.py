@@ -334,11 +334,12 @@ class Target(Protocol):
 
 @runtime_checkable
 class MustShow(Protocol):
-    """A workload that is about something which brokers do by themselves, and may not have done."""
+    """A workload that tests what brokers do on their own, such as retention, and may not have done
+    during the run."""
 
     def why_nothing_shown(self, records: Sequence[Record]) -> str | None:
-        """Return why the run shows nothing of the final raw read, or None. A problem of the run
-        then: nothing was found amiss, and there was nothing to judge."""
+        """Return why the final raw read gives nothing to judge, or None if it does. The run then
+        reports a problem: no violation was found, but the workload tested nothing."""
         ...
 
 

@@ -58,7 +58,8 @@ def _writes_fail(site: Site, fault: Fault) -> str:
 
 
 def a_sync_takes_longer(site: Site) -> str:
-    """Prove by creating a topic, which is acknowledged when the metadata log is synced."""
+    """Prove that creating a topic takes longer, since it is acknowledged when the metadata log is
+    synced."""
     address, name = site.cluster.direct(1), f"slow-{time.monotonic_ns()}"
     with site.struck(SlowDisk(1, DELAY_MS)):
         slow_ms = _making_a_topic_ms(site, name)
@@ -116,7 +117,7 @@ def a_write_fails_once(site: Site) -> str:
 
 
 def some_of_what_was_not_synced_is_gone(site: Site) -> str:
-    """Prove that records are cut at a batch's end, and that those before the cut stay."""
+    """Prove that acknowledged records are gone once the largest unsynced tail of a file is lost."""
     return _is_gone(site, TornWrites(1, "reordered"), _somebody_syncs)
 
 

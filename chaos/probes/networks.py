@@ -74,7 +74,7 @@ def one_node_cannot_dial_another(site: Site) -> str:
 
 
 def an_isolated_node_is_alone(site: Site) -> str:
-    """Cut from the others, both ways."""
+    """Prove that a node is cut off from the others, both ways."""
     with site.struck(Isolate(1)):
         expect_dials(site, cut={(1, 2), (2, 1), (1, 3), (3, 1)}, how="silent")
     expect_dials(site, cut=set())

@@ -21,7 +21,7 @@ PROGRAM = "/small_node.py"
 
 
 class SmallContainers(SmallCluster, ContainerCluster):
-    """Ready when every node says PONG."""
+    """A cluster in containers that is ready when every node says PONG."""
 
 
 class SmallTarget(ContainerTarget):

@@ -58,7 +58,8 @@ def _elect(cluster: LocalCluster, fault: Elect) -> list[int]:
 
 
 def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
-    """Assign the replicas, the first of them preferred; return the nodes that were asked."""
+    """Move a partition's replicas; return the nodes that have them from now on, the preferred one
+    first, or none if the brokers refused."""
     topic, index = _interesting(cluster)
     view = roles.focus(cluster)
     if view is None:
@@ -81,7 +82,8 @@ def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
 
 
 def _admin_storm(cluster: LocalCluster, fault: AdminStorm) -> list[int]:
-    """Create, change and delete topics; return the nodes that were asked."""
+    """Create, change and delete topics; return the reachable nodes, or none if nothing
+    succeeded."""
     names = [f"storm-{next(_storms)}" for _ in range(fault.topics)]
     steps: Sequence[tuple[ApiKey, Callable[[list[str]], dict[str, Any]]]] = (
         (ApiKey.CREATE_TOPICS, _creation),

@@ -41,7 +41,7 @@ def told_by(events: Iterable[Any]) -> Told:
 
 
 def _micro_operations(value: Any) -> Iterator[list[Any]]:
-    """Yield all that look like one, at any depth."""
+    """Yield every value that looks like a micro-operation (send or poll), at any depth."""
     waiting = [value]
     while waiting:
         some = waiting.pop()

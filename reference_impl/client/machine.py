@@ -41,7 +41,7 @@ class Machine(ABC):
         self._is_closed = False
 
     def step(self, event: Event) -> tuple[Effect, ...]:
-        """Let one thing happen. The tuple is complete."""
+        """Handle one event, and return all its effects in order."""
         self._kernel.enter(event)
         match event:
             case Called(call_id=call_id, call=call):

@@ -57,7 +57,7 @@ class File(Protocol):
     def truncate(self, size: int) -> None: ...
 
     def sync(self) -> None:
-        """Return when the content would survive a loss of power."""
+        """Sync the file: return once its content would survive a loss of power."""
 
     def close(self) -> None:
         """Give back the descriptor. A closed file may not be used again."""
@@ -98,7 +98,7 @@ class Storage(Protocol):
         """Remove a directory with all it holds, if it exists."""
 
     def sync_directory(self, path: str) -> None:
-        """Return when the names in the directory would survive a loss of power."""
+        """Sync a directory: return once the names in it would survive a loss of power."""
 
     def space(self, path: str) -> Space | None:
         """Return the size of the volume that holds a path, or None if unknown."""

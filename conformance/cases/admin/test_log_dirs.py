@@ -36,8 +36,8 @@ def moved(broker: Connection, version: int, path: str, topic: str, *indexes: int
 @case("ADMIN-34", "AlterReplicaLogDirs", spec="KIP-113; class ReplicaManager, alterReplicaLogDirs",
       priority="P2")  # fmt: skip
 def test_a_replica_stays_where_it_is_asked_to_lie(wire: Wire, version: int) -> None:
-    """Asked into the directory in which it lies a replica gets NONE, one that does not exist
-    UNKNOWN_TOPIC_OR_PARTITION (3); into a directory that the broker has not,
+    """Moving a replica to the directory that holds it returns NONE, for a replica that does not
+    exist UNKNOWN_TOPIC_OR_PARTITION (3), and to a directory that the broker does not have
     LOG_DIR_NOT_FOUND (57). The records stay."""
     topic = wire.create_topic()
     wire.produce(topic, batch(b"a").encode())

@@ -172,7 +172,7 @@ class LogAgainstList(RuleBasedStateMachine):
 
 
 class InMemory(LogAgainstList):
-    """On a disk that a loss of power takes unsynced bytes from."""
+    """Test the log on an in-memory disk that loses unsynced bytes when power is lost."""
 
     def __init__(self) -> None:
         super().__init__()
