@@ -305,7 +305,7 @@ def _run(program: str, *arguments: str | Path) -> None:
             capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise DiskError(f"{program} did not do its work: {error}") from error
+        raise DiskError(f"{program} failed: {error}") from error
     if done.returncode != 0:
         said = " / ".join((done.stderr or done.stdout).split("\n")).strip(" /")
         raise DiskError(f"{program} failed: {said}; see `touchstone doctor`")

@@ -217,7 +217,7 @@ def _run(command: Sequence[str], text: str = "") -> None:
             check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LinkError(f"{command[0]} did not do its work: {error}") from error
+        raise LinkError(f"{command[0]} failed: {error}") from error
     if done.returncode != 0:
         raise LinkError(f"{Path(command[0]).name} failed: {done.stderr.strip()}")
 

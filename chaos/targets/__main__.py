@@ -17,10 +17,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="chaos.targets", description=__doc__)
     parser.add_argument("target", help="apache[:VERSION], reference, kfake or host:port")
     parser.add_argument("--nodes", type=int, default=1)
-    parser.add_argument("--proxied", action="store_true", help="every link through toxiproxy")
-    parser.add_argument("--directory", type=Path, help="data and logs (default: a temporary one)")
+    parser.add_argument("--proxied", action="store_true", help="put toxiproxy on every link")
+    parser.add_argument(
+        "--directory", type=Path, help="where data and logs are kept (default: temporary)"
+    )
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--bug", help="a planted bug of the reference broker")
+    parser.add_argument("--bug", help="plant a bug in the reference broker")
     arguments = parser.parse_args()
     config = dict(pair.partition("=")[::2] for pair in arguments.config)
     told_to_stop = threading.Event()

@@ -143,7 +143,7 @@ def _as_service(
     if compose is None:
         raise Broken(f"{where}service needs a [compose] table: name its file there")
     if node.start or node.stop or node.kill or node.pause or node.pid_file:
-        raise Broken(f"{where}service takes the place of commands and pid_file: give one or other")
+        raise Broken(f"{where}service replaces commands and pid_file: give either service or these")
 
     def verb(word: str) -> tuple[str, ...]:
         return (*compose, word, service)

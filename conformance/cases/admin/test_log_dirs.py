@@ -55,8 +55,9 @@ def test_a_replica_stays_where_it_is_asked_to_lie(wire: Wire, version: int) -> N
 
 @case("ADMIN-33", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2")
 def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> None:
-    """Each directory has a path and no error; a partition's size is that of its batches, byte for
-    byte; partitions that do not exist are left out, and null asks for all."""
+    """DescribeLogDirs returns for each directory a path, no error, and for each partition the exact
+    size of its batches in bytes. Partitions that do not exist are omitted; null returns all
+    partitions."""
     topic = wire.create_topic(partitions=2, on_one_broker=True)
     missing, leader = wire.new_name("missing"), wire.leader(topic)
     data = batch(b"a" * 100).encode()

@@ -33,8 +33,9 @@ def errors_of(answer: Struct) -> dict[str, list[tuple[int, int]]]:
 def test_no_leader_is_elected_where_the_right_one_leads(
     wire: Wire, version: int, kind: int
 ) -> None:
-    """A partition that its preferred replica leads gets ELECTION_NOT_NEEDED (84), whatever the
-    election, and keeps its leader epoch; one that does not exist UNKNOWN_TOPIC_OR_PARTITION (3)."""
+    """For a partition that its preferred replica leads, either kind of election returns
+    ELECTION_NOT_NEEDED (84), and the leader epoch stays; a partition that does not exist gets
+    UNKNOWN_TOPIC_OR_PARTITION (3)."""
     topic, missing = wire.create_topic(), wire.new_name("missing")
     before = wire.topic_metadata(topic.name).partitions
     answer = elect(wire, version, kind, {topic.name: [0, 7], missing: [0]})

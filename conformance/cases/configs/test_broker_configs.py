@@ -64,8 +64,8 @@ def test_a_broker_describes_itself_alone(wire: Wire, version: int, examined: Exa
 @case("CONF-06", "DescribeConfigs", spec="KIP-226; class ConfigHelper", priority="P1",
       config=STRICT)  # fmt: skip
 def test_a_secret_is_never_told(wire: Wire, version: int) -> None:
-    """A password with which the broker was started is described as sensitive, and its value is
-    null, as is that of each synonym."""
+    """A password that was set at the broker's start is described as sensitive, and its value and
+    those of its synonyms are null."""
     found = describe(wire, a_broker(wire), None, version, resource_type=BROKER,
                      include_synonyms=True)  # fmt: skip
     secret = next(c for c in found.configs if c.name == "ssl.key.password")

@@ -20,8 +20,8 @@ def listed(wire: Wire, version: int, types: list[int]) -> list[tuple[int, str]]:
 
 @case("CONF-19", "ListConfigResources", versions=(1, 1), spec=SPEC, priority="P2")
 def test_resources_are_listed_by_type(wire: Wire, version: int) -> None:
-    """Topics and brokers are listed where their type is asked for, both without any type; a type
-    that does not exist gets UNSUPPORTED_VERSION (35)."""
+    """Topics and brokers are listed if their type is requested, and both if no type is given; a
+    type that does not exist gets UNSUPPORTED_VERSION (35)."""
     topic = (TOPIC, wire.create_topic().name)
     brokers = [(BROKER, str(b.node_id)) for b in wire.call("Metadata", topics=[]).brokers]
     expect(sorted(listed(wire, version, [BROKER])), sorted(brokers), "brokers")

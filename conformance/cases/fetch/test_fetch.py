@@ -143,8 +143,8 @@ def test_the_first_batch_comes_whole_however_small_the_limit(wire: Wire, version
 
 @case("FETCH-10", "Fetch", versions=ALL, spec="KIP-74; FetchRequestTest, order and size limits")
 def test_max_bytes_is_shared_in_request_order(wire: Wire, version: int) -> None:
-    """Partitions get data in the order of the request until max_bytes is spent; later ones come
-    back empty."""
+    """Partitions get data in the order of the request until max_bytes is used up; the remaining
+    ones get no records."""
     topic = wire.create_topic(partitions=3, on_one_broker=True)
     for index in range(3):
         wire.produce(topic, batch(b"%d" % index * 3000).encode(), partition=index)

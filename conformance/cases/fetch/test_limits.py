@@ -64,8 +64,9 @@ def test_what_is_cut_off_is_the_rest_of_a_batch(wire: Wire, version: int) -> Non
 
 @case("FETCH-30", "Fetch", versions=(4, 9), spec="KIP-110, Compatibility", priority="P1")
 def test_zstd_for_old_readers_is_refused_or_sent_as_it_is(wire: Wire, version: int) -> None:
-    """A topic with compression.type=zstd, before v10: UNSUPPORTED_COMPRESSION_TYPE (76) without
-    records, or the zstd batches as they are, never something else; from v10 on it is read."""
+    """A fetch before v10 from a topic with compression.type=zstd returns
+    UNSUPPORTED_COMPRESSION_TYPE (76) without records, or the zstd batches unchanged, and nothing
+    else; from v10 on it returns the batches."""
     # KIP-110 and the catalogue demand 76. Apache Kafka 4.3.1 no longer looks: it left the check out
     # together with the conversion of old message formats.
     topic = wire.create_topic(config={"compression.type": "zstd"})

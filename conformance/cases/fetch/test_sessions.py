@@ -181,7 +181,7 @@ def test_another_log_start_is_news(wire: Wire, version: int) -> None:
 @case("FETCH-29", "Fetch", versions=(7, 12), spec=SPEC, priority="P1")
 def test_an_error_is_repeated_until_it_is_over(wire: Wire, version: int) -> None:
     """A partition of a session that does not exist yet gets UNKNOWN_TOPIC_OR_PARTITION (3) in every
-    answer; once the topic is there its records come, without being asked for again."""
+    response; once the topic exists, its records are returned without being requested again."""
     name = wire.new_name()
     missing = Topic(name, uuid.UUID(int=0), 1)
     connection = wire.connect(address=wire.home())

@@ -91,8 +91,8 @@ def test_a_stranger_cannot_leave(wire: Wire, version: int) -> None:
 
 @case("GRPC-26", "LeaveGroup", versions=(3, 5), spec="KIP-345, LeaveGroup", priority="P1")
 def test_members_leave_together_with_an_answer_each(wire: Wire, version: int) -> None:
-    """Of several that leave at once each has its own error: UNKNOWN_MEMBER_ID (25) for one that
-    is unknown, while the others leave."""
+    """If several members leave in one request, each gets its own error: an unknown one
+    UNKNOWN_MEMBER_ID (25), while the others leave."""
     member = Member.stable(wire, versions={"LeaveGroup": version})
     answer = leave(member, ("never-given", None), (member.member_id, None))
     expect(answer.error_code, ErrorCode.NONE, "error of the request")

@@ -17,8 +17,8 @@ SPEC = "class GroupMetadataManager, replay and onLoaded"
 def test_a_generation_outlives_its_coordinator(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """After kill -9 and restart a Stable group is as it was: the member's Heartbeat is accepted in
-    the same generation, and SyncGroup gives it the same assignment."""
+    """After kill -9 and restart a Stable group is unchanged: the member's Heartbeat is accepted in
+    the same generation, and SyncGroup returns the same assignment."""
     member = Member.stable(wire, versions={"Heartbeat": version})
     examined.kill_and_restart()
     wire.forget_connections()
@@ -31,8 +31,8 @@ def test_a_generation_outlives_its_coordinator(
 
 @case("GRPC-38", "ConsumerGroupHeartbeat", spec=SPEC, priority="P2", requires=["restart"])
 def test_an_epoch_outlives_its_coordinator(wire: Wire, version: int, examined: Examined) -> None:
-    """After kill -9 and restart the members of a group of KIP-848 go on in their epoch with what
-    they own; a third one that comes then takes its part."""
+    """After kill -9 and restart the members of a consumer group (KIP-848) keep their epoch and
+    their partitions, and a third member that joins then is assigned its share."""
     first, second = settled_pair(wire, wire.create_topic(6), version=version)
     epoch = first.epoch
     examined.kill_and_restart()

@@ -73,7 +73,7 @@ def test_an_empty_group_id_is_invalid(wire: Wire, version: int) -> None:
 
 @case("GRP8-27", "ListGroups", versions=(5, 5), spec="KIP-848, ListGroups", priority="P1")
 def test_groups_are_listed_with_their_type(wire: Wire, version: int) -> None:
-    """ListGroups tells type and state of each group, and filters by both."""
+    """ListGroups returns the type and state of each group, and filters by both."""
     member = ConsumerMember.stable(wire, wire.create_topic())
     shown = listed(wire, member.group, version)
     expect_that(shown is not None, "groups listed", member.group, None)

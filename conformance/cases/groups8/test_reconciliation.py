@@ -124,8 +124,8 @@ def test_the_partitions_of_a_deleted_topic_are_taken_away(wire: Wire, version: i
 
 @case("GRP8-17", "ConsumerGroupHeartbeat", spec="KIP-848, Subscription changes", priority="P1")
 def test_a_member_may_change_its_subscription(wire: Wire, version: int) -> None:
-    """A member that names other topics gets their partitions and gives up the old ones, with a
-    higher epoch."""
+    """A member that changes its subscription is assigned the partitions of the new topics and gives
+    up those of the old ones, in a higher epoch."""
     member = ConsumerMember.stable(wire, wire.create_topic(2), version=version)
     epoch = member.epoch
     member.topics = [wire.create_topic(3)]

@@ -36,8 +36,8 @@ def test_active_producers_are_described(wire: Wire, version: int) -> None:
 
 @case("IDEM-17", "DescribeProducers", spec="KIP-664", priority="P1")
 def test_an_open_transaction_is_described_by_its_partition(wire: Wire, version: int) -> None:
-    """DescribeProducers tells the offset at which a producer's open transaction began, and -1 once
-    it has ended; then also the epoch of the coordinator that ended it."""
+    """DescribeProducers returns the offset at which a producer's open transaction began; once it
+    has ended, -1 and the epoch of the coordinator that ended it."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"a")
     producer.send(topic, b"b")

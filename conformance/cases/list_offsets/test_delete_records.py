@@ -28,8 +28,8 @@ def of_five(wire: Wire, **config: str) -> Topic:
 
 @case("LIST-23", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest")
 def test_the_log_start_moves_to_the_offset(wire: Wire, version: int) -> None:
-    """DeleteRecords up to k answers low watermark k; earliest is k, a fetch below it is out of
-    range (1), and what lies above stays."""
+    """DeleteRecords up to offset k returns low watermark k. Then the earliest offset is k, a fetch
+    below k gets OFFSET_OUT_OF_RANGE (1), and records from k on stay."""
     topic = of_five(wire)
     answer = delete_records(wire, topic, 2, version)
     expect((answer.error_code, answer.low_watermark), (0, 2), "(error, low watermark)")

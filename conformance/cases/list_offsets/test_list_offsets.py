@@ -186,8 +186,9 @@ def test_an_empty_partition_begins_and_ends_at_zero(wire: Wire, version: int) ->
 @case("LIST-06", "ListOffsets", versions=(2, 11), spec="class Partition, fetchOffsetForTimestamp; "
       "KIP-98", priority="P1")  # fmt: skip
 def test_a_time_beyond_the_stable_offset_finds_nothing(wire: Wire, version: int) -> None:
-    """In read_committed a timestamp whose first record lies in an open transaction answers offset
-    -1; in read_uncommitted, and once it is committed, that record."""
+    """For a timestamp whose first record belongs to an open transaction, ListOffsets returns offset
+    -1 in read_committed, and that record's offset in read_uncommitted and once the transaction is
+    committed."""
     topic, producer = stamped(wire, 0), Producer.ready(wire)
     producer.add(topic, 0)
     records = [Record(b"open", timestamp_delta=100)]

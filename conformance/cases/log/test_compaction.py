@@ -97,7 +97,8 @@ def test_a_tombstone_stays_for_delete_retention_ms(wire: Wire) -> None:
 @case("LOG-06", "Fetch", spec="KIP-58; topic config min.compaction.lag.ms", priority="P1",
       requires=["quick-cleanup"])  # fmt: skip
 def test_records_younger_than_the_lag_are_not_cleaned(wire: Wire) -> None:
-    """Records younger than min.compaction.lag.ms neither go nor remove older ones."""
+    """Records younger than min.compaction.lag.ms are not removed, and older records with their keys
+    are not removed because of them."""
     topic = topic_with(wire, COMPACTED, min_compaction_lag_ms=str(HOUR_MS))
     old, young = now_ms() - 2 * HOUR_MS, now_ms() - HOUR_MS // 2
     write_apart(wire, topic, (b"k", b"1"), (b"k", b"2"), from_ms=old)

@@ -85,8 +85,8 @@ def test_aborted_records_go_and_committed_ones_stay(wire: Wire) -> None:
 @case("LOG-08", "Fetch", spec="class LogCleanerManager, cleanableOffsets",
       priority="P1", requires=["quick-cleanup"])  # fmt: skip
 def test_nothing_from_an_open_transaction_on_is_cleaned(wire: Wire) -> None:
-    """Records at or above the last stable offset neither go nor remove older ones, until the
-    transaction has ended."""
+    """Until an open transaction has ended, records at or above the last stable offset are not
+    removed, and older records with their keys are not removed because of them."""
     topic = wire.create_topic(config=COMPACTED)
     producer = Producer.ready(wire)
     old = now_ms() - HOUR_MS

@@ -86,8 +86,8 @@ def test_topics_come_sorted_by_name(wire: Wire, version: int) -> None:
 @case("META-28", "DescribeTopicPartitions", spec="class DescribeTopicPartitionsRequestHandler",
       priority="P2")  # fmt: skip
 def test_a_cursor_beside_the_topics_is_refused(wire: Wire, version: int) -> None:
-    """A cursor with a negative partition, or of a topic that is not asked for, gets
-    INVALID_REQUEST (42) for each topic; a limit below 1 is taken for 1."""
+    """A cursor with a negative partition, or with a topic that was not requested, gets
+    INVALID_REQUEST (42) for each topic; a limit below 1 counts as 1."""
     topic = wire.create_topic(partitions=2)
     other = wire.new_name("other")
     for name, index in ((topic.name, -1), (other, 0)):

@@ -20,8 +20,8 @@ WITH_SASL = ("SASL", "BRIEF", "SASL_TLS")
 def test_a_broker_is_described_as_its_listener_is_advertised(
     wire: Wire, examined: Examined, version: int, listener: str
 ) -> None:
-    """Metadata, DescribeCluster and FindCoordinator name the address of the listener on which they
-    are asked, and the plain listener its own."""
+    """Metadata, DescribeCluster and FindCoordinator return the advertised address of the listener
+    that received the request."""
     if listener in WITH_SASL:
         connection = come_in_as(wire, examined, "bob", listener=listener)
     else:

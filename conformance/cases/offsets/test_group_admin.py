@@ -95,7 +95,7 @@ def test_an_unknown_group_is_described_as_dead(wire: Wire, version: int) -> None
 
 @case("OFFS-25", "DescribeGroups", versions=(3, 6), spec="KIP-430", priority="P1")
 def test_authorized_operations_are_told_only_if_asked(wire: Wire, version: int) -> None:
-    """authorized_operations is -2147483648 unless asked for, and a set of bits if it is."""
+    """authorized_operations is -2147483648 unless it is requested, and a set of bits if it is."""
     member = Member.stable(wire)
     found = described(member.observer, wire, member.group, version)
     expect(found.authorized_operations, NOT_ASKED, "operations, not asked for")
@@ -155,8 +155,8 @@ def test_an_empty_group_is_deleted_with_its_offsets(wire: Wire, version: int) ->
 
 @case("OFFS-23", "DeleteGroups", spec="KIP-229")
 def test_a_group_with_members_is_not_deleted(wire: Wire, version: int) -> None:
-    """A group that has members gets NON_EMPTY_GROUP (68), and lives on; one that is unknown gets
-    GROUP_ID_NOT_FOUND (69)."""
+    """Deleting a group that has members gets NON_EMPTY_GROUP (68) and changes nothing; an unknown
+    group gets GROUP_ID_NOT_FOUND (69)."""
     member = Member.stable(wire)
     expect(delete(wire, member.group, version), ErrorCode.NON_EMPTY_GROUP, "error")
     expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error")

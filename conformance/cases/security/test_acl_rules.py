@@ -146,7 +146,7 @@ def test_who_may_use_a_topic_may_describe_it(
 @case("SEC-13", "CreateAcls", spec="StandardAuthorizerData, IMPLIES_DESCRIBE_CONFIGS",
       priority="P1", config=CONTROLLED)  # fmt: skip
 def test_who_may_alter_a_configuration_may_describe_it(wire: Wire, alice: Guest) -> None:
-    """ALTER_CONFIGS implies DESCRIBE_CONFIGS, and nothing else of the topic."""
+    """ALTER_CONFIGS on a topic implies DESCRIBE_CONFIGS, and no other operation."""
     topic = wire.create_topic()
     alice.may(READ, TOPIC, topic.name)
     expect(may_describe_configs(alice, topic), False, "may describe configs by READ")

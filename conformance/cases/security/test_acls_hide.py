@@ -85,7 +85,8 @@ def test_metadata_of_a_topic_one_may_not_describe_tells_nothing(
 @case("SEC-10", "Metadata", versions=(12, 13), spec="KIP-516; KafkaApis.handleTopicMetadataRequest",
       priority="P1", config=CONTROLLED)  # fmt: skip
 def test_metadata_by_id_tells_no_name(wire: Wire, alice: Guest, version: int) -> None:
-    """Asked for by its id, a topic that the client may not describe gets 29, without its name."""
+    """A topic that the client may not describe, requested by its id, gets
+    TOPIC_AUTHORIZATION_FAILED (29), and its name is not returned."""
     topic = wire.create_topic()
     row = part("Metadata", "MetadataRequestTopic", name=None, topic_id=topic.id)
     (found,) = alice.call("Metadata", version, topics=[row]).topics
@@ -101,8 +102,9 @@ def test_metadata_by_id_tells_no_name(wire: Wire, alice: Guest, version: int) ->
 def test_metadata_creates_a_topic_for_who_may_create(
     wire: Wire, alice: Guest, version: int, by: str
 ) -> None:
-    """With auto.create.topics.enable a missing topic that the client may describe, but not create,
-    gets 29 and is not created; with CREATE of the topic or of the cluster it is."""
+    """With auto.create.topics.enable a missing topic that the client may describe but not create
+    gets TOPIC_AUTHORIZATION_FAILED (29) and is not created; with CREATE on the topic or the cluster
+    it is created."""
     name = wire.new_name()
     alice.may(DESCRIBE, TOPIC, name)
     fields = {"topics": wanted(name), "allow_auto_topic_creation": True}
@@ -123,8 +125,8 @@ def test_metadata_creates_a_topic_for_who_may_create(
 def test_a_deletion_by_id_that_is_refused_tells_the_name_to_who_may_describe(
     wire: Wire, alice: Guest
 ) -> None:
-    """DeleteTopics by id gets 29 without DELETE; the answer has the topic's name only with
-    DESCRIBE. With DELETE the topic goes."""
+    """DeleteTopics by id without DELETE gets TOPIC_AUTHORIZATION_FAILED (29), and the topic's name
+    is returned only with DESCRIBE. With DELETE the topic is deleted."""
     topic = wire.create_topic()
 
     def deleted() -> tuple[int, str | None]:
@@ -145,8 +147,8 @@ def test_a_deletion_by_id_that_is_refused_tells_the_name_to_who_may_describe(
 def test_a_deletion_by_name_that_is_refused_tells_nothing(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """DeleteTopics by name gets 29 without DELETE, whether the topic exists or not; only a client
-    that may describe it learns that it does not exist."""
+    """DeleteTopics by name without DELETE gets TOPIC_AUTHORIZATION_FAILED (29), whether or not the
+    topic exists; only with DESCRIBE is it reported that the topic does not exist."""
     topic, missing = wire.create_topic(), wire.new_name()
 
     def deleted(name: str) -> int:
@@ -312,8 +314,8 @@ def bits(*operations: AclOperation) -> int:
 
 @case("SEC-10", "Metadata", versions=(8, 13), spec="KIP-430", priority="P1", config=CONTROLLED)
 def test_authorized_operations_of_a_topic(wire: Wire, alice: Guest, version: int) -> None:
-    """topic_authorized_operations has a bit for each operation that the client may do, implied ones
-    among them."""
+    """topic_authorized_operations has a bit for each operation that the client is allowed,
+    including implied ones."""
     topic = wire.create_topic()
     alice.may(OF.WRITE, TOPIC, topic.name)
     alice.may(OF.ALTER_CONFIGS, TOPIC, topic.name)
@@ -342,7 +344,8 @@ def test_authorized_operations_of_the_cluster(wire: Wire, alice: Guest, version:
 def test_authorized_operations_of_the_cluster_in_metadata(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """The same of Metadata, in the versions that tell it."""
+    """Metadata v8 to v10 returns the operations that the client is allowed on the cluster, if
+    requested, and none without DESCRIBE."""
     asked = {"topics": [], "include_cluster_authorized_operations": True}
     answer = alice.call("Metadata", version, **asked)
     expect(answer.cluster_authorized_operations, 0, "bits")

@@ -17,8 +17,9 @@ SPEC = "KIP-848, ConsumerGroupHeartbeat API; KafkaApis.handleConsumerGroupHeartb
 
 @case("GRP8-29", "ConsumerGroupHeartbeat", spec=SPEC, priority="P2", config=CONTROLLED)
 def test_a_hidden_topic_is_not_subscribed_to(wire: Wire, version: int, alice: Guest) -> None:
-    """A member that names a topic which it may not DESCRIBE gets TOPIC_AUTHORIZATION_FAILED (29),
-    one that may not READ the group GROUP_AUTHORIZATION_FAILED (30); with both it joins."""
+    """A member that subscribes to a topic without DESCRIBE gets TOPIC_AUTHORIZATION_FAILED (29),
+    one without READ on the group GROUP_AUTHORIZATION_FAILED (30); with both permissions it joins.
+    """
     topic = wire.create_topic(2)
     member = ConsumerMember.of(wire, topic, version=version)
     member.connection = alice.connection

@@ -32,16 +32,16 @@ SPEC = "KIP-11; documentation, Operations and Resources on Protocols"
 @pytest.mark.parametrize("row", OF_TOPICS, ids=str)
 @case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
 def test_who_may_not_gets_no_topic(wire: Wire, alice: Guest, row: Row) -> None:
-    """Without the permission each request gets TOPIC_AUTHORIZATION_FAILED (29) for a topic, and the
-    same for one that does not exist; with it, no longer."""
+    """Without permission on a topic each request gets TOPIC_AUTHORIZATION_FAILED (29), whether or
+    not the topic exists; with permission it does not."""
     check(wire, alice, row)
 
 
 @pytest.mark.parametrize("row", OF_GROUPS, ids=str)
 @case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
 def test_who_may_not_gets_no_group(wire: Wire, alice: Guest, row: Row) -> None:
-    """Without the permission each request gets GROUP_AUTHORIZATION_FAILED (30) for a group, and the
-    same for one that does not exist; with it, no longer."""
+    """Without permission on a group each request gets GROUP_AUTHORIZATION_FAILED (30), whether or
+    not the group exists; with permission it does not."""
     check(wire, alice, row)
 
 

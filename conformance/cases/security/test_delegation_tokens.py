@@ -170,8 +170,9 @@ def test_tokens_are_described_by_owner(alice: Guest, bob: Guest, version: int) -
 def test_the_lifetime_is_what_is_asked_within_the_brokers_bound(
     alice: Guest, version: int, asked_ms: int, lifetime_ms: int
 ) -> None:
-    """A lifetime up to delegation.token.max.lifetime.ms is taken, a longer one is cut to that, zero
-    and negative numbers stand for it; the expiry never lies behind the end of the lifetime."""
+    """A requested lifetime up to delegation.token.max.lifetime.ms is granted, a longer one is
+    reduced to that maximum, and zero or a negative one means the maximum. The expiry is never after
+    the end of the lifetime."""
     token = alice.call(CREATE, version, max_lifetime_ms=asked_ms)
     expect(token.error_code, ErrorCode.NONE, "error")
     expect(token.max_timestamp_ms - token.issue_timestamp_ms, lifetime_ms, "lifetime")
@@ -211,8 +212,9 @@ def test_a_token_is_renewed_within_its_lifetime(alice: Guest, bob: Guest, versio
 def test_a_token_of_others_or_of_nobody_is_not_renewed(
     alice: Guest, bob: Guest, version: int
 ) -> None:
-    """An HMAC that is none gets DELEGATION_TOKEN_NOT_FOUND (62), that of a token which one neither
-    owns nor may renew DELEGATION_TOKEN_OWNER_MISMATCH (63); its expiry stays."""
+    """Renewing with an HMAC of no token gets DELEGATION_TOKEN_NOT_FOUND (62); renewing a token that
+    the client neither owns nor may renew gets DELEGATION_TOKEN_OWNER_MISMATCH (63). The expiry
+    stays."""
     token = make(alice)
     answer = bob.call(RENEW, version, hmac=token.hmac, renew_period_ms=60_000)
     refused(answer, ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)

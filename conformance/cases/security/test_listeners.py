@@ -17,7 +17,8 @@ from reference_impl.wire import ErrorCode
 @case("SEC-02", "SaslAuthenticate", versions=(NEWEST, NEWEST), spec="KIP-103; KIP-651",
       config=SECURED)  # fmt: skip
 def test_tls_carries_requests_and_sasl(wire: Wire, examined: Examined, version: int) -> None:
-    """On a listener of SSL requests are answered at once; on one of SASL_SSL after SASL."""
+    """An SSL listener serves requests without authentication; a SASL_SSL listener serves them after
+    it, and a wrong password gets SASL_AUTHENTICATION_FAILED (58)."""
     expect_served(come_in(wire, examined, "TLS"))
     expect_served(come_in_as(wire, examined, "bob", listener="SASL_TLS"))
     refused = log_in(come_in(wire, examined, "SASL_TLS"), "PLAIN", "bob", "wrong", version)

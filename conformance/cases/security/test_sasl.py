@@ -179,8 +179,8 @@ def test_scram_says_no_to_all_in_the_same_words(
 def test_scram_refuses_what_breaks_the_exchange(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """A first message of no known form, one that acts for another user, another nonce in the final
-    message, and a final message without proof: SASL_AUTHENTICATION_FAILED (58)."""
+    """SCRAM gets SASL_AUTHENTICATION_FAILED (58) for a malformed first message, one that acts for
+    another user, a final message with another nonce, and a final message without proof."""
     mechanism = SCRAM[0]
     user = add_user(wire, examined, mechanism, "pencil")
 

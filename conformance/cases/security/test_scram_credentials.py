@@ -51,7 +51,8 @@ def wait_until_described(wire: Wire, version: int, user: str, expected: dict[int
 
 @case("SEC-14", DESCRIBE, spec="KIP-554, Describe", priority="P1")
 def test_credentials_are_described_without_their_secret(wire: Wire, version: int) -> None:
-    """A user's mechanisms and iterations are described, alone and among all; nothing else is."""
+    """A user's mechanisms and iterations are described, whether that user or all users are
+    requested, and no secret is."""
     user = wire.new_name("user")
     rows = [upsertion(user, SHA_256, "pencil", 4096)]
     expect(errors_by_user(wire.call(ALTER, upsertions=rows)), {user: ErrorCode.NONE}, "errors")

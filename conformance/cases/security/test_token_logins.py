@@ -127,8 +127,8 @@ def test_a_token_for_somebody_else_needs_a_permission(
 def test_a_token_of_somebody_else_is_seen_with_a_permission(
     alice: Guest, bob: Guest, version: int, by: str
 ) -> None:
-    """Tokens of others are shown to who may DESCRIBE the token, or DescribeTokens of its owner; to
-    nobody else."""
+    """Another user's token is described only to a client with DESCRIBE on the token or
+    DESCRIBE_TOKENS on its owner."""
     token, other = make(alice), make(alice)
     expect(token.token_id in seen(bob, version), False, "seen without permission")
     if by == "token":

@@ -41,8 +41,8 @@ def listed(producer: Producer, version: int, **filters: Any) -> dict[str, str]:
 
 @case("TXN-51", "DescribeTransactions", spec="KIP-664, DescribeTransactions", priority="P1")
 def test_a_transaction_is_described(wire: Wire, version: int) -> None:
-    """DescribeTransactions tells producer id, epoch, time-out and state; while it is open also when
-    it began and its partitions, and none of these before and after."""
+    """DescribeTransactions returns the producer id, epoch, time-out and state; the start time and
+    the partitions only while the transaction is open."""
     before_ms = int(time.time() * 1000)
     producer, topic = Producer.ready(wire, timeout_ms=54_321), wire.create_topic(2)
     idle = described(producer, version)

@@ -58,8 +58,9 @@ def test_partitions_are_added_more_than_once(wire: Wire, version: int) -> None:
 
 @case("TXN-14", "EndTxn", versions=BEFORE_KIP_890, spec="KIP-98, Guarantees")
 def test_an_abort_hides_the_records(wire: Wire, version: int) -> None:
-    """Records of an aborted transaction are not delivered to read_committed readers, and are to
-    read_uncommitted ones; the next transaction of the producer is."""
+    """Records of an aborted transaction are returned to read_uncommitted readers but not to
+    read_committed ones; those of the producer's next transaction, which commits, are returned to
+    read_committed readers."""
     producer, topic = open_transaction(wire, b"a", b"b")
     producer.abort(version)
     wait_until_ended(wire, topic)

@@ -67,8 +67,8 @@ def test_transactions_of_one_request_are_judged_alone(wire: Wire, version: int) 
 
 @case("TXN-19", "AddPartitionsToTxn", versions=BATCHED, spec=SPEC, priority="P1")
 def test_verification_adds_nothing(wire: Wire, version: int) -> None:
-    """With verify_only a partition that takes part gets NONE, one that does not
-    TRANSACTION_ABORTABLE (120) also when it is asked again, and a wrong producer id
+    """With verify_only a partition that is in the transaction gets NONE, one that is not gets
+    TRANSACTION_ABORTABLE (120), also when asked again, and a wrong producer id gets
     INVALID_PRODUCER_ID_MAPPING (49)."""
     producer, topic = Producer.ready(wire), wire.create_topic(2)
     producer.add(topic, 0)
