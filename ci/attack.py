@@ -33,14 +33,18 @@ from linearizability.judging import (
     confirm_with_porcupine,
     disagreement,
     has_spark,
+    in_groups,
     write_verdict,
 )
 from linearizability.profiles import known_profile, under_profile
 from linearizability.registers import judge_registers
+from linearizability.stories.telling import counted, facts_of, placed
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
 """The order of the checkers on a terminal."""
+STORIES_MAX, GROUPS_MAX = 3, 12
+"""So many causes are told on a terminal, and so many are named."""
 RATE = 400.0
 """Records a second that all writers together send at most."""
 
@@ -137,7 +141,8 @@ def judge_foreign(
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)
         verdict = replace(judged.verdict, engine=judged.verdict.engine.partition(" ")[0])
-        return Judged(path, under_profile(verdict, file, profile), {}, judged.bounds)
+        verdict = in_groups(under_profile(verdict, file, profile), file)
+        return Judged(path, verdict, {}, judged.bounds)
 
 
 def judge(
@@ -164,7 +169,7 @@ def judge(
     if path.is_dir():
         write_verdict(path, verdict)
     named = tuple(run.get("judged_by", ()))
-    verdict = under_profile(verdict, path, profile, named_by_workload=named)
+    verdict = in_groups(under_profile(verdict, path, profile, named_by_workload=named), path)
     return Judged(path, verdict, run, bounds)
 
 
@@ -186,7 +191,7 @@ def judge_for_the_record(
     named = tuple(quick.run.get("judged_by", ()))
     by_spark = check(
         path, engine="spark", spark_master=spark_master, named_by_workload=named,
-        bounds=quick.bounds,
+        bounds=quick.bounds, grouped=False,
     )  # fmt: skip
     others = [o for name, o in quick.verdict.checkers.items() if name not in by_spark.checkers]
     if (differ := disagreement(quick.verdict, by_spark)) is not None:
@@ -195,7 +200,7 @@ def judge_for_the_record(
     merged = merge(
         [*by_spark.checkers.values(), *others], engine=by_spark.engine, named_by_workload=named
     )
-    verdict = replace(merged, availability=quick.verdict.availability)
+    verdict = in_groups(replace(merged, availability=quick.verdict.availability), path)
     write_verdict(path, verdict)
     return replace(quick, verdict=verdict)
 
@@ -227,7 +232,12 @@ def verdict_of(
     the run from its end."""
     named = tuple(run.get("judged_by", ()))
     verdict = check(
-        path, engine=engine, spark_master=spark_master, named_by_workload=named, bounds=bounds
+        path,
+        engine=engine,
+        spark_master=spark_master,
+        named_by_workload=named,
+        bounds=bounds,
+        grouped=False,
     )
     opinions = list(verdict.checkers.values())
     if second_opinion:
@@ -236,7 +246,7 @@ def verdict_of(
     served = availability.measure(path)
     opinions += [availability.opinion(served, bounds), *problems_of(run)]
     merged = merge(opinions, engine=verdict.engine, named_by_workload=named)
-    return replace(merged, availability=served.as_dict())
+    return in_groups(replace(merged, availability=served.as_dict()), path)
 
 
 def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bounds:
@@ -276,7 +286,8 @@ def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
 
 def print_verdict(judged: Judged) -> None:
     """Print the checkers that do not apply in one line, then the others, the gravest last, where
-    the eye is; then the verdict, and the commands that repeat and explain it."""
+    the eye is; then what went wrong, cause by cause, the verdict, and the commands that repeat and
+    explain it."""
     verdict = judged.verdict
     checkers = verdict.checkers.items()
     idle = [name for name, checker in checkers if checker.validity is Validity.NOT_APPLICABLE]
@@ -287,6 +298,7 @@ def print_verdict(judged: Judged) -> None:
         for name, checker in checkers:
             if checker.validity is grave:
                 _print_checker(name, checker)
+    _print_groups(verdict)
     print(f"{verdict.validity.value.upper()} by {verdict.engine}: {judged.path}", end="")
     print(f" ({verdict.reason})" if verdict.reason else "")
     if (judged.path / "report.html").exists():
@@ -310,11 +322,32 @@ def _print_checker(name: str, checker: CheckerVerdict) -> None:
     drawings = reason.split(", ")
     if reason.startswith("drawn: ") and len(drawings) > 1:
         reason = f"{drawings[0]} and {len(drawings) - 1} more beside it"
+    if checker.validity is Validity.INVALID:
+        found = f"{checker.anomaly_count:,} anomal{'y' if checker.anomaly_count == 1 else 'ies'}"
+        reason = f"{found}; {reason}" if reason else found
     print(
         f"  {name:<24} {checker.validity.value:<8} {checker.checked:>9,} judged  {reason}".rstrip()
     )
+    if checker.validity is Validity.INVALID:
+        return
     for anomaly in checker.anomalies[:3]:
         operations = ", ".join(map(str, anomaly.operations[:8]))
-        print(f"      {anomaly.kind}: {anomaly.message} (operations {operations})")
+        print(f"      {anomaly.kind}: {placed(anomaly)} (operations {operations})")
     if checker.anomaly_count > 3:
         print(f"      … and {checker.anomaly_count - 3:,} more of {checker.anomaly_count:,}")
+
+
+def _print_groups(verdict: Verdict) -> None:
+    """Print what went wrong: the first causes in full, some more in a line each."""
+    if not verdict.groups:
+        return
+    print(f"\nwhat went wrong: {counted(verdict)}")
+    for group in verdict.groups[:GROUPS_MAX]:
+        print(f"  {group.number}. {group.headline} ({'; '.join(facts_of(group))})")
+        if group.number <= STORIES_MAX:
+            print(
+                textwrap.fill(group.story, 100, initial_indent=" " * 5, subsequent_indent=" " * 5)
+            )
+    if len(verdict.groups) > GROUPS_MAX:
+        print(f"  … and {len(verdict.groups) - GROUPS_MAX:,} more in verdict.json, under groups")
+    print()

@@ -21,6 +21,7 @@ from linearizability.engine import local
 from linearizability.engine.java import find_java
 from linearizability.history import HistoryError
 from linearizability.importers.formats import imported
+from linearizability.stories.grouping import with_groups
 from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ ANOMALIES_FILE = "anomalies.parquet"
 ANOMALY_COLUMNS: Mapping[str, Any] = {
     "checker": pl.String, "kind": pl.String, "message": pl.String,
     "operations": pl.List(pl.Int64), "scope": pl.String, "blame": pl.String,
+    "context": pl.String,
 }  # fmt: skip
 
 
@@ -47,15 +49,25 @@ def check(
     named_by_workload: Sequence[str] = (),
     history_format: str = "auto",
     bounds: Bounds = NOTHING_STATED,
+    grouped: bool = True,
 ) -> Verdict:
     """Return the verdict of all checkers on a run directory or a history file. engine: "local"
     (polars), "spark", or "auto": local, unless a master is named or the history is large (see
     `chosen_engine`): a small one starts no JVM. named_by_workload: checkers that must have judged
     something. history_format: "touchstone", "jepsen", or "auto": by the suffix. bounds: what the
-    run promised beyond correctness. Raise HistoryError if there is no sound history under `path`,
-    or the engine cannot be had."""
+    run promised beyond correctness. grouped: whether to put the anomalies in groups and tell each
+    (`stories`). Raise HistoryError if there is no sound history under `path`, or the engine cannot
+    be had."""
     with imported(Path(path), history_format) as file:
-        return _check(file, engine, spark_master, named_by_workload, bounds)
+        verdict = _check(file, engine, spark_master, named_by_workload, bounds)
+        return in_groups(verdict, file) if grouped else verdict
+
+
+def in_groups(verdict: Verdict, path: Path) -> Verdict:
+    """Return the verdict on the history under `path` with its anomalies in groups."""
+    if verdict.groups or not verdict.anomalies:
+        return verdict
+    return with_groups(verdict, history.scan(path))
 
 
 def _check(
@@ -177,5 +189,5 @@ def checkers_to_pandas(verdict: Verdict) -> pd.DataFrame:
 
 __all__ = [
     "CHECKERS", "check", "check_frame", "checkers_to_pandas", "chosen_engine",
-    "confirm_with_porcupine", "to_pandas", "write_verdict",
+    "confirm_with_porcupine", "in_groups", "to_pandas", "write_verdict",
 ]  # fmt: skip

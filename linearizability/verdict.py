@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from linearizability.stories.model import Group
+
 
 class Validity(StrEnum):
     """One opinion. NOT_APPLICABLE: the history holds nothing that the checker speaks about."""
@@ -34,6 +36,8 @@ class Anomaly:
     kind: what was broken, a word with dashes ("lost-write").  operations: the `op_id`s that prove
     it.  message: one sentence for people.  scope: the columns that say where, e.g.
     {"topic": "appends", "partition": 3}.  blame: "broker" or "client" where the history can tell.
+    context: what the message leaves out of partition, offset, client, time and fault, once the
+    anomalies were put in groups (`stories.grouping`).
     """
 
     kind: str
@@ -41,6 +45,7 @@ class Anomaly:
     message: str
     scope: Mapping[str, Any] = field(default_factory=dict)
     blame: str | None = None
+    context: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -49,6 +54,7 @@ class Anomaly:
             "message": self.message,
             "scope": dict(self.scope),
             "blame": self.blame,
+            "context": self.context,
         }
 
 
@@ -90,10 +96,18 @@ class Verdict:
     reason: str | None = None
     availability: Mapping[str, Any] | None = None
     """The availability of the run, if it was measured (`availability.Availability.as_dict`)."""
+    groups: tuple[Group, ...] = ()
+    """The anomalies by cause, the most serious first (`stories.grouping.with_groups`)."""
 
     @property
     def exit_status(self) -> int:
         return EXIT_STATUS[self.validity]
+
+    @property
+    def anomaly_count(self) -> int:
+        """How many anomalies were proven, those that the verdict does not keep included."""
+        proven = (c for c in self.checkers.values() if c.validity is Validity.INVALID)
+        return sum(checker.anomaly_count for checker in proven)
 
     @property
     def anomalies(self) -> list[tuple[str, Anomaly]]:
@@ -106,6 +120,7 @@ class Verdict:
             "validity": self.validity.value,
             "engine": self.engine,
             "reason": self.reason,
+            "groups": [group.as_dict() for group in self.groups],
             "checkers": {name: checker.as_dict() for name, checker in self.checkers.items()},
             **served,
         }
@@ -119,7 +134,14 @@ class Verdict:
         checkers = {}
         for name, c in data["checkers"].items():
             anomalies = tuple(
-                Anomaly(a["kind"], tuple(a["operations"]), a["message"], a["scope"], a["blame"])
+                Anomaly(
+                    a["kind"],
+                    tuple(a["operations"]),
+                    a["message"],
+                    a["scope"],
+                    a["blame"],
+                    a.get("context", ""),
+                )
                 for a in c["anomalies"]
             )
             checkers[name] = CheckerVerdict(
@@ -128,7 +150,7 @@ class Verdict:
             )  # fmt: skip
         return Verdict(
             Validity(data["validity"]), data["engine"], checkers, data["reason"],
-            data.get("availability"),
+            data.get("availability"), tuple(map(Group.from_dict, data.get("groups", ()))),
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from ci.report.model import AnomalyReport, Examination, ReportData, RunReport
 
 ADDRESS = re.compile(r"(?i)(?:\b(?:https?|ftp):(?=//)|\bwww\.)")
 FAILURES_MAX = 50
+STORIES_MAX, GROUPS_MAX = 3, 8
 ANOMALIES_MAX = 3
 
 
@@ -109,9 +110,21 @@ def _anomalies(run: RunReport) -> Iterator[str]:
     shown: dict[str, list[AnomalyReport]] = {}
     for anomaly in run.anomalies:
         shown.setdefault(anomaly.checker, []).append(anomaly)
+    yield f"{plain(run.counted)}."
+    yield ""
+    for group in run.groups[:GROUPS_MAX]:
+        facts = "; ".join(group.facts)
+        yield f"{group.number}. **{plain(group.headline)}** ({plain(facts)})"
+        if group.number <= STORIES_MAX:
+            yield f"   {plain(group.story)}"
+    left_out = len(run.groups) + run.groups_left_out - GROUPS_MAX
+    if left_out > 0:
+        yield f"   … and {left_out:,} more in verdict.json, under groups"
+    yield ""
     counts = {checker.name: checker.anomaly_count for checker in run.checkers}
     for checker, anomalies in shown.items():
         yield f"- {code(checker)}: {counts[checker]}"
         for anomaly in anomalies[:ANOMALIES_MAX]:
             operations = ", ".join(map(str, anomaly.operations[:8]))
-            yield f"  - {plain(anomaly.message)} (operations {operations})"
+            told = f"{anomaly.message} [{anomaly.context}]" if anomaly.context else anomaly.message
+            yield f"  - {plain(told)} (operations {operations})"

@@ -165,11 +165,28 @@ class AnomalyReport:
     checker: str
     kind: str
     message: str
+    context: str
     blame: str
     scope: str
     operations: tuple[int, ...]
     evidence: tuple[Evidence, ...]
     left_out: int
+    figure: Markup
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """Anomalies with one cause, told. facts: how many, the fault, the group that it is like.
+    links: (checker, how many of its anomalies, where they are told). figure: the operations of the
+    example in time."""
+
+    number: int
+    anchor: str
+    headline: str
+    story: str
+    anomalies: int
+    facts: tuple[str, ...]
+    links: tuple[tuple[str, int, str], ...]
     figure: Markup
 
 
@@ -217,6 +234,9 @@ class RunReport:
     figures: tuple[Figure, ...] = ()
     faults: tuple[FaultLine, ...] = ()
     errors: tuple[tuple[str, str, int], ...] = ()
+    groups: tuple[GroupReport, ...] = ()
+    groups_left_out: int = 0
+    counted: str = ""
     anomalies: tuple[AnomalyReport, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     drawings_left_out: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ci.report.recorded import Fault
+from linearizability.fault_spans import Fault, overlapping
 
 WIDTH = 1000
 LEFT = 96
@@ -101,17 +101,6 @@ def bands(
     if final_s is not None:
         parts.append(line(scale.x(final_s), top, scale.x(final_s), bottom, "final"))
     return parts
-
-
-def overlapping(faults: Sequence[Fault]) -> list[list[Fault]]:
-    """Group faults so that no two groups overlap in time."""
-    groups: list[list[Fault]] = []
-    for fault in sorted(faults, key=lambda fault: fault.start_s):
-        if groups and fault.start_s <= max(each.end_s for each in groups[-1]):
-            groups[-1].append(fault)
-        else:
-            groups.append([fault])
-    return groups
 
 
 def time_axis(scale: TimeScale, y: float) -> list[str]:

@@ -16,30 +16,15 @@ import polars as pl
 from ci.errors import UsageError
 from linearizability import history
 from linearizability.backlog import Backlog, backlog
+from linearizability.fault_spans import Fault, fault_spans
 from linearizability.history import F, HistoryError, Type
+from linearizability.stories.grouping import with_groups
 from linearizability.verdict import Verdict
 
 NANOSECONDS = 1_000_000_000
 WRITES = (F.SEND.value,)
 READS = (F.POLL.value, F.READ_ALL.value)
 TRANSACTIONS = (F.BEGIN.value, F.COMMIT.value, F.ABORT.value)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault from the moment it was asked for until the heal had ended."""
-
-    name: str
-    nodes: tuple[int, ...]
-    start_s: float
-    end_s: float
-    is_healed: bool
-    note: str
-
-    @property
-    def label(self) -> str:
-        where = f" node {', '.join(map(str, self.nodes))}" if self.nodes else ""
-        return self.name + where
 
 
 @dataclass(frozen=True)
@@ -135,47 +120,8 @@ class Recorded:
 
     @cached_property
     def faults(self) -> list[Fault]:
-        """Every fault with the heal that ended it (a Heal ends all that were under way)."""
-        if self.rows is None:
-            return []
-        rows = (
-            self.rows.filter(pl.col("f") == F.NEMESIS.value)
-            .select(self.at("t_invoke_ns").alias("start"),
-                    self.at("t_complete_ns").alias("end"), "detail", "node")
-            .sort("start").collect()
-        )  # fmt: skip
-        done: list[Fault] = []
-        under_way: list[tuple[dict[str, Any], float]] = []
-        for start, end, detail, node in rows.iter_rows():
-            what = _fault(detail, node)
-            if what["fault"] == "Heal":
-                done += [_ended(fault, since, end or start, True) for fault, since in under_way]
-                under_way = []
-            else:
-                under_way.append((what, start))
-        return done + [_ended(fault, since, self.seconds, False) for fault, since in under_way]
-
-
-def _fault(detail: str | None, node: int | None) -> dict[str, Any]:
-    try:
-        what = json.loads(detail or "")
-    except ValueError:
-        what = None
-    if not isinstance(what, dict) or "fault" not in what:
-        what = {"fault": detail or "fault without a name"}
-    what.setdefault("nodes", [node] if node is not None else [])
-    return what
-
-
-def _ended(what: dict[str, Any], start: float, end: float, is_healed: bool) -> Fault:
-    known = {"fault", "nodes", "note", "node"}
-    more = [f"{key} {value}" for key, value in what.items() if key not in known]
-    if what.get("note"):
-        more.insert(0, str(what["note"]))
-    if isinstance(what.get("node"), str):
-        more.insert(0, f"aimed at: {what['node']}")
-    nodes = tuple(int(node) for node in what["nodes"])
-    return Fault(str(what["fault"]), nodes, start, end, is_healed, "; ".join(more))
+        """Every fault with the heal that ended it."""
+        return [] if self.rows is None else fault_spans(self.rows, *self.bounds_ns)
 
 
 def load(directory: Path) -> Recorded:
@@ -196,8 +142,11 @@ def load(directory: Path) -> Recorded:
         rows = history.scan(directory)
     except HistoryError as error:
         problem = str(error)
+    verdict = _verdict(directory / "verdict.json")
+    if verdict is not None and rows is not None and not verdict.groups:
+        verdict = with_groups(verdict, rows)  # an older one has none
     return Recorded(
-        directory, facts, _verdict(directory / "verdict.json"),
+        directory, facts, verdict,
         _verdict(directory / "verdict-local.json"), rows, problem,
     )  # fmt: skip
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ci.report.model import (
     Command,
     Drawing,
     FaultLine,
+    GroupReport,
     Line,
     RunReport,
     Tone,
@@ -29,9 +31,13 @@ from ci.report.recorded import Recorded
 from linearizability.backlog import ROWS_MAX
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.history import history_file
+from linearizability.stories.model import Group
+from linearizability.stories.telling import counted, facts_of, placed
 from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
 
+GROUPS_MAX = 12
+"""Causes told; all of them are in verdict.json."""
 ANOMALIES_MAX = 8
 """Told in full, per checker; all of them are in verdict.json and framed on the timeline."""
 GRAVEST_FIRST = (Validity.INVALID, Validity.UNKNOWN, Validity.VALID, Validity.NOT_APPLICABLE)
@@ -44,6 +50,7 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
     """Return everything the page says of one run."""
     verdict = run.verdict
     anomalies = _anomalies(run, anchor)
+    groups = verdict.groups if verdict else ()
     anchors = {op: told.anchor for told in reversed(anomalies) for op in told.operations}
     drawings, left_out = _drawings(run.directory)
     summary, trouble = _summary(run)
@@ -61,6 +68,9 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         ),
         faults=tuple(_faults(run)),
         errors=tuple(_errors(summary)),
+        groups=tuple(_group(group, anchor, anomalies) for group in groups[:GROUPS_MAX]),
+        groups_left_out=max(len(groups) - GROUPS_MAX, 0),
+        counted=counted(verdict) if verdict else "",
         anomalies=anomalies,
         drawings=drawings,
         drawings_left_out=left_out,
@@ -88,16 +98,14 @@ def verdict_line(run: Recorded, anchor: str) -> Line:
         why = run.problem or "verdict.json is missing: this run was not judged"
         return Line(name, "not judged", Tone.UNKNOWN, why, commands, anchor)
     judged = sum(checker.checked for checker in verdict.checkers.values())
-    count = sum(checker.anomaly_count for checker in verdict.checkers.values())
     why = verdict.reason or f"{judged:,} checks, no anomaly"
     link = anchor
     if verdict.validity is Validity.INVALID:
-        checkers = why.removeprefix("invalid: ")
-        why = f"{checkers}; {count:,} anomal{'y' if count == 1 else 'ies'}"
-        if verdict.anomalies:
-            checker, first = verdict.anomalies[0]
-            why += f", the first: {first.message}"
-            link = _anomaly_anchor(anchor, checker)
+        why = f"{why.removeprefix('invalid: ')}; {counted(verdict)}"
+        if verdict.groups:
+            first = verdict.groups[0]
+            why += f"{', the most serious' if len(verdict.groups) > 1 else ''}: {first.headline}"
+            link = _group_anchor(anchor, first.number)
     return Line(
         name, verdict.validity.value, TONE_OF[verdict.validity], why, commands, link,
         verdict.engine,
@@ -136,8 +144,9 @@ def _numbers(run: Recorded) -> Iterator[tuple[str, str]]:
         if isinstance(counts.get(key), int):
             yield name, f"{counts[key]:,}"
     if run.verdict is not None:
-        found = sum(checker.anomaly_count for checker in run.verdict.checkers.values())
-        yield "anomalies", f"{found:,}"
+        yield "anomalies", f"{run.verdict.anomaly_count:,}"
+        if run.verdict.groups:
+            yield "causes of anomalies", f"{len(run.verdict.groups):,}"
 
 
 def _facts(run: Recorded, summary: Summary | None) -> Iterator[tuple[str, str]]:
@@ -173,12 +182,21 @@ def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
             anomaly_count=checker.anomaly_count,
             reason=_reason(checker),
             link=_anomaly_anchor(anchor, name) if checker.anomalies else "",
-            told=min(len(checker.anomalies), ANOMALIES_MAX),
+            told=len(_told_in_full(name, checker, verdict)),
         )
         for name, checker in sorted(
             verdict.checkers.items(), key=lambda item: GRAVEST_FIRST.index(item[1].validity)
         )
     )
+
+
+def _told_in_full(name: str, checker: CheckerVerdict, verdict: Verdict | None) -> list[int]:
+    """Return the positions of the anomalies that the page tells in full: those by which a cause is
+    told, and the first of the others."""
+    groups = verdict.groups[:GROUPS_MAX] if verdict else ()
+    examples = [group.example[1] for group in groups if group.example[0] == name]
+    others = (n for n in range(len(checker.anomalies)) if n not in examples)
+    return sorted([*examples, *islice(others, max(ANOMALIES_MAX - len(examples), 0))])
 
 
 def _title(name: str) -> str:
@@ -201,6 +219,35 @@ def _reason(checker: CheckerVerdict) -> str:
 def _anomaly_anchor(anchor: str, checker: str, number: int = 0) -> str:
     slug = "".join(letter if letter.isalnum() else "-" for letter in checker).strip("-")
     return f"{anchor}-{slug}-{number}"
+
+
+def _group_anchor(anchor: str, number: int) -> str:
+    return f"{anchor}-group-{number}"
+
+
+def _group(group: Group, anchor: str, anomalies: Sequence[AnomalyReport]) -> GroupReport:
+    told = {(each.checker, each.anchor): each for each in anomalies}
+    checker, position = group.example
+    example = told.get((checker, _anomaly_anchor(anchor, checker, position)))
+    return GroupReport(
+        number=group.number,
+        anchor=_group_anchor(anchor, group.number),
+        headline=group.headline,
+        story=group.story,
+        anomalies=group.anomalies,
+        facts=tuple(facts_of(group)),
+        links=tuple(_links(group, anchor, told)),
+        figure=example.figure if example is not None else Markup(""),
+    )
+
+
+def _links(
+    group: Group, anchor: str, told: Mapping[tuple[str, str], AnomalyReport]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield each checker of a group, how many of its anomalies, and where the first is told."""
+    for checker, positions in group.members.items():
+        anchors = (_anomaly_anchor(anchor, checker, position) for position in positions)
+        yield checker, len(positions), next((a for a in anchors if (checker, a) in told), "")
 
 
 def _second(run: Recorded) -> str:
@@ -259,9 +306,9 @@ def _errors(summary: Summary | None) -> Iterator[tuple[str, str, int]]:
 
 def _anomalies(run: Recorded, anchor: str) -> tuple[AnomalyReport, ...]:
     chosen: list[tuple[str, int, Anomaly]] = [
-        (name, number, anomaly)
+        (name, number, checker.anomalies[number])
         for name, checker in (run.verdict.checkers.items() if run.verdict else ())
-        for number, anomaly in enumerate(checker.anomalies[:ANOMALIES_MAX])
+        for number in _told_in_full(name, checker, run.verdict)
     ]
     rows = rows_of(run, [anomaly for _, _, anomaly in chosen])
     return tuple(
@@ -276,8 +323,8 @@ def _anomaly(
 ) -> AnomalyReport:  # fmt: skip
     evidence, left_out = evidence_of(run, anomaly, rows)
     return AnomalyReport(
-        anchor, checker, anomaly.kind, anomaly.message, anomaly.blame or "", _scope(anomaly),
-        anomaly.operations, evidence, left_out,
+        anchor, checker, anomaly.kind, placed(anomaly), anomaly.context, anomaly.blame or "",
+        _scope(anomaly), anomaly.operations, evidence, left_out,
         moment(run, evidence) if evidence else Markup(""),
     )  # fmt: skip
 

@@ -14,7 +14,8 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from ci.report.plots import LEFT, PLOT, TimeScale, bands, line, rect, svg, text, time_axis
-from ci.report.recorded import Fault, Recorded
+from ci.report.recorded import Recorded
+from linearizability.fault_spans import Fault
 
 BARS_MAX = 1800
 LANES_HEIGHT_MAX = 560.0

@@ -72,7 +72,9 @@ def test_the_first_screen_gives_the_verdict_its_proof_and_what_to_do(tmp_path: P
     told = run_report(load(run), "run-1")
     words = [checker.word for checker in told.checkers]
     assert words == sorted(words, key=["invalid", "unknown", "valid", "not applicable"].index)
-    assert told.line.link == told.anomalies[0].anchor
+    assert told.line.link == told.groups[0].anchor
+    assert told.groups[0].links[0] == ("lost_writes", 1, told.anomalies[0].anchor)
+    assert told.line.why.endswith(told.groups[0].headline)
     purposes = [command.purpose for command in told.line.commands]
     assert purposes == ["attack again", "judge again", "see the fewest operations that show it"]
     page = report_run(run).read_text()

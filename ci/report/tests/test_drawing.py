@@ -8,9 +8,9 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci.report.plots import TimeScale, nice_ticks, overlapping
-from ci.report.recorded import Fault
+from ci.report.plots import TimeScale, nice_ticks
 from ci.report.timeline import fault_rows, merged
+from linearizability.fault_spans import Fault, overlapping
 
 KEY = ["process", "kind", "outcome", "open"]
 

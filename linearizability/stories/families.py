@@ -1,0 +1,101 @@
+"""How serious each kind of anomaly is, and what it means in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+
+class Family(Enum):
+    """What went wrong, the most serious first."""
+
+    LOSS = "loss"
+    ALTERED = "altered"
+    DUPLICATE = "duplicate"
+    TRANSACTION = "transaction"
+    ORDER = "order"
+    DELIVERY = "delivery"
+    WAITING = "waiting"
+
+    @property
+    def rank(self) -> int:
+        """0 for the most serious."""
+        return list(Family).index(self)
+
+
+MEANINGS: Mapping[str, tuple[Family, str]] = {
+    "lost_writes": (Family.LOSS, "acknowledged, then lost"),
+    "unseen_writes": (Family.LOSS, "acknowledged, but never delivered"),
+    "retention": (Family.LOSS, "deleted before the topic's settings allow it"),
+    "compaction": (Family.LOSS, "removed or moved by compaction, though the last of their keys"),
+    "inconsistent_offsets": (Family.ALTERED, "different content at the same offset"),
+    "phantom_records": (Family.ALTERED, "read, but not what was sent there"),
+    "replica_agreement": (Family.ALTERED, "replicas hold different logs"),
+    "duplicates": (Family.DUPLICATE, "sent once, stored more than once"),
+    "delivery_semantics": (
+        Family.DUPLICATE,
+        "read less or more often than promised",
+    ),
+    "exactly_once": (Family.DUPLICATE, "not consumed by exactly one committed transaction"),
+    "torn_transactions": (Family.TRANSACTION, "only a part of a transaction was committed"),
+    "ends_honoured": (Family.TRANSACTION, "transactions did not end as their producer was told"),
+    "aborted_reads": (Family.TRANSACTION, "read under read_committed, but aborted"),
+    "dirty_reads": (Family.TRANSACTION, "read under read_committed before they were committed"),
+    "own_uncommitted_reads": (Family.TRANSACTION, "read by the open transaction that sent them"),
+    "write_cycles": (Family.TRANSACTION, "transactions that read each other in a circle"),
+    "fencing": (Family.TRANSACTION, "written by a producer that had been fenced"),
+    "late_markers": (Family.TRANSACTION, "a marker stands inside another transaction"),
+    "append_order": (Family.ORDER, "stored in another order than clients saw"),
+    "producer_order": (Family.ORDER, "stored in another order than their producer sent them"),
+    "idempotence": (Family.ORDER, "sequence numbers of a producer do not follow each other"),
+    "leader_epochs": (Family.ORDER, "leader epochs go back along the log"),
+    "offset_gaps": (Family.ORDER, "the log has holes"),
+    "high_watermark": (Family.ORDER, "what a leader said of its log went back"),
+    "register": (Family.ORDER, "reads of a register that no order of writes explains"),
+    "poll_order": (Family.DELIVERY, "given to a consumer again, or in the wrong order"),
+    "poll_skips": (Family.DELIVERY, "passed over by a consumer"),
+    "group_delivery": (Family.DELIVERY, "passed over by a consumer group"),
+    "committed_offsets": (Family.DELIVERY, "a group did not find the offset that it committed"),
+    "hanging_transactions": (Family.WAITING, "an ended transaction still holds readers up"),
+    "stale_reads": (Family.WAITING, "there to be read, but not given to a reader who asked"),
+    "group_liveness": (Family.WAITING, "a group did not serve a partition in time"),
+    "availability": (Family.WAITING, "clients were not served"),
+}
+"""Checker -> family and meaning, in each family the one first that says best what happened. A
+second opinion belongs to the checker that its name begins with."""
+
+KINDS: Mapping[str, tuple[Family, str]] = {
+    "not-delivered": (Family.LOSS, "missing where a whole partition was read"),
+    "delivered-twice": (Family.DUPLICATE, "read more often than their producer promised"),
+    "consumed-never": (Family.LOSS, "consumed by aborted transactions only"),
+    "consumed-twice": (Family.DUPLICATE, "consumed by several committed transactions"),
+}
+"""Kinds that mean something else than the rest of their checker."""
+
+UNKNOWN_MEANING = (Family.ORDER, "a guarantee was broken")
+
+
+def family_of(checker: str, kind: str) -> Family:
+    """Return the family of an anomaly."""
+    return _known(checker, kind)[0]
+
+
+def meaning_of(checker: str, kind: str) -> str:
+    """Return what an anomaly means, in a few words."""
+    return _known(checker, kind)[1]
+
+
+def _known(checker: str, kind: str) -> tuple[Family, str]:
+    return KINDS.get(kind) or MEANINGS.get(base_of(checker), UNKNOWN_MEANING)
+
+
+def precedence(checker: str) -> int:
+    """Return the place of a checker in the order of MEANINGS: of several the first is to speak."""
+    names = list(MEANINGS)
+    base = base_of(checker)
+    return names.index(base) if base in names else len(names)
+
+
+def base_of(checker: str) -> str:
+    """Return the name of the checker that an opinion belongs to."""
+    return checker.split(" ", maxsplit=1)[0]

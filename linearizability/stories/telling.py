@@ -1,0 +1,254 @@
+"""A group of anomalies in plain English: who wrote what when, where, which fault was on, what
+stands there now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from linearizability.fault_spans import Fault
+from linearizability.stories.cases import Case
+from linearizability.stories.families import meaning_of
+from linearizability.stories.model import Group
+from linearizability.stories.scene import Record, Row, Scene
+from linearizability.verdict import Anomaly, CheckerVerdict, Verdict
+
+NAMES_MAX = 4
+TIMED_NS = 1_000_000
+"""A history that is shorter than a millisecond has no times of a clock: it is not timed."""
+
+
+def headline(cases: Sequence[Case], records: int) -> str:
+    """Return a group in one line: how much, where, what it means. cases: the most serious ones, the
+    one to tell at their head."""
+    example = cases[0]
+    count = f"{records:,} record{'s' * (records != 1)}" if records else _anomalies(len(cases))
+    places = sorted({place for case in cases for place in case.places})
+    where = f" of {_listed([f'{t}-{p}' for t, p in places])}" if places else ""
+    return f"{count}{where}: {meaning_of(example.checker, example.anomaly.kind)}"
+
+
+def story(
+    part: Sequence[Case],
+    records: int,
+    checkers: Mapping[str, CheckerVerdict],
+    scene: Scene,
+    faults: Sequence[Fault],
+) -> str:
+    """Return a group as one paragraph. part: its cases, the one to tell in full at the head."""
+    example = part[0]
+    sentences: list[str] = []
+    if example.records:
+        record = _most_telling(example.records)
+        sentences += _sent(record, scene)
+        sentences += _seen(record, scene)
+    else:
+        record = None
+    sentences.append(_faults_then(example.when_ns[0], faults, scene))
+    known = example.anomaly.message if record is not None else placed(example.anomaly)
+    sentences.append(f"{example.checker} says: {known}.")
+    if record is not None:
+        sentences += _now(record, scene)
+    if len(part) > 1:
+        sentences.append(_extent(part, records, scene))
+    sentences += _cut_short(part, checkers)
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def counted(verdict: Verdict) -> str:
+    """Return how many anomalies a verdict proves, and how many causes they have."""
+    causes, kept = len(verdict.groups), sum(group.anomalies for group in verdict.groups)
+    of = f" (of {verdict.anomaly_count:,} found)" if kept != verdict.anomaly_count else ""
+    return f"{_anomalies(kept)}{of} with {causes:,} cause{'s' * (causes != 1)}"
+
+
+def facts_of(group: Group) -> list[str]:
+    """Return what to know of a group beside its headline."""
+    facts = [_anomalies(group.anomalies)]
+    if group.fault is not None:
+        facts.append(f"fault: {group.fault}")
+    if group.like is not None:
+        facts.append(f"like {group.like}")
+    return facts
+
+
+def context(
+    anomaly: Anomaly, records: Sequence[Record], scene: Scene, faults: Sequence[Fault]
+) -> str:
+    """Return what the sentence of an anomaly leaves out: partition and offset, who wrote the record
+    or did the operation, when, and during which fault."""
+    parts = []
+    if records:
+        record = _most_telling(records)
+        at = "" if record.offset is None else f"@{record.offset}"
+        parts.append(f"{record.topic}-{record.partition}{at}")
+        row = record.send or record.seen
+    else:
+        if place := place_of(anomaly):
+            parts.append(place)
+        row = next((scene.operations[o] for o in anomaly.operations if o in scene.operations), None)
+    if row is not None and row["process"] >= 0:
+        parts.append(f"{_verb(row)} {scene.role(row)}{_at(row['t_invoke_ns'], scene)}")
+    if faults:
+        parts.append(f"fault: {_labels(faults)}")
+    return ", ".join(parts)
+
+
+def placed(anomaly: Anomaly) -> str:
+    """Return the sentence of an anomaly with its partition, if the sentence does not name it."""
+    place = place_of(anomaly)
+    return (
+        f"{place}: {anomaly.message}"
+        if place and place not in anomaly.message
+        else (anomaly.message)
+    )
+
+
+def place_of(anomaly: Anomaly) -> str:
+    """Return the partition as Kafka's tools write it, nothing where an anomaly has none."""
+    topic, partition = anomaly.scope.get("topic"), anomaly.scope.get("partition")
+    return "" if topic is None or partition is None else f"{topic}-{partition}"
+
+
+def _verb(row: Row) -> str:
+    return "sent by" if row["f"] == "send" else "given to" if row["f"] == "poll" else "asked by"
+
+
+def _most_telling(records: Sequence[Record]) -> Record:
+    """Return the record of which most is known: rather one of which the send is."""
+    return max(records, key=lambda record: (record.send is not None, record.offset is not None))
+
+
+def _sent(record: Record, scene: Scene) -> Iterator[str]:
+    place, send = f"{record.topic}-{record.partition}", record.send
+    if send is None:
+        return
+    what = "a record" if record.value is None else f"record {record.value}"
+    inside = f" in transaction {send['txn']}" if send["txn"] is not None else ""
+    yield (
+        f"{_capital(scene.role(send))} sent {what} to {place}{inside}"
+        f"{_at(send['t_invoke_ns'], scene)} (operation {send['op_id']});"
+        f" {_answer(send, place, scene)}."
+    )
+
+
+def _answer(send: Row, place: str, scene: Scene) -> str:
+    """Return how a send ended."""
+    when = "" if send["t_complete_ns"] is None else _at(send["t_complete_ns"], scene)
+    if send["type"] == "fail":
+        return f"the broker refused it{when}"
+    if send["type"] == "info":
+        return f"nobody knows whether it was stored: no answer came{when and f' until{when[3:]}'}"
+    at = "" if send["offset"] is None else f" as {place}@{send['offset']}"
+    return f"the broker acknowledged it{at}{when}"
+
+
+def _seen(record: Record, scene: Scene) -> Iterator[str]:
+    seen = record.seen
+    if seen is not None:
+        yield (
+            f"{_capital(scene.role(seen))} was last given it at offset {seen['offset']}"
+            f"{_at(seen['t_invoke_ns'], scene)} (operation {seen['op_id']})."
+        )
+
+
+def _faults_then(since_ns: int, faults: Sequence[Fault], scene: Scene) -> str:
+    """Return which fault was under way, or struck next."""
+    if not scene.episodes:
+        return "The history has no fault."
+    if not faults:
+        return "No fault was under way then."
+    end_s = max(fault.end_s for fault in faults)
+    until = f"{end_s:.2f} s" if all(fault.is_healed for fault in faults) else "the end of the run"
+    struck = _listed([f"{fault.label} struck at {fault.start_s:.2f} s" for fault in faults])
+    then = "Then " if scene.seconds(since_ns) < faults[0].start_s else ""
+    return f"{then}{struck}{',' * (len(faults) > 1)} and lasted until {until}."
+
+
+def _labels(faults: Sequence[Fault]) -> str:
+    """Return the faults by name, each once."""
+    return _listed(list(dict.fromkeys(fault.label for fault in faults)))
+
+
+def _now(record: Record, scene: Scene) -> Iterator[str]:
+    """Yield what stands in the record's place at the end."""
+    place = f"{record.topic}-{record.partition}"
+    if record.offset is None or record.offset in record.stands_at:
+        if len(record.stands_at) > 1:
+            yield f"In the end it stands at offsets {_listed(list(map(str, record.stands_at)))}."
+        return
+    if record.instead is not None:
+        yield f"{place}@{record.offset} now holds {_found(record, scene)}."
+    elif (read := scene.ends.get(record.place)) is not None:
+        if record.offset >= read["high_watermark"]:
+            yield (
+                f"The log of {place} now ends before offset {read['high_watermark']} (read whole"
+                f" by operation {read['op_id']}), so nothing stands at {record.offset}."
+            )
+        elif read["log_start"] is not None and record.offset < read["log_start"]:
+            yield f"The log of {place} now begins at offset {read['log_start']}."
+        else:
+            yield (
+                f"Nothing was read at {place}@{record.offset} when operation {read['op_id']} read"
+                " the whole partition."
+            )
+    if record.stands_at:
+        yield f"The record now stands at offset {_listed(list(map(str, record.stands_at)))}."
+
+
+def _found(record: Record, scene: Scene) -> str:
+    """Return what stands in the record's place, and who wrote it."""
+    there, writer = record.instead, record.instead_send
+    assert there is not None
+    read = f"read by operation {there['op_id']}"
+    if there["value"] is None:
+        return f"a record that no client sent ({read})"
+    if writer is None:
+        return f"record {there['value']} ({read})"
+    sent = f"which {scene.role(writer)} sent{_at(writer['t_invoke_ns'], scene)}"
+    return f"record {there['value']}, {sent} (operation {writer['op_id']}, {read})"
+
+
+def _extent(part: Sequence[Case], records: int, scene: Scene) -> str:
+    """Return how far the cause reached: anomalies by checker, records, and time."""
+    counts = Counter(case.checker for case in part)
+    by = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    first = scene.seconds(min(case.when_ns[0] for case in part))
+    last = scene.seconds(max(case.when_ns[0] for case in part))
+    when = f", the first at {first:.2f} s and the last at {last:.2f} s" if _is_timed(scene) else ""
+    of = f" of {records:,} records" if records > 1 else ""
+    return f"This explains {_anomalies(len(part))}{of}{when if records > 1 else ''} ({by})."
+
+
+def _cut_short(part: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> Iterator[str]:
+    """Yield that there are more anomalies than the verdict keeps, where there are."""
+    for name in dict.fromkeys(case.checker for case in part):
+        opinion = checkers[name]
+        if opinion.anomaly_count > len(opinion.anomalies):
+            yield (
+                f"The verdict keeps {len(opinion.anomalies):,} of {opinion.anomaly_count:,} "
+                f"anomalies of {name}, so there may be more."
+            )
+
+
+def _at(ns: int, scene: Scene) -> str:
+    return f" at {scene.seconds(ns):.3f} s" if _is_timed(scene) else ""
+
+
+def _is_timed(scene: Scene) -> bool:
+    return scene.end_ns - scene.start_ns >= TIMED_NS
+
+
+def _anomalies(count: int) -> str:
+    return f"{count:,} anomal{'y' if count == 1 else 'ies'}"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return "a, b and c"; of many the first few."""
+    if len(names) > NAMES_MAX:
+        return f"{', '.join(names[:NAMES_MAX])} and {len(names) - NAMES_MAX} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
