@@ -10,7 +10,8 @@ from pathlib import Path
 from linearizability.checkers import CHECKERS
 from linearizability.checkers.tests.hand_written import INVALID
 from linearizability.checkers.tests.rows import judged
-from linearizability.explain.drawing import ATTRIBUTES, picture
+from linearizability.explain.around import WITH_ARROWS, arrows_of
+from linearizability.explain.drawing import ATTRIBUTES, Around, picture
 from linearizability.explain.words import operations_of
 from linearizability.history import frame
 from linearizability.self_test.clauses import empty_rows, markdown_table
@@ -100,10 +101,11 @@ def drawn(name: str) -> tuple[str, str]:
     title, claims = SHOWN[name]
     rows, _ = INVALID[name][title]
     anomaly = judged(name, rows).anomalies[0]
-    image = picture(
-        operations_of(frame(rows)), f"{anomaly.kind}: {title}", anomaly.operations,
-        ATTRIBUTES.get(name, ()),
-    )  # fmt: skip
+    operations = operations_of(frame(rows))
+    around = Around(arrows=tuple(arrows_of(operations)) if name in WITH_ARROWS else ())
+    heading = f"{anomaly.kind}: {title}"
+    proof, attributes = anomaly.operations, ATTRIBUTES.get(name, ())
+    image = picture(operations, heading, proof, attributes, around)
     lines = [
         f"![{anomaly.kind}, {title}](guarantees/{name}.svg)",
         "",

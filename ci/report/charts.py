@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ci.report.plots import (
+from ci.report.recorded import Recorded
+from linearizability.explain.plots import (
     LEFT,
     PLOT,
     TimeScale,
@@ -21,7 +22,6 @@ from ci.report.plots import (
     text,
     time_axis,
 )
-from ci.report.recorded import Recorded
 
 HEIGHT = 110.0
 TOP = 8.0

@@ -46,7 +46,8 @@ def evidence_of(
         inside = [row for row in rows[operation] if _in_scope(row, anomaly)] or rows[operation]
         kept = _that_matter(inside, named)
         left_out += len(rows[operation]) - len(kept)
-        shown += [_evidence(run, row, named) for row in kept]
+        places = {id(row): index for index, row in enumerate(rows[operation])}
+        shown += [_evidence(run, row, named, places[id(row)]) for row in kept]
     return tuple(shown), left_out
 
 
@@ -77,7 +78,7 @@ def _that_matter(rows: Sequence[dict[str, Any]], named: set[int]) -> list[dict[s
     return [rows[i] for i in sorted(ranked[:ROWS_MAX])]
 
 
-def _evidence(run: Recorded, row: dict[str, Any], named: set[int]) -> Evidence:
+def _evidence(run: Recorded, row: dict[str, Any], named: set[int], index: int) -> Evidence:
     start_ns = run.bounds_ns[0]
     completed = row["t_complete_ns"]
     until = " – never" if completed is None else f" – {(completed - start_ns) / 1e9:.4f}"
@@ -94,6 +95,7 @@ def _evidence(run: Recorded, row: dict[str, Any], named: set[int]) -> Evidence:
         tone=TONES[row["type"]],
         detail=_detail(row),
         is_named=_is_named(row, named),
+        index=index,
     )
 
 

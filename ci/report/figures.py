@@ -10,9 +10,9 @@ import polars as pl
 
 from ci.report.charts import Series, availability, bad_outcomes, latency, levels, throughput
 from ci.report.model import Figure
-from ci.report.plots import TimeScale
 from ci.report.recorded import Recorded
 from ci.report.timeline import KINDS, timeline
+from linearizability.explain.plots import TimeScale
 from linearizability.summary import Summary
 
 TIMELINE = (

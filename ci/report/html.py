@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ci.report.model import ReportData, Tone
+from linearizability.explain import style
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -28,7 +29,9 @@ def render(template: str, **values: object) -> str:
         lstrip_blocks=True,
     )
     environment.filters["thousands"] = lambda number: f"{number:,}"
-    return environment.get_template(template).render(style=_inline("style.css"), **values)
+    return environment.get_template(template).render(
+        style=_inline("style.css") + Markup(style.COLOURS + style.RULES), **values
+    )
 
 
 def _inline(name: str) -> Markup:

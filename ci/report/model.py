@@ -142,7 +142,7 @@ class CheckerLine:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One row of the history behind an anomaly, as text."""
+    """One row of the history behind an anomaly, as text. index: which one of its operation."""
 
     operation: int
     process: str
@@ -155,6 +155,7 @@ class Evidence:
     tone: Tone
     detail: str
     is_named: bool
+    index: int
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,16 @@ from ci.report.model import (
     CheckerLine,
     Command,
     Drawing,
+    Evidence,
     FaultLine,
     GroupReport,
     Line,
     RunReport,
     Tone,
 )
-from ci.report.moment import moment
 from ci.report.recorded import Recorded
 from linearizability.backlog import ROWS_MAX
+from linearizability.explain.drawing import Around, timeline
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.history import history_file
 from linearizability.stories.model import Group
@@ -325,8 +326,20 @@ def _anomaly(
     return AnomalyReport(
         anchor, checker, anomaly.kind, placed(anomaly), anomaly.context, anomaly.blame or "",
         _scope(anomaly), anomaly.operations, evidence, left_out,
-        moment(run, evidence) if evidence else Markup(""),
+        _drawn(run, evidence, rows) if evidence else Markup(""),
     )  # fmt: skip
+
+
+def _drawn(
+    run: Recorded, evidence: Sequence[Evidence], rows: dict[int, list[dict[str, Any]]]
+) -> Markup:
+    """The operations of an anomaly on their own axis of time; nothing for a single one."""
+    operations = [
+        [rows[number][row.index] for row in some]
+        for number, some in ((n, list(g)) for n, g in groupby(evidence, lambda e: e.operation))
+    ]
+    around = Around(run.bounds_ns[0], run.faults)
+    return timeline(operations, around) if len(operations) > 1 else Markup("")
 
 
 def _other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int, str]:

@@ -8,19 +8,28 @@ are drawn again on top, each for itself, however many others there are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 
 import polars as pl
 from markupsafe import Markup, escape
 
-from ci.report.plots import LEFT, PLOT, TimeScale, bands, line, rect, svg, text, time_axis
 from ci.report.recorded import Recorded
-from linearizability.fault_spans import Fault
+from linearizability.explain.plots import (
+    LEFT,
+    PLOT,
+    TimeScale,
+    bands,
+    fault_lane,
+    fault_lane_height,
+    fault_rows,
+    line,
+    rect,
+    svg,
+    text,
+    time_axis,
+)
 
 BARS_MAX = 1800
 LANES_HEIGHT_MAX = 560.0
-FAULT_LANE = 18.0
-FAULT_LABEL_PIXELS = 6.6
 WORDS = {
     "send": "sends", "read": "polls with records", "wait": "polls without a record",
     "txn": "begins and ends of transactions", "other": "assignments",
@@ -39,10 +48,10 @@ def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> M
     lanes = {process: number for number, process in enumerate(run.roles)}
     lane = max(7.0, min(20.0, LANES_HEIGHT_MAX / max(len(lanes), 1)))
     rows = fault_rows(run.faults)
-    top = FAULT_LANE * (max(rows, default=0) + 1) + 6 if run.faults else 4.0
+    top = fault_lane_height(rows)
     bottom = top + lane * len(lanes)
     parts = bands(scale, run.faults, 0, bottom, run.final_s)
-    parts += _fault_lane(scale, run.faults, rows)
+    parts += fault_lane(scale, run.faults, rows)
     for process, number in lanes.items():
         y = top + lane * number
         parts.append(line(LEFT, y + lane, LEFT + PLOT, y + lane, "grid"))
@@ -55,48 +64,6 @@ def timeline(run: Recorded, scale: TimeScale, anomalies: Mapping[int, str]) -> M
     parts += time_axis(scale, bottom)
     label = f"{len(lanes)} processes and {len(run.faults)} faults over {run.seconds:.0f} seconds"
     return svg(bottom + 22, f"Timeline of operations: {label}", parts)
-
-
-def fault_rows(faults: list[Fault]) -> list[int]:
-    """Return the row of each fault's label: the first in which no earlier fault is in progress."""
-    ends: list[float] = []
-    rows = []
-    for fault in faults:
-        row = next((n for n in count() if n >= len(ends) or ends[n] <= fault.start_s), 0)
-        if row == len(ends):
-            ends.append(0.0)
-        ends[row] = fault.end_s
-        rows.append(row)
-    return rows
-
-
-def _fault_lane(scale: TimeScale, faults: list[Fault], rows: list[int]) -> list[str]:
-    if not faults:
-        return []
-    parts = [text(LEFT - 8, 13, "faults", "tick", "end")]
-    for number, (fault, row) in enumerate(zip(faults, rows, strict=True)):
-        x, y = scale.x(fault.start_s), row * FAULT_LANE
-        later = [f for f, its in zip(faults[number + 1 :], rows[number + 1 :], strict=True)
-                 if its == row]  # fmt: skip
-        free = scale.x(later[0].start_s) if later else LEFT + PLOT
-        width = max(scale.x(fault.end_s) - x, 2.0)
-        note = f" ({fault.note})" if fault.note else ""
-        title = f"{fault.label}, {fault.start_s:.2f}–{fault.end_s:.2f} s{note}"
-        parts.append(rect(x, y + 2, width, FAULT_LANE - 4, "fault", title))
-        parts += _fault_label(fault, x, width, free, y + 13)
-    return parts
-
-
-def _fault_label(fault: Fault, x: float, width: float, free: float, y: float) -> list[str]:
-    """Place a label inside its box, or beside it up to where the next box begins; shorten it if
-    needed."""
-    for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
-        needed = len(label) * FAULT_LABEL_PIXELS
-        if needed < width:
-            return [text(x + 4, y, label, "faultname")]
-        if x + width + needed < free:
-            return [text(x + width + 4, y, label, "faultname")]
-    return []
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:

@@ -1,23 +1,38 @@
-"""An anomaly as a drawing: its operations in time, one line each, and what partitions hold by them.
-
-Time is drawn in order, not to scale: a column for each instant at which something began or ended,
-so that operations of nanoseconds stand beside operations of minutes and no label covers another.
-"""
+"""An anomaly as a drawing: its operations on an axis of time, a lane each, with the faults that
+were under way, and what partitions hold by them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 
-from linearizability.explain.words import POSITIONS, Row, held, in_words
+from markupsafe import Markup
 
-ROW, CHARACTER, COLUMN_MIN = 22.0, 7.2, 28.0
-MARGIN = 10.0
+from linearizability.bounds import NANOSECONDS
+from linearizability.explain.plots import (
+    RIGHT,
+    TimeScale,
+    bands,
+    fault_lane,
+    fault_lane_height,
+    fault_rows,
+    line,
+    rect,
+    svg,
+    time_axis,
+)
+from linearizability.explain.style import ALONE
+from linearizability.explain.words import POSITIONS, Row, held, in_words, outcome
+from linearizability.fault_spans import Fault
+from linearizability.history import F
+
+ROW, CHARACTER, COLUMN_MIN = 22.0, 7.3, 28.0
+MARGIN, PLOT, WORDS_MAX = 10.0, 620.0, 72
+NOTHING, IN_THE_END = "nothing", "in the end"
 LINES_MAX = 60
 """As many operations are drawn."""
-COLOURS = {"ok": "#2f7d4f", "info": "#b07a10", "fail": "#b3382c"}
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "producer_order": ("sequence",),
     "idempotence": ("producer_epoch", "sequence"),
@@ -27,103 +42,214 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "compaction": ("key",),
 }
 """Checker -> the columns that a log view must show beside the values, to be understood."""
+KINDS = {
+    F.SEND.value: "send",
+    F.POLL.value: "read",
+    F.READ_ALL.value: "read",
+    F.BEGIN.value: "txn",
+    F.COMMIT.value: "txn",
+    F.ABORT.value: "txn",
+}
+"""What an operation does -> the class of its bar; anything else is "other"."""
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One operation must be before another: the first wrote what the second was given, or had been
+    acknowledged when the second began. words: which of these."""
+
+    before: int
+    after: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a drawing shows beside the operations that prove an anomaly.
+
+    start_ns: when the history began; without it the first operation is at zero. beside: op_id ->
+    what an operation shows that the anomaly does not name. arrows: what depends on what. now:
+    topic, partition, offset -> the record that stands there in the end, or NOTHING.
+    """
+
+    start_ns: int | None = None
+    faults: Sequence[Fault] = ()
+    beside: Mapping[int, str] = field(default_factory=dict)
+    arrows: Sequence[Arrow] = ()
+    now: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
+
+
+ALONE_HERE = Around()
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A piece of SVG and its size. title: what a screen reader says."""
+    """Pieces of SVG and their size. title: what a screen reader says. scales: whether it is as wide
+    as its page."""
 
     width: float
     height: float
     title: str
     parts: tuple[str, ...]
+    scales: bool = True
 
-    def svg(self) -> str:
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width:.0f}" '
-            f'height="{self.height:.0f}" viewBox="0 0 {self.width:.0f} {self.height:.0f}" '
-            f'role="img" aria-label="{escape(self.title)}" font-family="monospace" '
-            'font-size="12">' + "\n".join(self.parts) + "</svg>\n"
-        )
+    def svg(self) -> Markup:
+        """Return the drawing for a page that has the rules of `style`."""
+        return svg(self.height, self.title, self.parts, self.width, scales=self.scales)
 
 
-def timeline(operations: list[list[Row]]) -> str:
-    """Return a line per operation: its words, and a bar from its invocation to its completion."""
-    return _timeline(operations).svg()
+def timeline(operations: list[list[Row]], around: Around = ALONE_HERE) -> Markup:
+    """Return a line per operation: its words, and a bar from its invocation to its completion.
+
+    The bar of an operation of unknown outcome is dashed, and open to the right: it may take effect
+    at any time after its invocation.
+    """
+    return _timeline(operations, around).svg()
 
 
-def _timeline(operations: list[list[Row]], proof: Collection[int] = ()) -> Drawing:
+def _timeline(operations: list[list[Row]], around: Around, proof: Collection[int] = ()) -> Drawing:
     """Draw the operations in time. proof: the operations whose words are bold."""
     drawn = operations[:LINES_MAX]
-    labels = [in_words(operation) for operation in drawn]
-    instants = sorted({t for o in drawn for t in _span(o) if t is not None})
-    column = {instant: number for number, instant in enumerate(instants)}
-    left = CHARACTER * max(map(len, labels), default=0) + 16
-    width = left + COLUMN_MIN * (len(instants) + 1)
-    parts = []
+    labels = [_label(operation, around.beside) for operation in drawn]
+    left = CHARACTER * min(max(map(len, labels), default=0), WORDS_MAX) + 16
+    start_ns = around.start_ns
+    if start_ns is None:
+        start_ns = min((o[0]["t_invoke_ns"] for o in drawn), default=0)
+    spans = [_span(operation, start_ns) for operation in drawn]
+    scale = _scale(spans, left)
+    near = [f for f in around.faults if f.start_s < scale.end_s and f.end_s > scale.start_s]
+    rows = fault_rows(near)
+    top = fault_lane_height(rows)
+    bottom = top + ROW * len(drawn)
+    parts = bands(scale, near, 0, bottom, None) + fault_lane(scale, near, rows)
+    ends: dict[int, tuple[float, float, float]] = {}
     for number, (operation, label) in enumerate(zip(drawn, labels, strict=True)):
-        began, ended = _span(operation)
-        top = number * ROW
-        x = left + COLUMN_MIN * column[began]
-        until = width if ended is None else left + COLUMN_MIN * column[ended] + COLUMN_MIN / 2
-        colour = COLOURS[operation[0]["type"]]
-        parts.append(_text(4, top + 15, label, bold=operation[0]["op_id"] in proof))
-        parts.append(
-            f'<rect x="{x:.0f}" y="{top + 4:.0f}" width="{until - x:.0f}" height="14" rx="3" '
-            f'fill="{colour}"><title>{escape(label)}</title></rect>'
-        )
-    return Drawing(width, ROW * len(drawn), "Operations in the order of time", tuple(parts))
+        y, op_id = top + ROW * number, operation[0]["op_id"]
+        parts.append(line(left, y + ROW, left + PLOT, y + ROW, "grid"))
+        parts.append(_words(4, y + 15, label, bold=op_id in proof))
+        bar, began, ended = _bar(operation, spans[number], scale, y)
+        ends[op_id] = began, ended, y + ROW / 2
+        parts += bar
+    parts += [piece for arrow in around.arrows for piece in _arrow(arrow, ends)]
+    parts += time_axis(scale, bottom)
+    return Drawing(
+        left + PLOT + RIGHT, bottom + 22, "The operations in time", tuple(map(str, parts))
+    )
 
 
-def _span(operation: list[Row]) -> tuple[int, int | None]:
-    return operation[0]["t_invoke_ns"], operation[0]["t_complete_ns"]
+def _label(operation: list[Row], beside: Mapping[int, str]) -> str:
+    why = beside.get(operation[0]["op_id"])
+    return in_words(operation) + (f" ({why})" if why else "")
 
 
-def logs(operations: list[list[Row]], attributes: Collection[str] = ()) -> str:
+def _span(operation: list[Row], start_ns: int) -> tuple[float, float | None]:
+    began, ended = operation[0]["t_invoke_ns"], operation[0]["t_complete_ns"]
+    return (began - start_ns) / NANOSECONDS, (
+        None if ended is None else (ended - start_ns) / NANOSECONDS
+    )
+
+
+def _scale(spans: Sequence[tuple[float, float | None]], left: float) -> TimeScale:
+    start = min((began for began, _ in spans), default=0.0)
+    end = max((max(began, ended or began) for began, ended in spans), default=1.0)
+    margin = max((end - start) * 0.04, 1e-9)
+    return TimeScale(start - margin, end + margin, left, PLOT)
+
+
+def _bar(
+    operation: list[Row],
+    span: tuple[float, float | None],
+    scale: TimeScale,
+    y: float,
+) -> tuple[list[str], float, float]:
+    """Return the bar of an operation, and where it begins and ends."""
+    began, ended = span
+    kind, ended_so = KINDS.get(operation[0]["f"], "other"), outcome(operation[0])
+    x, edge = scale.x(began), scale.left + scale.width
+    until = edge if ended is None else max(scale.x(ended), x + 3)
+    when = "never answered" if ended is None else f"{ended:.4f} s"
+    title = f"operation {operation[0]['op_id']}: {began:.4f} s – {when}, {ended_so}"
+    css = f"{kind} {ended_so}"
+    if ended_so != "info":
+        return [rect(x, y + 5, until - x, ROW - 10, css, title)], x, until
+    parts = [rect(x, y + 5, until - x, ROW - 10, "unknown", title)]
+    if until < edge:
+        parts.append(rect(until, y + 9, edge - until, ROW - 18, "tail", "may take effect later"))
+    return parts, x, until
+
+
+def _arrow(arrow: Arrow, ends: Mapping[int, tuple[float, float, float]]) -> Iterator[str]:
+    """Draw an arrow from the end of one bar to the beginning of another."""
+    if arrow.before not in ends or arrow.after not in ends:
+        return
+    _, x1, y1 = ends[arrow.before]
+    x2, _, y2 = ends[arrow.after]
+    bend = max(abs(x2 - x1) / 2, 24)
+    title = f"<title>{escape(f'{arrow.before} before {arrow.after}: {arrow.words}')}</title>"
+    yield (
+        f'<path class="arrow" d="M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} '
+        f'{x2 - bend:.1f} {y2:.1f} {x2 - 5:.1f} {y2:.1f}">{title}</path>'
+    )
+    yield f'<path class="head" d="M{x2:.1f} {y2:.1f}l-8 -4v8z"/>'
+
+
+def logs(
+    operations: list[list[Row]], attributes: Collection[str] = (), around: Around = ALONE_HERE
+) -> str:
     """Draw per partition a table of offsets: a line per operation, and the values it shows there,
     with a line below for each attribute (column) of them. Offsets that hold different values are
     red, values at different offsets yellow."""
     return "".join(
-        f"<h4>{escape(log.title)}</h4>\n{log.svg()}" for log in _logs(operations, attributes)
+        f"<h4>{escape(log.title)}</h4>\n{log.svg()}"
+        for log in _logs(operations, attributes, around)
     )
 
 
-def _logs(operations: list[list[Row]], attributes: Collection[str]) -> Iterator[Drawing]:
+def _logs(
+    operations: list[list[Row]], attributes: Collection[str], around: Around = ALONE_HERE
+) -> Iterator[Drawing]:
     shown = [row for o in operations[:LINES_MAX] for row in o if row["offset"] is not None]
     for place in sorted({(row["topic"], row["partition"]) for row in shown}):
         here = [row for row in shown if (row["topic"], row["partition"]) == place]
-        yield _log(f"Partition {place[0]}-{place[1]}", here, attributes)
+        now = {at: words for (*where, at), words in around.now.items() if tuple(where) == place}
+        yield _log(f"Partition {place[0]}-{place[1]}", here, attributes, now)
 
 
-def _log(title: str, rows: list[Row], attributes: Collection[str]) -> Drawing:
+def _log(
+    title: str, rows: list[Row], attributes: Collection[str], now: Mapping[int, str]
+) -> Drawing:
     lines = list(_lines(rows, attributes))
-    offsets = sorted({row["offset"] for row in rows})
+    offsets = sorted({row["offset"] for row in rows} | set(now))
     shown = {(held(row), row["offset"]) for row in rows if row["f"] not in POSITIONS}
-    cells = [words for _, line in lines for words, _, _ in line] + [str(at) for at in offsets]
+    if now:
+        lines.append((IN_THE_END, [(words, at, True) for at, words in now.items()]))
+        shown |= {(words, at) for at, words in now.items() if words != NOTHING}
+    cells = [words for _, cells_ in lines for words, _, _ in cells_] + [str(at) for at in offsets]
     step = max(COLUMN_MIN, CHARACTER * max(map(len, cells)) + 10)
     left = CHARACTER * max(len(name) for name, _ in [*lines, ("offset", ())]) + 16
     column = {at: left + step * number for number, at in enumerate(offsets)}
-    parts = [_text(4, 15, "offset")]
-    parts += [_text(column[at], 15, str(at)) for at in offsets]
-    for number, (name, line) in enumerate(lines, start=1):
-        parts.append(_text(4, number * ROW + 15, name))
-        for words, at, is_value in line:
-            fill = _fill(words, at, shown) if is_value else "none"
-            parts.append(
-                f'<rect x="{column[at] - 4:.0f}" y="{number * ROW:.0f}" width="{step - 3:.0f}" '
-                f'height="{ROW - 3:.0f}" rx="3" fill="{fill}"/>'
-            )
-            parts.append(_text(column[at], number * ROW + 15, words))
-    return Drawing(left + step * len(offsets), ROW * (len(lines) + 1), title, tuple(parts))
+    parts = [_words(4, 15, "offset")]
+    parts += [_words(column[at], 15, str(at)) for at in offsets]
+    for number, (name, cells_) in enumerate(lines, start=1):
+        parts.append(_words(4, number * ROW + 15, name))
+        for words, at, is_value in cells_:
+            if is_value:
+                css = _css(words, at, shown)
+                parts.append(rect(column[at] - 4, number * ROW, step - 3, ROW - 3, css))
+            parts.append(_words(column[at], number * ROW + 15, words))
+    size = (left + step * len(offsets), ROW * (len(lines) + 1))
+    return Drawing(*size, title, tuple(parts), scales=False)
 
 
-def _fill(words: str, at: int, shown: Collection[tuple[str, int]]) -> str:
-    """Return red if the offset has different values, and yellow if the value (no marker) has
-    several offsets."""
+def _css(words: str, at: int, shown: Collection[tuple[str, int]]) -> str:
+    """Return the class of a cell: the offset has different values, the value (no marker) several
+    offsets, or nothing stands there."""
+    if words == NOTHING:
+        return "cell gone"
     if len({held for held, offset in shown if offset == at}) > 1:
-        return "#f3c6c0"
+        return "cell differs"
     is_twice = words[:1].isdigit() and len({o for held, o in shown if held == words}) > 1
-    return "#f7e3b5" if is_twice else "#e3ecf5"
+    return "cell twice" if is_twice else "cell"
 
 
 Cells = list[tuple[str, int, bool]]
@@ -147,24 +273,39 @@ def _lines(rows: list[Row], attributes: Collection[str]) -> Iterator[tuple[str, 
 
 
 def picture(
-    operations: list[list[Row]], title: str, proof: Collection[int], attributes: Collection[str]
+    operations: list[list[Row]],
+    title: str,
+    proof: Collection[int],
+    attributes: Collection[str],
+    around: Around = ALONE_HERE,
 ) -> str:
-    """Return all of it as one image on white paper: title, operations in time, partitions. proof:
-    the operations that the anomaly names: their words are bold."""
-    drawings = [_timeline(operations, proof), *_logs(operations, attributes)]
-    parts, y = [_text(MARGIN, MARGIN + 12, title, bold=True)], MARGIN + ROW + 4
+    """Return all of it as one image that stands alone: title, operations in time, partitions.
+    proof: the operations that the anomaly names: their words are bold."""
+    drawings = [_timeline(operations, around, proof), *_logs(operations, attributes, around)]
+    parts, y = [_words(MARGIN, MARGIN + 12, title, bold=True)], MARGIN + ROW + 4
     for number, drawing in enumerate(drawings):
         if number:
-            parts.append(_text(MARGIN, y + 18, drawing.title))
+            parts.append(_words(MARGIN, y + 18, drawing.title))
             y += ROW + 4
         inside = "\n".join(drawing.parts)
         parts.append(f'<g transform="translate({MARGIN:.0f} {y:.0f})">{inside}</g>')
         y += drawing.height + MARGIN
     width = max(CHARACTER * len(title), *(d.width for d in drawings)) + 2 * MARGIN
-    paper = f'<rect width="{width:.0f}" height="{y:.0f}" fill="#ffffff"/>'
-    return Drawing(width, y, title, (paper, *parts)).svg()
+    body = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{y:.0f}" '
+        f'viewBox="0 0 {width:.0f} {y:.0f}" role="img" aria-label="{escape(title)}">'
+        f'<style>{ALONE}</style><rect class="ground" width="{width:.0f}" height="{y:.0f}"/>'
+        f"{body}</svg>\n"
+    )
 
 
-def _text(x: float, y: float, words: str, *, bold: bool = False) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:.0f}" y="{y:.0f}" xml:space="preserve"{weight}>{escape(words)}</text>'
+def _words(x: float, y: float, words: str, *, bold: bool = False) -> str:
+    """Return a text as it stands; the whole of a long one shows when pointed at."""
+    shown = words if len(words) <= WORDS_MAX else words[: WORDS_MAX - 1] + "…"
+    title = f"<title>{escape(words)}</title>" if shown != words else ""
+    css = "words bold" if bold else "words"
+    return (
+        f'<text x="{x:.0f}" y="{y:.0f}" xml:space="preserve" class="{css}">{escape(shown)}'
+        f"{title}</text>"
+    )

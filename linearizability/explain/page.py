@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+
+import polars as pl
 
 from linearizability import history
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers import CHECKERS
+from linearizability.explain import style
+from linearizability.explain.around import with_around
 from linearizability.explain.drawing import ATTRIBUTES, logs, timeline
 from linearizability.explain.shrink import SECONDS_MAX, Shrunk, shrink
-from linearizability.explain.words import in_words, operations_of
+from linearizability.explain.words import in_words
+from linearizability.stories.grouping import with_groups
+from linearizability.stories.model import Group
+from linearizability.stories.scene import Record, Scene, scene_of
+from linearizability.stories.telling import facts_of, placed
 from linearizability.verdict import Anomaly, Verdict
 
 FILE = "explained.html"
-PER_CHECKER = 2
-"""How many anomalies of one checker are explained: the first of each kind come first."""
+PER_GROUP = 3
+"""So many anomalies of one group are explained: its example, and those of kinds not told before."""
+GROUPS_MAX = 8
+"""Of so many groups the example is explained, of further ones only what is of a new kind."""
 STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em;"
-    "background:#fff;color:#1c1c1c}.drawing{overflow-x:auto;border:1px solid #ddd;padding:.6em;"
-    "margin:.6em 0}code{background:#f2f2f2;padding:0 .2em}.muted{color:#595959}"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:80em;margin:2em auto;padding:0 1em;"
+    "background:var(--ground);color:var(--text)}.drawing{overflow-x:auto;padding:.6em;"
+    "border:1px solid var(--line);margin:.6em 0}.muted{color:var(--muted)}"
+)
+READING = (
+    "Each by the fewest operations that still show it, to the checker that found it. Bars lie on "
+    "an axis of time, in seconds since the run began; bands are faults. Red: failed. Dashed: the "
+    "outcome is unknown, and the operation may take effect at any later time. A note in brackets "
+    "says what decided an unknown outcome, or what stands in the place of a lost record."
 )
 
 
@@ -37,47 +53,78 @@ def explain(
     seconds_max: the longest search for a smaller history, for each anomaly. bounds: those of the
     verdict; by other bounds a reader may not count as kept waiting.
     """
-    sections = list(_sections(path, verdict, seconds_max, bounds))
+    events = history.scan(path)
+    if verdict.anomalies and not verdict.groups:
+        verdict = with_groups(verdict, events)
+    sections = "".join(_sections(events, verdict, seconds_max, bounds))
     nothing = "<p>There is no anomaly to explain.</p>\n"
     out.write_text(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>Anomalies explained</title><style>{STYLE}</style></head><body>\n"
-        f"<h1>Anomalies explained</h1>\n<p class=muted>Each by the fewest operations that still "
-        "show it, to the checker that found it. Bars: green ok, red failed, yellow of unknown "
-        "outcome (open to the right: never completed); time from left to right, in order, not to "
-        f"scale.</p>\n{''.join(sections) or nothing}</body></html>\n",
+        '<meta name="color-scheme" content="light dark"><title>Anomalies explained</title>'
+        f"<style>{style.ALONE}{STYLE}</style></head><body>\n<h1>Anomalies explained</h1>\n"
+        f"<p class=muted>{READING}</p>\n{sections or nothing}</body></html>\n",
         encoding="utf-8",
     )
     return out
 
 
-def _sections(path: Path, verdict: Verdict, seconds_max: float, bounds: Bounds) -> Iterator[str]:
-    events = history.scan(path)
-    for name, opinion in verdict.checkers.items():
-        if name not in CHECKERS or not opinion.anomalies:
+def _sections(
+    events: pl.LazyFrame, verdict: Verdict, seconds_max: float, bounds: Bounds
+) -> Iterator[str]:
+    told: set[tuple[str, str]] = set()
+    for group in verdict.groups:
+        few = chosen(group, verdict, told)
+        if not few:
             continue
-        yield f"<h2><code>{name}</code>: {escape(CHECKERS[name].title)}</h2>\n"
-        for anomaly in chosen(opinion.anomalies):
-            shrunk = shrink(events, name, anomaly, seconds_max=seconds_max, bounds=bounds)
-            yield _section(anomaly, shrunk, ATTRIBUTES.get(name, ()))
+        told |= {(checker, anomaly.kind) for checker, anomaly in few}
+        facts = "; ".join(facts_of(group))
+        yield f"<h2>{group.number}. {escape(group.headline)}</h2>\n"
+        yield f"<p>{escape(group.story)}</p>\n<p class=muted>{escape(facts)}</p>\n"
+        scene = scene_of(events, [anomaly for _, anomaly in few])
+        for i, (checker, anomaly) in enumerate(few):
+            shrunk = shrink(events, checker, anomaly, seconds_max=seconds_max, bounds=bounds)
+            records = scene.records.get(i, ())
+            yield _section(events, checker, anomaly, shrunk, records, scene)
 
 
-def chosen(anomalies: tuple[Anomaly, ...]) -> list[Anomaly]:
-    """Choose the first anomaly of each kind, then others."""
-    first = {anomaly.kind: anomaly for anomaly in reversed(anomalies)}
-    others = [a for a in anomalies if first[a.kind] is not a]
-    return [*(a for a in anomalies if first[a.kind] is a), *others][: max(PER_CHECKER, len(first))]
+def chosen(group: Group, verdict: Verdict, told: set[tuple[str, str]]) -> list[tuple[str, Anomaly]]:
+    """Return what is explained of a group: its example, and the first of each kind not told yet."""
+    few = [group.example] if group.number <= GROUPS_MAX else []
+    few += [(name, position) for name, some in group.members.items() for position in some]
+    found: dict[tuple[str, str], Anomaly] = {}
+    for name, position in dict.fromkeys(few):
+        anomaly = verdict.checkers[name].anomalies[position]
+        kind = (name, anomaly.kind)
+        is_example = group.number <= GROUPS_MAX and (name, position) == group.example
+        if name in CHECKERS and kind not in found and (is_example or kind not in told):
+            found[kind] = anomaly
+    return [(name, anomaly) for (name, _), anomaly in list(found.items())[:PER_GROUP]]
 
 
-def _section(anomaly: Anomaly, shrunk: Shrunk | None, attributes: Collection[str]) -> str:
-    told = f"<h3>{escape(anomaly.kind)}</h3>\n<p>{escape(anomaly.message)}.</p>\n"
+def _section(
+    events: pl.LazyFrame,
+    checker: str,
+    anomaly: Anomaly,
+    shrunk: Shrunk | None,
+    records: tuple[Record, ...],
+    scene: Scene,
+) -> str:
+    told = (
+        f"<h3>{escape(anomaly.kind)}, found by <code>{checker}</code></h3>\n"
+        f"<p>{escape(placed(anomaly))}.</p>\n<p class=muted>{escape(anomaly.context)}</p>\n"
+    )
     if shrunk is None:
         return told + "<p class=muted>It needs more of the history than can be searched here.</p>\n"
-    operations = operations_of(shrunk.rows)
+    operations, around = with_around(events, checker, shrunk.rows, records, scene)
     left = "" if shrunk.is_minimal else " (the search was ended by its time limit)"
-    lines = "".join(f"<li><code>{escape(in_words(o))}</code></li>\n" for o in operations)
+    notes = {op: f" ({why})" for op, why in around.beside.items()}
+    lines = "".join(
+        f"<li><code>{escape(in_words(o))}</code>{escape(notes.get(o[0]['op_id'], ''))}</li>\n"
+        for o in operations
+    )
+    attributes = ATTRIBUTES.get(checker, ())
     return (
-        f"{told}<p>{len(operations)} operations show it{left}:</p>\n<ol>\n{lines}</ol>\n"
-        f"<div class=drawing>{timeline(operations)}</div>\n"
-        f"<div class=drawing>{logs(operations, attributes)}</div>\n"
+        f"{told}<p>{len(shrunk.operations)} operations show it{left}:</p>\n<ul>\n{lines}</ul>\n"
+        f"<div class=drawing>{timeline(operations, around)}</div>\n"
+        f"<div class=drawing>{logs(operations, attributes, around)}</div>\n"
     )

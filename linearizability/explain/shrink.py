@@ -19,6 +19,8 @@ import polars as pl
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.checkers.base import COLUMNS_READ
 from linearizability.engine import local
+from linearizability.history import F
+from linearizability.stories.mentions import numbers_in
 from linearizability.verdict import Anomaly
 
 ROWS_MAX = 200_000
@@ -68,8 +70,18 @@ def shrink(
         operations, lambda some: shows(rows.filter(pl.col("op_id").is_in(some))), until
     )
     rows = rows.filter(pl.col("op_id").is_in(kept))
+    if shows(named := _named_rows(rows, anomaly)):
+        rows = named  # of a long read a few records matter: try those that the sentence names
     numbers, rows_tried = ddmin(range(rows.height), lambda some: shows(rows[list(some)]), until)
     return Shrunk(anomaly, rows[list(numbers)], all_tried and rows_tried)
+
+
+def _named_rows(rows: pl.DataFrame, anomaly: Anomaly) -> pl.DataFrame:
+    """Return the rows without the records that the sentence does not name."""
+    numbers = [number for some in numbers_in(anomaly.message) for number in some]
+    is_named = pl.col("value").is_in(numbers) | pl.col("offset").is_in(numbers)
+    is_record = (pl.col("f") == F.POLL.value) & pl.col("offset").is_not_null()
+    return rows.filter(~is_record | is_named.fill_null(False))
 
 
 def is_same(found: Anomaly, anomaly: Anomaly) -> bool:

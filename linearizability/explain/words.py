@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import groupby
 from typing import Any
 
 import polars as pl
 
-from linearizability.history import F
+from linearizability.history import F, Type
+from linearizability.importers.decided import DECIDED_BY
 
 RECORDS_MAX = 4
 """How many records of one operation are listed; the others are counted."""
@@ -24,6 +26,9 @@ BOUNDS = {
     "last_stable_offset": "last stable offset",
     "log_start": "log start",
 }
+DECIDED = re.compile(DECIDED_BY.replace("{}", r"(\d+)"))
+END_OF_HISTORY = -1
+"""The process of what an importer adds after the last event."""
 Row = dict[str, Any]
 
 
@@ -40,6 +45,8 @@ def in_words(operation: list[Row]) -> str:
     first = operation[0]
     if first["f"] == F.NEMESIS.value:
         return f"{first['op_id']}: fault {_fault(first['detail'])}"
+    if first["f"] == F.READ_ALL.value and first["process"] == END_OF_HISTORY:
+        return f"the end of the history: {first['topic']}-{first['partition']} is taken as read"
     told = groupby(operation[:RECORDS_MAX], key=_where)
     what = "; ".join(f"{where} {', '.join(map(_what, rows))}".rstrip() for where, rows in told)
     if len(operation) > RECORDS_MAX:
@@ -47,7 +54,19 @@ def in_words(operation: list[Row]) -> str:
     group = f" in group {first['group']}" if first["group"] is not None else ""
     inside = f" in transaction {first['txn']}" if first["txn"] is not None else ""
     who = f"{first['op_id']}: process {first['process']}"
-    return f"{who} {what}{group}{inside}: {first['type']}"
+    decided = f", {first['detail']}" if decider(first) is not None else ""
+    return f"{who} {what}{group}{inside}: {outcome(first)}{decided}"
+
+
+def decider(row: Row) -> int | None:
+    """Return the operation that decided an imported one whose outcome the file does not know."""
+    found = DECIDED.search(row["detail"] or "")
+    return None if found is None else int(found[1])
+
+
+def outcome(row: Row) -> str:
+    """Return how the operation ended to the knowledge of its client: ok, fail or info."""
+    return str(row["type"]) if decider(row) is None else Type.INFO.value
 
 
 def _fault(detail: str | None) -> str:

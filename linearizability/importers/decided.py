@@ -14,11 +14,13 @@ from linearizability.importers.columns import INFO
 from linearizability.plans import collect
 
 RECORD = ["place", "value"]
+DECIDED_BY = "unknown in the file, but operation {} was given a record of it"
+"""The `detail` of what such a transaction sent, and of its end."""
 
 
 class Decided(NamedTuple):
     """commits: `transaction`, and of each that committed unanswered `asked_ns` and `done_ns`, by
-    when at the latest that was asked for and done.
+    when at the latest that was asked for and done, and `shown_by`, the poll that tells.
     owed: `send` (its row), of the records of such transactions that somebody must have been given:
     one was given the record itself, or one that stands behind it (at a higher offset, or sent when
     this one's commit had been asked for).
@@ -32,15 +34,18 @@ def decided(sends: pl.DataFrame, ok_polled: pl.DataFrame) -> Decided:
     """Return what the ok polls of a history tell.
 
     sends: with `send`, and of their operations `type`, `t_invoke_ns` and `t_complete_ns` (null: it
-    was not answered). ok_polled: place, value, offset and `t_complete_ns` of what ok operations
-    polled, at least of the places that unknown sends name.
+    was not answered). ok_polled: place, value, offset, `op_id` and `t_complete_ns` of what ok
+    operations polled, at least of the places that unknown sends name.
     """
     unknown = sends.lazy().filter(pl.col("type") == INFO)
     ok_polls = ok_polled.lazy().join(unknown.select("place").unique(), on="place", how="semi")
     first_shown = (
         ok_polls.join(unknown.select(RECORD), on=RECORD, how="semi")
         .group_by(RECORD)
-        .agg(shown_ns=pl.col("t_complete_ns").min())
+        .agg(
+            shown_ns=pl.col("t_complete_ns").min(),
+            shown_by=pl.col("op_id").sort_by("t_complete_ns", "op_id").first(),
+        )
     )
     reach = ok_polls.group_by("place").agg(reach=pl.col("offset").max())
     latest = (
@@ -53,9 +58,15 @@ def decided(sends: pl.DataFrame, ok_polled: pl.DataFrame) -> Decided:
     commits = collect(
         seen.lazy()
         .group_by("transaction")
-        .agg(done_ns=pl.col("shown_ns").min(), ended_ns=pl.col("t_complete_ns").first())
+        .agg(
+            done_ns=pl.col("shown_ns").min(),
+            shown_by=pl.col("shown_by").sort_by("shown_ns", nulls_last=True).first(),
+            ended_ns=pl.col("t_complete_ns").first(),
+        )
         .filter(pl.col("done_ns").is_not_null())
-        .select("transaction", "done_ns", asked_ns=pl.min_horizontal("done_ns", "ended_ns"))
+        .select(
+            "transaction", "done_ns", "shown_by", asked_ns=pl.min_horizontal("done_ns", "ended_ns")
+        )
     )
     is_owed = (
         pl.col("shown_ns").is_not_null()

@@ -11,7 +11,7 @@ import polars as pl
 
 from linearizability.history import SCHEMA, SCHEMA_VERSION, F, Type
 from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series
-from linearizability.importers.decided import RECORD, Decided, decided
+from linearizability.importers.decided import DECIDED_BY, RECORD, Decided, decided
 from linearizability.importers.micro import Place
 from linearizability.inferred_log import READ_COMMITTED
 from linearizability.plans import collect
@@ -106,7 +106,7 @@ class Rows:
         unknown = sent.filter(type=INFO)["place"].unique()
         batches = self.batches.select("operation", "place", "start", "count")
         wanted = batches.filter(pl.col("place").is_in(unknown.implode()))
-        ok = self._of_operations(wanted, "type", "t_complete_ns").filter(type=OK)
+        ok = self._of_operations(wanted, "op_id", "type", "t_complete_ns").filter(type=OK)
         return decided(sent, self._records(ok.drop("operation", "type")))
 
     def _decide(self, found: Decided) -> None:
@@ -116,6 +116,8 @@ class Rows:
             committed=pl.col("transaction").is_in(found.commits["transaction"].implode()),
             owed=pl.col("send").is_in(found.owed["send"].implode()),
         )
+        shown_by = found.commits.select("transaction", "shown_by")
+        self.sends = self.sends.join(shown_by, on="transaction", how="left", maintain_order="left")
         self.ends = self.ends.join(
             found.commits.drop("asked_ns"), on="transaction", how="left", maintain_order="left"
         )
@@ -167,7 +169,8 @@ class Rows:
             t_complete_ns=pl.when(~pl.col("committed")).then("t_complete_ns")
             .when("owed").then(end_ns),
             txn=self.txns[sends["transaction"]],
-        ).drop("send", "transaction", "committed", "owed")  # fmt: skip
+            detail=pl.format(DECIDED_BY, "shown_by"),
+        ).drop("send", "transaction", "committed", "owed", "shown_by")  # fmt: skip
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
         """Add when transactions ended: a commit was asked for after all polls, so after what they
@@ -185,6 +188,7 @@ class Rows:
             t_invoke_ns=asked_ns,
             t_complete_ns=pl.when(is_decided).then(pl.max_horizontal(asked_ns, "done_ns"))
             .otherwise("t_complete_ns"),
+            detail=pl.format(DECIDED_BY, "shown_by"),
         )  # fmt: skip
 
     def _polled(self, low: int, beyond: int) -> pl.DataFrame:

@@ -44,7 +44,10 @@ class Mentions:
     """What the sentences of these anomalies name, as tables. `i`: the anomaly's position."""
 
     def __init__(self, anomalies: Sequence[Anomaly]) -> None:
-        places, operations, values, offsets = [], [], [], []
+        places: list[tuple[object, ...]] = []
+        operations: list[tuple[object, ...]] = []
+        values: list[tuple[object, ...]] = []
+        offsets: list[tuple[object, ...]] = []
         for i, anomaly in enumerate(anomalies):
             topic, partition = anomaly.scope.get("topic"), anomaly.scope.get("partition")
             places.append((i, topic, partition if topic is not None else None))
@@ -105,5 +108,5 @@ def _here(found: pl.DataFrame) -> pl.DataFrame:
     return found.filter(own.is_null() | is_here.fill_null(False))
 
 
-def _table(rows: list[tuple[object, ...]], **columns: type[pl.DataType]) -> pl.DataFrame:
+def _table(rows: Sequence[tuple[object, ...]], **columns: type[pl.DataType]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"i": pl.Int64, **columns}, orient="row")

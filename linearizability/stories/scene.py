@@ -206,7 +206,7 @@ def _sights(
     polls = ours.filter(pl.col("f") == F.POLL.value)
     final = pl.col("final").fill_null(False)
     running = polls.filter(~final).unique(VALUE, keep="last", maintain_order=True)
-    seen = {_value(row): row for row in running.iter_rows(named=True)}
+    seen: dict[Any, Row] = {_value(row): row for row in running.iter_rows(named=True)}
     elsewhere = polls.join(read_whole, on=["topic", "partition"], how="anti")
     last = pl.concat([polls.filter(final), elsewhere.filter(~final)])
     offsets = last.group_by(VALUE).agg(offsets=pl.col("offset").unique().sort())

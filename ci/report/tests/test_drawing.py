@@ -8,8 +8,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci.report.plots import TimeScale, nice_ticks
-from ci.report.timeline import fault_rows, merged
+from ci.report.timeline import merged
+from linearizability.explain.plots import TimeScale, fault_rows, nice_ticks
 from linearizability.fault_spans import Fault, overlapping
 
 KEY = ["process", "kind", "outcome", "open"]

@@ -1,0 +1,150 @@
+"""What a drawing shows beside the operations of a shrunk history.
+
+What decided an operation of unknown outcome: without it nobody could believe that the operation
+took effect. What was found in the place of a lost record, and who wrote that. And what depends on
+what, where transactions wait for each other in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from linearizability.checkers.base import COLUMNS_READ
+from linearizability.explain.drawing import NOTHING, Around, Arrow
+from linearizability.explain.words import Row, decider, operations_of
+from linearizability.history import F, Type
+from linearizability.stories.scene import Record, Scene
+
+WITH_ARROWS = frozenset(
+    {"write_cycles", "aborted_reads", "dirty_reads", "own_uncommitted_reads", "torn_transactions"}
+)
+"""Checkers whose anomalies are about who was given whose records."""
+ARROWS_MAX = 24
+VALUE = ["topic", "partition", "value"]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Rows of further operations, and why each is there."""
+
+    rows: pl.DataFrame
+    why: dict[int, str]
+
+
+def with_around(
+    history: pl.LazyFrame, checker: str, rows: pl.DataFrame, records: Sequence[Record], scene: Scene
+) -> tuple[list[list[Row]], Around]:
+    """Return the operations to draw, in order, and what to draw around them.
+
+    rows: the shrunk history. records: those of which the anomaly speaks.
+    """
+    wide = history.select(COLUMNS_READ)
+    found = [*deciding(wide, rows), *_in_their_place(wide, records)]
+    why = {op: word for each in reversed(found) for op, word in each.why.items()}
+    every = pl.concat([rows, *(each.rows for each in found)])
+    operations = operations_of(every.unique(["op_id", "record_index"]))
+    arrows = tuple(arrows_of(operations))[:ARROWS_MAX] if checker in WITH_ARROWS else ()
+    faults = [fault for episode in scene.episodes for fault in episode]
+    return operations, Around(scene.start_ns, faults, why, arrows, dict(_now(records, scene)))
+
+
+def deciding(history: pl.LazyFrame, rows: pl.DataFrame) -> Iterator[Beside]:
+    """Yield what decided the unknown operations among these rows: who was given a record of them,
+    and what the importer of a foreign history says."""
+    is_unknown = pl.col("type") == Type.INFO.value
+    is_end = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])
+    unknown = rows.filter(is_unknown & ((pl.col("f") == F.SEND.value) | is_end))
+    txns = unknown.filter(is_end)["txn"].drop_nulls().unique()
+    of_txns = (pl.col("f") == F.SEND.value) & pl.col("txn").is_in(txns.implode())
+    sent = pl.concat(
+        [
+            unknown.filter(pl.col("value").is_not_null()).select(*VALUE, of="op_id"),
+            history.filter(of_txns & pl.col("value").is_not_null())
+            .select(*VALUE, "txn")
+            .collect()
+            .join(unknown.filter(is_end).select("txn", of="op_id"), on="txn")
+            .select(*VALUE, "of"),
+        ]
+    )
+    if not sent.is_empty():
+        polls = history.filter(
+            (pl.col("f") == F.POLL.value) & pl.col("value").is_in(sent["value"].implode())
+        )
+        first = (
+            polls.collect()
+            .join(sent, on=VALUE)
+            .sort("t_complete_ns", "op_id", "record_index")
+            .unique("of", keep="first", maintain_order=True)
+        )
+        pairs = first.select("op_id", "of").iter_rows()
+        why = {op: f"shows that operation {of} took effect" for op, of in pairs}
+        yield Beside(first.drop("of"), why)
+    yield from _told_by_importer(history, rows)
+
+
+def _told_by_importer(history: pl.LazyFrame, rows: pl.DataFrame) -> Iterator[Beside]:
+    told = rows.filter(pl.col("detail").is_not_null()).select("op_id", "txn", "detail").unique()
+    for op_id, txn, detail in told.iter_rows():
+        by = decider({"detail": detail})
+        if by is None:
+            continue
+        sent = history.filter((pl.col("txn") == txn) & (pl.col("f") == F.SEND.value))
+        polled = history.filter((pl.col("op_id") == by) & (pl.col("f") == F.POLL.value))
+        given = polled.join(sent.select(VALUE), on=VALUE, how="semi").collect()
+        yield Beside(given, {by: f"shows that operation {op_id} took effect"})
+
+
+def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterator[Beside]:
+    """Yield who was given something else at the offset of a record, and who sent that."""
+    for record in records:
+        if record.instead is None or record.offset in record.stands_at:
+            continue
+        place = (pl.col("topic") == record.topic) & (pl.col("partition") == record.partition)
+        value = pl.col("value") == record.instead["value"]
+        read = record.instead["op_id"]
+        at = (pl.col("op_id") == read) & (pl.col("offset") == record.offset)
+        is_send = pl.lit(False)
+        why = {read: f"found this at offset {record.offset} instead"}
+        if record.instead_send is not None:
+            sent = record.instead_send["op_id"]
+            is_send = (pl.col("op_id") == sent) & (pl.col("f") == F.SEND.value)
+            why[sent] = "wrote what stands there instead"
+        yield Beside(history.filter(place & value & (at | is_send)).collect(), why)
+
+
+def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, int, int], str]]:
+    """Yield of each record that is not where it was what stands there in the end."""
+    for record in records:
+        if record.offset is None or record.offset in record.stands_at:
+            continue
+        at = (record.topic, record.partition, record.offset)
+        if record.instead is not None:
+            yield at, "?" if record.instead["value"] is None else str(record.instead["value"])
+        elif record.place in scene.ends:
+            yield at, NOTHING
+
+
+def arrows_of(operations: Iterable[list[Row]]) -> Iterator[Arrow]:
+    """Yield what depends on what: a transaction that was given a record of another, or asked for
+    its end after the other's had been acknowledged."""
+    rows = [row for operation in operations for row in operation]
+    sent = {
+        (row["topic"], row["partition"], row["value"]): row
+        for row in rows
+        if row["f"] == F.SEND.value
+    }
+    joined = set()
+    for row in rows:
+        writer = sent.get((row["topic"], row["partition"], row["value"]))
+        if row["f"] == F.POLL.value and writer is not None and writer["op_id"] != row["op_id"]:
+            joined.add((writer["txn"], row["txn"]))
+            yield Arrow(writer["op_id"], row["op_id"], f"was given {row['value']}")
+    ends = [row for row in rows if row["f"] == F.COMMIT.value and row["t_complete_ns"] is not None]
+    for first in ends:
+        for second in ends:
+            apart = (first["txn"], second["txn"])
+            if first["t_complete_ns"] < second["t_invoke_ns"] and apart not in joined:
+                yield Arrow(first["op_id"], second["op_id"], "had been acknowledged before")

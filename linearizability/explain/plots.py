@@ -1,0 +1,184 @@
+"""Small pieces of SVG that every drawing is made of: scale, ticks, bands and lanes of faults.
+
+Colours are classes (`style`), so that drawings follow the reader's light or dark scheme. All
+figures of a run share one horizontal scale and stand exactly above each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from markupsafe import Markup, escape
+
+from linearizability.fault_spans import Fault, overlapping
+
+WIDTH = 1000
+LEFT = 96
+RIGHT = 12
+PLOT = WIDTH - LEFT - RIGHT
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """Seconds to horizontal pixels. left, width: where the plot lies."""
+
+    start_s: float
+    end_s: float
+    left: float = LEFT
+    width: float = PLOT
+
+    def x(self, seconds: float) -> float:
+        """Return the pixel of a moment, kept inside the plot."""
+        share = (seconds - self.start_s) / max(self.end_s - self.start_s, 1e-9)
+        return self.left + min(max(share, 0.0), 1.0) * self.width
+
+    @property
+    def seconds_per_pixel(self) -> float:
+        return (self.end_s - self.start_s) / self.width
+
+    def ticks(self) -> list[float]:
+        return nice_ticks(self.start_s, self.end_s, max(int(self.width / 90), 2))
+
+
+def nice_ticks(low: float, high: float, wanted: int) -> list[float]:
+    """Round numbers from low to high, about as many as wanted."""
+    span = max(high - low, 1e-9)
+    power = 10.0 ** math.floor(math.log10(span / wanted))
+    step = next(power * m for m in (1, 2, 5, 10, 20) if span / (power * m) <= wanted)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def number_text(value: float) -> str:
+    """Return a number short enough for an axis: 0.5, 12, 1.5k."""
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:g}M"
+    if value >= 10_000:
+        return f"{value / 1000:g}k"
+    return f"{round(value, 6):g}"
+
+
+def svg(
+    height: float, label: str, parts: Iterable[str], width: float = WIDTH, *, scales: bool = True
+) -> Markup:
+    """Return a figure that scales with the page, or keeps its size. label: what a screen reader
+    says."""
+    size = "" if scales else f' style="width: {width:g}px; min-width: 0"'
+    body = "".join(parts)
+    return Markup(  # every text inside was escaped where it was made
+        f'<svg viewBox="0 0 {width:g} {height:g}"{size} role="img" aria-label="{escape(label)}">'
+        f"{body}</svg>"
+    )
+
+
+def text(x: float, y: float, words: object, css: str = "", anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" class="{css}" text-anchor="{anchor}">{escape(words)}</text>'
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, css: str) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{css}"/>'
+
+
+def rect(x: float, y: float, width: float, height: float, css: str, title: str = "") -> str:
+    inside = f"><title>{escape(title)}</title></rect>" if title else "/>"
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" class="{css}"'
+        f"{inside}"
+    )
+
+
+def bands(
+    scale: TimeScale, faults: Sequence[Fault], top: float, bottom: float, final_s: float | None
+) -> list[str]:
+    """Draw the background of the operations: bands of faults, and where the final reads began.
+    Faults that overlap are one band, since a reader only compares with when something was broken.
+    """
+    parts = []
+    for together in overlapping(faults):
+        x = scale.x(together[0].start_s)
+        width = max(scale.x(max(fault.end_s for fault in together)) - x, 1.0)
+        title = "; ".join(f"{f.label}, {f.start_s:.1f}–{f.end_s:.1f} s" for f in together)
+        parts.append(rect(x, top, width, bottom - top, "band", title))
+    if final_s is not None:
+        parts.append(line(scale.x(final_s), top, scale.x(final_s), bottom, "final"))
+    return parts
+
+
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+"""The units of an axis of time. Seconds, unless it is shorter than a ten-thousandth of one: a
+history that a clock never measured."""
+SECONDS_MIN = 1e-4
+
+
+def time_axis(scale: TimeScale, y: float) -> list[str]:
+    """Draw ticks below a figure, the last one with its unit."""
+    span = scale.end_s - scale.start_s
+    size, unit = next((u for u in UNITS[1:] if span >= u[0]), UNITS[-1])
+    if span >= SECONDS_MIN:
+        size, unit = UNITS[0]
+    parts = [line(scale.left, y, scale.left + scale.width, y, "axis")]
+    ticks = scale.ticks()
+    for tick in ticks:
+        x = scale.x(tick)
+        parts.append(line(x, y, x, y + 4, "axis"))
+        word = f" {unit}" if tick == ticks[-1] else ""
+        parts.append(text(x, y + 16, f"{number_text(tick / size)}{word}", "tick", "middle"))
+    return parts
+
+
+FAULT_LANE = 18.0
+FAULT_LABEL_PIXELS = 6.6
+
+
+def fault_lane_height(rows: Sequence[int]) -> float:
+    """Return how much room the names of faults take above the lanes of operations."""
+    return FAULT_LANE * (max(rows) + 1) + 6 if rows else 4.0
+
+
+def fault_rows(faults: Sequence[Fault]) -> list[int]:
+    """Return the row of each fault's label: the first in which no earlier fault is in progress."""
+    ends: list[float] = []
+    rows = []
+    for fault in faults:
+        row = next((n for n in count() if n >= len(ends) or ends[n] <= fault.start_s), 0)
+        if row == len(ends):
+            ends.append(0.0)
+        ends[row] = fault.end_s
+        rows.append(row)
+    return rows
+
+
+def fault_lane(scale: TimeScale, faults: Sequence[Fault], rows: list[int]) -> list[str]:
+    """Draw the faults by name above the bands, in their rows (`fault_rows`)."""
+    if not faults:
+        return []
+    parts = [text(scale.left - 8, 13, "faults", "tick", "end")]
+    for number, (fault, row) in enumerate(zip(faults, rows, strict=True)):
+        x, y = scale.x(fault.start_s), row * FAULT_LANE
+        later = [f for f, its in zip(faults[number + 1 :], rows[number + 1 :], strict=True)
+                 if its == row]  # fmt: skip
+        free = scale.x(later[0].start_s) if later else scale.left + scale.width
+        width = max(scale.x(fault.end_s) - x, 2.0)
+        note = f" ({fault.note})" if fault.note else ""
+        title = f"{fault.label}, {fault.start_s:.2f}–{fault.end_s:.2f} s{note}"
+        parts.append(rect(x, y + 2, width, FAULT_LANE - 4, "fault", title))
+        parts += _fault_label(fault, x, width, free, y + 13)
+    return parts
+
+
+def _fault_label(fault: Fault, x: float, width: float, free: float, y: float) -> list[str]:
+    """Place a label inside its box, or beside it up to where the next box begins; shorten it if
+    needed."""
+    for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
+        needed = len(label) * FAULT_LABEL_PIXELS
+        if needed < width:
+            return [text(x + 4, y, label, "faultname")]
+        if x + width + needed < free:
+            return [text(x + width + 4, y, label, "faultname")]
+    return []
