@@ -305,7 +305,7 @@ def print_verdict(judged: Judged) -> None:
         print(f"report:    {judged.path / 'report.html'}")
     served = verdict.checkers.get(availability.NAME)
     if served and served.validity is Validity.NOT_APPLICABLE and served.reason:
-        print(f"served:    {served.reason}")
+        print(f"served:    {served.reason.removeprefix('served ')}")
     if "shown" in judged.run:
         print(f"shown:     {shown.line(judged.run['shown'])}")
     if costs := judged.run.get("costs"):

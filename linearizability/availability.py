@@ -88,9 +88,9 @@ class Served:
 
 @dataclass(frozen=True)
 class Availability:
-    """The service that the clients of a run got. roles: producers, readers, and each group by its
-    name; a gap of readers begins when a record of their topic is acknowledged after the last they
-    were given."""
+    """The service that the clients of a run got. seconds: from the first request to the last before
+    the final phase. roles: producers, readers, and each group by its name; a gap of readers begins
+    when a record of their topic is acknowledged after the last they were given."""
 
     operations: int
     failed: int
@@ -98,6 +98,13 @@ class Availability:
     recoveries: tuple[Recovery, ...]
     asked_until_s: float
     roles: Mapping[str, Served] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of the time in which something succeeded: gaps below GAP_NS are none."""
+        gap_s = sum(gap.seconds for gap in self.gaps)
+        return max(1 - gap_s / self.seconds, 0.0) if self.seconds else 1.0
 
     @property
     def error_rate(self) -> float:
@@ -109,9 +116,22 @@ class Availability:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measures for verdict.json."""
-        rates = {"error_rate": self.error_rate, "longest_gap_s": self.longest_gap_s}
+        rates = {
+            "share": self.share,
+            "error_rate": self.error_rate,
+            "longest_gap_s": self.longest_gap_s,
+        }
         roles = {name: asdict(role) | {"share": role.share} for name, role in self.roles.items()}
         return rates | asdict(self) | {"roles": roles}
+
+    def served(self) -> str:
+        """Return the share of the time that was served, of all and of the role served worst."""
+        shares = {name: role.share for name, role in self.roles.items()}
+        worst = min(shares, key=lambda name: shares[name], default="")
+        told = f"served {self.share:.1%} of the time"
+        if not worst or round(shares[worst], 3) >= round(self.share, 3):
+            return told
+        return f"{told} ({worst}: {shares[worst]:.1%})"
 
     def longest_gap(self) -> str:
         """Return the longest gap of all, or of one role, in words."""
@@ -165,6 +185,7 @@ def measured(rows: pl.LazyFrame) -> Availability:
         tuple(_recoveries(sorted(heals), moments, start_ns)),
         ((until.item() or start_ns) - start_ns) / NANOSECONDS,
         roles(rows),
+        (ended_ns - began_ns) / NANOSECONDS if operations else 0.0,
     )
 
 
@@ -280,7 +301,7 @@ def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerd
         reason = "no fault was healed; no bound is stated"
         return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason=reason)
     recovered = [recovery.seconds for recovery in found.recoveries if recovery.seconds is not None]
-    told = f"{found.longest_gap()}, errors {found.error_rate:.2%}"
+    told = f"{found.served()}, {found.longest_gap()}, errors {found.error_rate:.2%}"
     if recovered:
         told += f", recovery within {max(recovered):.1f} s"
     validity = Validity.VALID if stated else Validity.NOT_APPLICABLE

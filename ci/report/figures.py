@@ -117,14 +117,20 @@ def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator
 def _share_served(
     totals: pl.DataFrame, gaps: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float | None]]:
-    """Return the share of operations that succeeded, second by second: none in an outage, whether
-    or not an operation ended then."""
+    """Return the share of operations that succeeded, second by second, of the time served: zero in
+    an outage, whatever ended then (a poll that finds nothing is no success)."""
     known = {second: (ok, ok + fail + info) for second, ok, fail, info in totals.iter_rows()}
-    outage = {second for start, end in gaps for second in range(math.ceil(start), math.floor(end))}
+    outage: dict[int, float] = {}
+    for start, end in gaps:
+        for second in range(math.floor(start), math.ceil(end)):
+            inside = min(end, second + 1) - max(start, second)
+            outage[second] = outage.get(second, 0.0) + inside
     points: list[tuple[float, float | None]] = []
-    for second in sorted(outage | set(known)):
+    for second in sorted({*outage, *known}):
         good, count = known.get(second, (0, 0))
-        points.append((second, 100 * good / count if count else 0.0 if second in outage else None))
+        served = max(1 - outage.get(second, 0.0), 0.0)
+        share = good / count if count else 1.0 if second in outage else None
+        points.append((second, None if share is None else 100 * share * served))
     return points
 
 
@@ -165,6 +171,7 @@ def _served(found: Mapping[str, Any]) -> str:
     healed = [recovery["seconds"] for recovery in found["recoveries"]]
     known = [seconds for seconds in healed if seconds is not None]
     words = [
+        *([f"Served {found['share']:.1%} of the time."] if "share" in found else []),
         f"{found['error_rate']:.2%} of operations did not succeed.",
         f"The longest time without any success: {found['longest_gap_s']:.1f} s.",
     ]

@@ -333,7 +333,7 @@ def _anomaly(
 def _drawn(
     run: Recorded, evidence: Sequence[Evidence], rows: dict[int, list[dict[str, Any]]]
 ) -> Markup:
-    """The operations of an anomaly on their own axis of time; nothing for a single one."""
+    """Draw the operations of an anomaly on their own axis of time, nothing for a single one."""
     operations = [
         [rows[number][row.index] for row in some]
         for number, some in ((n, list(g)) for n, g in groupby(evidence, lambda e: e.operation))

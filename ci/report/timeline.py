@@ -29,6 +29,7 @@ from linearizability.explain.plots import (
 )
 
 BARS_MAX = 1800
+PROOFS_MAX = 1000
 LANES_HEIGHT_MAX = 560.0
 WORDS = {
     "send": "sends", "read": "polls with records", "wait": "polls without a record",
@@ -103,6 +104,21 @@ def _bars(run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: floa
     return parts
 
 
+def _apart(proofs: pl.DataFrame, scale: TimeScale) -> pl.DataFrame:
+    """Return the operations to frame, with how many `more` a frame stands for: of very many that
+    prove an anomaly only one of each process in each stretch of the axis."""
+    pixels = 0.0
+    while True:
+        step = max(pixels * scale.seconds_per_pixel, 1e-9)
+        where = pl.col("op_id") if pixels == 0 else (pl.col("start") / step).floor()
+        framed = proofs.group_by("process", where.alias("where"), maintain_order=True).agg(
+            pl.exclude("where").first(), more=pl.len() - 1
+        )
+        if framed.height <= PROOFS_MAX or pixels > PLOT:
+            return framed.sort("start", "op_id")
+        pixels = max(2 * pixels, 2.0)
+
+
 def _proofs(
     run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: float,
     anomalies: Mapping[int, str],
@@ -112,11 +128,12 @@ def _proofs(
         return []
     parts = []
     found = run.operations.filter(pl.col("op_id").is_in(list(anomalies)))
-    for operation in found.sort("start").iter_rows(named=True):
+    for operation in _apart(found.sort("start", "op_id"), scale).iter_rows(named=True):
         x = scale.x(operation["start"])
         width = max(scale.x(operation["end"]) - x, 3.0)
         y = tops[operation["process"]]
-        title = f"operation {operation['op_id']} proves an anomaly: see there"
+        more = f" (and {operation['more']:,} more here do)" if operation["more"] else ""
+        title = f"operation {operation['op_id']} proves an anomaly: see there{more}"
         frame = rect(x - 1, y + 0.5, width + 2, lane - 1, "proof", title)
         middle = x + width / 2
         mark = f'<path class="mark" d="M{middle - 4:.1f} {y - 3:.1f}h8l-4 6z"/>'

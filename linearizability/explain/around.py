@@ -1,8 +1,8 @@
-"""What a drawing shows beside the operations of a shrunk history.
+"""Find the evidence that a drawing shows beside the operations of a shrunk history.
 
-What decided an operation of unknown outcome: without it nobody could believe that the operation
-took effect. What was found in the place of a lost record, and who wrote that. And what depends on
-what, where transactions wait for each other in a circle.
+The evidence that decided an operation of unknown outcome: without it nobody could believe that the
+operation took effect. The record that was found in the place of a lost one, and its writer. The
+dependencies between transactions that wait for each other in a circle.
 """
 
 from __future__ import annotations

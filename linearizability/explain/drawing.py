@@ -65,7 +65,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Around:
-    """What a drawing shows beside the operations that prove an anomaly.
+    """Facts that a drawing shows beside the operations that prove an anomaly.
 
     start_ns: when the history began; without it the first operation is at zero. beside: op_id ->
     what an operation shows that the anomaly does not name. arrows: what depends on what. now:

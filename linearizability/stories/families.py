@@ -1,4 +1,4 @@
-"""How serious each kind of anomaly is, and what it means in a few words."""
+"""Rank each kind of anomaly by the harm it does, and say in a few words what it means."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Family(Enum):
-    """What went wrong, the most serious first."""
+    """Kinds of harm, the most serious first."""
 
     LOSS = "loss"
     ALTERED = "altered"

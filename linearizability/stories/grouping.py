@@ -1,4 +1,4 @@
-"""Which anomalies have one cause, and which of these groups comes first.
+"""Group anomalies by their cause, and rank the groups.
 
 Two anomalies belong together if they speak of the same record, of the same offset of a partition or
 of the same transaction; if they happened in the same partition while the same faults were under

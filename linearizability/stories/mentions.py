@@ -1,4 +1,4 @@
-"""Which records an anomaly speaks of.
+"""Find the records that an anomaly speaks of.
 
 An anomaly names operations, which may hold thousands of records, and a sentence, which names
 values and offsets. A record of the history is meant if the sentence names both its value and its
@@ -41,7 +41,7 @@ def numbers_in(message: str) -> tuple[list[int], list[int]]:
 
 
 class Mentions:
-    """What the sentences of these anomalies name, as tables. `i`: the anomaly's position."""
+    """The operations, values and offsets that anomalies name, as tables. `i`: its position."""
 
     def __init__(self, anomalies: Sequence[Anomaly]) -> None:
         places: list[tuple[object, ...]] = []

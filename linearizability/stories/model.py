@@ -33,7 +33,7 @@ class Group:
 
     @property
     def anomalies(self) -> int:
-        """How many anomalies the group has."""
+        """Return how many anomalies the group has."""
         return sum(len(positions) for positions in self.members.values())
 
     def as_dict(self) -> dict[str, Any]:

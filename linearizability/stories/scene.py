@@ -1,4 +1,4 @@
-"""What the history says of the records, the operations and the faults behind anomalies.
+"""Look up the records, the operations and the faults behind anomalies in the history.
 
 It is read twice: for what the anomalies name, then for all that became of those records.
 """
@@ -67,7 +67,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is known around the anomalies. Times of rows are nanoseconds of the history's clock.
+    """The facts around the anomalies. Times of rows are nanoseconds of the history's clock.
 
     episodes: the faults, those together that overlap. operations: op_id -> its first row.
     ends: partition -> the last reading of its whole log. roles: process -> "writer" or "reader".

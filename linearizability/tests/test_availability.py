@@ -111,6 +111,19 @@ def test_on_the_model_only_a_cluster_that_stays_dead_is_reported(seed: int) -> N
     assert judged([*rows, healed, asked, answered]).validity is Validity.NOT_APPLICABLE
 
 
+def test_availability_is_a_share_of_time_not_of_operations() -> None:
+    """Served for 10 s, twice a second; then nothing for 30 s, in which one operation failed; then
+    one succeeded: 22 operations of 23, in a quarter of the time."""
+    served = [
+        S(n, n, t_invoke_ns=n * SECOND // 2, t_complete_ns=n * SECOND // 2) for n in range(21)
+    ]
+    found = of([*served, S(98, **at(25)), S(99, 21, **at(40))])
+    assert found.error_rate == pytest.approx(1 / 23)
+    assert found.share == pytest.approx(10 / 40)
+    assert found.as_dict()["share"] == found.share
+    assert found.served() == "served 25.0% of the time"
+
+
 def test_each_role_has_gaps_of_its_own() -> None:
     """A group that is given nothing for half a minute is not hidden by producers who succeed."""
     member = {"group": "g", "member_id": "m"}

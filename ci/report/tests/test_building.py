@@ -28,12 +28,15 @@ from ci.report.tests.runs import (
     write_run,
 )
 from linearizability import history
+from linearizability.availability import measure
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
+from linearizability.judging import check
 from linearizability.summary import Summary, summarise
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
 REPORT_BYTES_MAX = 3_000_000
+PAGE_BYTES_MAX = 2_000_000
 
 
 def test_a_report_is_the_page_and_its_markdown(tmp_path: Path) -> None:
@@ -329,6 +332,28 @@ def test_figures_are_by_polars_where_spark_fails_and_the_report_says_so(
     assert told.line.tone is Tone.GOOD
 
 
+def test_the_line_of_availability_falls_to_zero_in_an_outage_whatever_polls_say(
+    tmp_path: Path,
+) -> None:
+    """Nothing is served from 2.6 s to 9.5 s; meanwhile a poll each second finds nothing."""
+    made = History()
+    for n in range(6):
+        made.send(n / 2, 0, n, n)
+    for n in range(3, 10):
+        made.add(float(n), f="poll", process=4, topic="appends", partition=0, client="confluent")
+    made.send(9.4, 0, 99, 6)
+    run = write_run(tmp_path / "run", made.rows, judge=False)
+    verdict = check(run, engine="local").as_dict()
+    verdict["availability"] = measure(run).as_dict()
+    (run / "verdict.json").write_text(json.dumps(verdict))
+    figures = {figure.title: figure for figure in run_report(load(run), "run-1").figures}
+    told = str(figures["Availability"].svg)
+    shares = dict(re.findall(r"succeeded, second (\d+): ([\d.]+)", told))
+    assert [shares[str(second)] for second in range(3, 9)] == ["0"] * 6
+    assert [shares[str(second)] for second in (0, 1)] == ["100", "100"]
+    assert "Served 27.4% of the time." in figures["Availability"].caption
+
+
 # --- large runs ---------------------------------------------------------------------------------
 
 
@@ -357,6 +382,26 @@ def test_a_run_of_many_operations_stays_small_and_shows_what_matters(tmp_path: P
     assert time.monotonic() - began < 60
     assert page.stat().st_size < REPORT_BYTES_MAX
     assert "operation 100123 proves an anomaly" in page.read_text()
+
+
+def test_ten_thousand_anomalies_make_a_page_of_two_megabytes_at_most(tmp_path: Path) -> None:
+    made = History()
+    sends = [made.send(n / 100, n % 16, n, n) for n in range(10_000)]
+    made.read_all(200.0, {})
+    run = write_run(tmp_path / "run", made.rows, judge=False)
+    scope = {"topic": "appends", "partition": 0}
+    lost = (
+        Anomaly(
+            "lost-write", (op, 10_001), f"{n} was acknowledged at offset {n}; it is gone", scope
+        )
+        for n, op in enumerate(sends)
+    )
+    _with_anomalies(run, *lost)
+    page = report_run(run)
+    assert page.stat().st_size <= PAGE_BYTES_MAX
+    text = page.read_text()
+    assert "10,000 anomalies with 1 cause." in text
+    assert "10,000 records of appends-0: acknowledged, then lost" in text
 
 
 # --- Markdown -----------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def drawn(rows: list[Row], around: Around) -> ElementTree.Element:
 
 
 def boxes(svg: ElementTree.Element, *classes: str) -> list[tuple[float, float]]:
-    """Where the rectangles of these classes begin and end."""
+    """Return where the rectangles of these classes begin and end."""
     found = [box for box in svg.iter("rect") if box.attrib["class"] in classes]
     edges = [(float(box.attrib["x"]), float(box.attrib["width"])) for box in found]
     return [(x, x + width) for x, width in edges]

@@ -175,8 +175,8 @@ def everything(name: str) -> list[tuple[str, list[Row]]]:
 
 @pytest.mark.parametrize("name", INVALID)
 def test_every_anomaly_is_in_one_group_and_says_where(name: str) -> None:
-    """Whatever is broken: nothing is left out, nothing is counted twice, and no message leaves its
-    reader in the dark about the partition."""
+    """Check each broken history: no anomaly is left out or counted twice, and each one names its
+    partition."""
     for title, rows in everything(name):
         events = frame(rows)
         verdict = with_groups(check_frame(events), events.lazy())
