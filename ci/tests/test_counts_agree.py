@@ -87,7 +87,7 @@ def check_stories(told: str, verdict: Facts) -> None:
     for group in verdict["groups"][:3]:
         head = group["headline"]
         assert head in told
-        assert number(re.findall(r"^([\d,]+) record", head)[0]) == group["records"]
+        assert number(re.findall(r"^(?:at least )?([\d,]+) record", head)[0]) == group["records"]
         after = told[told.index(head) + len(head) :]
         assert number(re.findall(r"([\d,]+) anomal", after)[0]) == group["anomalies"]
         summed = re.findall(r"This explains ([\d,]+) anomal.*? \((.*?)\)\.", after)

@@ -62,7 +62,7 @@ def groups_of(
         yield Group(
             number=number,
             family=example.family.value,
-            headline=headline(leading, len(records)),
+            headline=headline(leading, len(records), is_cut=_is_cut(leading, checkers)),
             story=story(part, len(records), checkers, scene, faults),
             members={name: tuple(sorted(some)) for name, some in members.items()},
             example=(example.checker, example.position),
@@ -73,6 +73,12 @@ def groups_of(
             fault="; ".join(fault.label for fault in faults) or None,
             like=None if like == number else like,
         )
+
+
+def _is_cut(cases: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> bool:
+    """Return whether the verdict keeps only some of the anomalies of a checker."""
+    opinions = [checkers[name] for name in {case.checker for case in cases}]
+    return any(opinion.anomaly_count > len(opinion.anomalies) for opinion in opinions)
 
 
 def _together(cases: Sequence[Case]) -> list[list[Case]]:

@@ -25,7 +25,12 @@ RECORDS_MAX = 8
 OFFSETS = re.compile(r"(?:offsets? |@)((?:\d+(?:, | and )?)+)")
 NUMBER = re.compile(r"-?\d+")
 INT64 = range(-(2**63), 2**63)
-IS_RECORD = pl.col("f").is_in([F.SEND.value, F.POLL.value]) & pl.col("control").is_null()
+IS_RECORD = (
+    pl.col("f").is_in([F.SEND.value, F.POLL.value])
+    & pl.col("control").is_null()
+    & pl.col("topic").is_not_null()
+    & pl.col("partition").is_not_null()
+)
 RECORD = ["topic", "partition", "value", "offset"]
 
 

@@ -3,6 +3,7 @@ stands there now."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,14 +19,15 @@ TIMED_NS = 1_000_000
 """A history that is shorter than a millisecond has no times of a clock: it is not timed."""
 
 
-def headline(cases: Sequence[Case], records: int) -> str:
+def headline(cases: Sequence[Case], records: int, *, is_cut: bool = False) -> str:
     """Return a group in one line: how much, where, what it means. cases: the most serious ones, the
-    one to tell at their head."""
+    one to tell at their head. is_cut: whether the verdict keeps only some of their anomalies."""
     example = cases[0]
     count = f"{records:,} record{'s' * (records != 1)}" if records else _anomalies(len(cases))
     places = sorted({place for case in cases for place in case.places})
     where = f" of {_listed([f'{t}-{p}' for t, p in places])}" if places else ""
-    return f"{count}{where}: {meaning_of(example.checker, example.anomaly.kind)}"
+    least = "at least " if is_cut else ""
+    return f"{least}{count}{where}: {meaning_of(example.checker, example.anomaly.kind)}"
 
 
 def story(
@@ -45,7 +47,9 @@ def story(
     else:
         record = None
     sentences.append(_faults_then(example.when_ns[0], faults, scene))
-    known = example.anomaly.message if record is not None else placed(example.anomaly)
+    known = placed(example.anomaly)
+    if record is not None:
+        known = known.removeprefix(f"{place_of(example.anomaly)}: ")
     sentences.append(f"{example.checker} says: {known}.")
     if record is not None:
         sentences += _now(record, scene)
@@ -68,7 +72,7 @@ def facts_of(group: Group) -> list[str]:
     if group.fault is not None:
         facts.append(f"fault: {group.fault}")
     if group.like is not None:
-        facts.append(f"like {group.like}")
+        facts.append(f"like cause {group.like}")
     return facts
 
 
@@ -97,11 +101,8 @@ def context(
 def placed(anomaly: Anomaly) -> str:
     """Return the sentence of an anomaly with its partition, if the sentence does not name it."""
     place = place_of(anomaly)
-    return (
-        f"{place}: {anomaly.message}"
-        if place and place not in anomaly.message
-        else (anomaly.message)
-    )
+    is_named = re.search(rf"(?<![\w-]){re.escape(place)}(?!\d)", anomaly.message)
+    return anomaly.message if is_named else f"{place}: {anomaly.message}"
 
 
 def place_of(anomaly: Anomaly) -> str:
@@ -111,7 +112,9 @@ def place_of(anomaly: Anomaly) -> str:
 
 
 def _verb(row: Row) -> str:
-    return "sent by" if row["f"] == "send" else "given to" if row["f"] == "poll" else "asked by"
+    if row["f"] == "send":
+        return "sent by"
+    return "given to" if row["f"] == "poll" and row["offset"] is not None else "asked by"
 
 
 def _most_telling(records: Sequence[Record]) -> Record:
@@ -155,7 +158,7 @@ def _seen(record: Record, scene: Scene) -> Iterator[str]:
 def _faults_then(since_ns: int, faults: Sequence[Fault], scene: Scene) -> str:
     """Return which fault was under way, or struck next."""
     if not scene.episodes:
-        return "The history has no fault."
+        return "The history holds no fault."
     if not faults:
         return "No fault was under way then."
     end_s = max(fault.end_s for fault in faults)

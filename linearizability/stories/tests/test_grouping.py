@@ -153,7 +153,7 @@ def test_without_faults_each_partition_is_its_own_group() -> None:
         made.ends(20.0, partition, 0)
     verdict = made.judged()
     assert [group.partitions for group in verdict.groups] == [("t-0",), ("t-1",)]
-    assert "The history has no fault." in verdict.groups[0].story
+    assert "The history holds no fault." in verdict.groups[0].story
     assert "The log of t-0 now ends before offset 0" in verdict.groups[0].story
 
 
@@ -238,6 +238,7 @@ def test_what_the_verdict_does_not_keep_is_said() -> None:
     more = CheckerVerdict("lost_writes", Validity.INVALID, 9, opinion.anomalies, 4711)
     told = with_groups(merge([more], engine="local"), events.lazy())
     assert "The verdict keeps 1 of 4,711 anomalies of lost_writes" in told.groups[0].story
+    assert told.groups[0].headline.startswith("at least 1 record of t-0: ")
 
 
 def test_ten_thousand_anomalies_are_grouped_within_a_second() -> None:
