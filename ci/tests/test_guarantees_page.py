@@ -55,5 +55,5 @@ def test_every_checker_has_its_section_picture_and_claims() -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_picture_names_operations_that_prove_it(name: str) -> None:
     drawn = ElementTree.parse(places.ROOT / FOLDER / f"{name}.svg").getroot()
-    bold = drawn.findall(".//{*}g/{*}text[@font-weight='bold']")
+    bold = drawn.findall(".//{*}g/{*}text[@class='words bold']")
     assert bold, "no operation is bold"
