@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from linearizability.fault_spans import Fault
 from linearizability.stories.cases import Case
-from linearizability.stories.families import meaning_of
+from linearizability.stories.families import base_of, meaning_of
 from linearizability.stories.model import Group
 from linearizability.stories.scene import Record, Row, Scene
 from linearizability.verdict import Anomaly, CheckerVerdict, Verdict
@@ -227,6 +227,8 @@ def _cut_short(part: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> 
     """Yield that there are more anomalies than the verdict keeps, where there are."""
     for name in dict.fromkeys(case.checker for case in part):
         opinion = checkers[name]
+        if name != base_of(name):
+            continue  # a second opinion keeps an example of each window
         if opinion.anomaly_count > len(opinion.anomalies):
             yield (
                 f"The verdict keeps {len(opinion.anomalies):,} of {opinion.anomaly_count:,} "
