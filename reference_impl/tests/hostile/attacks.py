@@ -139,10 +139,9 @@ def produce(broker: Address, topic: str, raw: bytes) -> tuple[ErrorCode, float]:
     return ErrorCode(answer.responses[0].partition_responses[0].error_code), waited_s
 
 
-def produce_each(broker: Address, topic: str, batches: Sequence[bytes]) -> None:
-    """Send each batch, whatever becomes of it."""
-    for raw in batches:
-        produce(broker, topic, raw)
+def produce_each(broker: Address, topic: str, batches: Sequence[bytes]) -> float:
+    """Send each batch, whatever becomes of it. Return the seconds of the slowest answer."""
+    return max(produce(broker, topic, raw)[1] for raw in batches)
 
 
 def long_names(broker: Address) -> None:
