@@ -113,6 +113,10 @@ def commits_of(
     found: list[tuple[TopicPartition, CommittedOffset]] = []
     longest = broker.config.number("offset.metadata.max.bytes")
     for image, partition, row in wanted:
+        if broker.image.topics_by_id.get(image.topic_id) is not image:
+            # It was deleted while others had their turn.
+            row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            continue
         metadata = partition.committed_metadata or ""
         if len(metadata.encode()) > longest:
             row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -34,7 +34,9 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
         group = broker.groups.group(request.body.group_id)
         leavers: list[ConsumerMember] = []
         for wanted in members:
-            yield GiveWay(request)
+            if not isinstance(group, ConsumerGroup):
+                yield GiveWay(request)
+                group = broker.groups.group(request.body.group_id)  # it may be another by now
             row = RESPONSE.struct(
                 "MemberResponse",
                 member_id=wanted.member_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.groups.classic_group import CONSUMER_PROTOCOL
 from reference_impl.core.groups.coordinator import Group
@@ -24,21 +24,22 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
     try:
         # VALIDATE
         broker.access.require(request, DELETE_GROUP, request.body.group_id)
-        group = checked_group(broker, request.body.group_id)
-        keys: list[TopicPartition] = []
+        checked_group(broker, request.body.group_id)
+        rows: list[tuple[TopicPartition, Struct]] = []
         for topic in request.body.topics:
             answer = RESPONSE.struct("OffsetDeleteResponseTopic", name=topic.name)
             body.topics.append(answer)
             may_read = broker.access.may(request, READ_TOPIC, topic.name)
             for wanted in topic.partitions:
-                row = partition_row(broker, group, topic.name, wanted)
+                yield GiveWay(request)
+                row = partition_row(broker, topic.name, wanted)
                 if not may_read:
                     row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 answer.partitions.append(row)
                 if row.error_code == ErrorCode.NONE:
-                    keys.append((topic.name, wanted.partition_index))
+                    rows.append(((topic.name, wanted.partition_index), row))
         # DEDUPLICATE: what is not committed is not deleted. APPLY
-        broker.groups.delete_offsets(request.body.group_id, keys)
+        delete(broker, request.body.group_id, rows)
     except Refused as refused:
         body = RESPONSE.new(error_code=refused.code)
     # RESPOND
@@ -57,14 +58,23 @@ def checked_group(broker: Broker, group_id: str) -> Group:
     return group
 
 
-def partition_row(broker: Broker, group: Group, topic: str, wanted: Struct) -> Struct:
-    """Return the row that says whether one partition's offset may be deleted."""
+def delete(broker: Broker, group_id: str, rows: list[tuple[TopicPartition, Struct]]) -> None:
+    """Delete the offsets of partitions that the group does not read, and note in their rows where
+    it does. Raise Refused if it has become a group whose offsets may not be deleted."""
+    group = checked_group(broker, group_id)
+    reads = {topic: group.is_subscribed_to(topic) for topic in {topic for (topic, _), _ in rows}}
+    for (topic, _), row in rows:
+        if reads[topic]:
+            row.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    broker.groups.delete_offsets(group_id, [key for key, _ in rows if not reads[key[0]]])
+
+
+def partition_row(broker: Broker, topic: str, wanted: Struct) -> Struct:
+    """Return the row of one partition, with the error of one that does not exist."""
     image = broker.image.topics.get(topic)
     code = ErrorCode.NONE
     if image is None or wanted.partition_index not in image.partitions:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    elif group.is_subscribed_to(topic):
-        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
     return RESPONSE.struct(
         "OffsetDeleteResponsePartition", partition_index=wanted.partition_index, error_code=code
     )

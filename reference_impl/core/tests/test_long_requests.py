@@ -15,7 +15,7 @@ from reference_impl.core.broker_configs import STANDARD_AUTHORIZER
 from reference_impl.core.events import Event, GoOn, Request, RequestArrived
 from reference_impl.core.tests.long_requests import Long, long_requests
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ApiKey
+from reference_impl.wire import ApiKey, Struct, request_definition
 
 FEW, MANY = 120, 300
 GROWTH_MAX = 2.0
@@ -35,6 +35,7 @@ def longest_step(long: Long, count: int, topics: list[str]) -> int:
         world.create_topic(name)
     for key_type in (0, 1):
         world.call(ApiKey.FIND_COORDINATOR, 4, key_type=key_type, coordinator_keys=["g"])
+    world.call(ApiKey.OFFSET_COMMIT, 8, group_id="g", topics=[commit(topics[0])])
     world.node.must_give_way = lambda: True
     body = long.body(count, topics)
     request = Request(1, long.api_key, long.version, 1, "x", "/1.2.3.4", body)
@@ -56,6 +57,13 @@ def longest_step(long: Long, count: int, topics: list[str]) -> int:
         gave_way = any(type(effect).__name__ == "GiveWay" for effect in effects)
         event = GoOn(world.now_ms, bytes(16), 1) if gave_way else None
     return longest
+
+
+def commit(topic: str) -> Struct:
+    """Return a commit of one offset, with which a group begins."""
+    of = request_definition(ApiKey.OFFSET_COMMIT)
+    row = of.struct("OffsetCommitRequestPartition", partition_index=0, committed_offset=1)
+    return of.struct("OffsetCommitRequestTopic", name=topic, partitions=[row])
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
