@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reference_impl.core.rules import Rules
 
 if TYPE_CHECKING:
-    from reference_impl.core.groups.group_log import GroupLog, KeyValue
+    from reference_impl.core.groups.group_log import Entry, GroupLog
 
 EVERY = 2
 
@@ -30,7 +30,7 @@ class LoseCommits(Rules):
         self,
         log: GroupLog,
         group_id: str,
-        records: Sequence[KeyValue],
+        records: Sequence[Entry],
         writer: tuple[int, int] | None,
     ) -> int:
         """Write only every other commit."""

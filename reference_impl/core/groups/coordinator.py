@@ -37,6 +37,7 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import (
     ControlRecordType,
     ErrorCode,
+    Record,
     RecordBatch,
     Struct,
     control_type,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 TIMER = timers.TIMER
 Group = ClassicGroup | ConsumerGroup
+Committed = tuple[TopicPartition, CommittedOffset]
 
 
 class GroupCoordinator:
@@ -216,10 +218,10 @@ class GroupCoordinator:
         yield from draft.consequences()
 
     def commit(
-        self, group_id: str, commits: Sequence[tuple[TopicPartition, CommittedOffset]]
+        self, group_id: str, commits: Sequence[Committed], records: Sequence[Record]
     ) -> None:
         """Append offsets to the log, then apply them. Raise Refused if the append fails."""
-        first = self._write_commits(group_id, commits)
+        first = self.broker.rules.write_commits(self.log, group_id, records, None)
         for log_offset, (key, row) in enumerate(commits, first):
             commit = replace(row, log_offset=log_offset)
             known = self.offsets.of(group_id).get(key)
@@ -230,14 +232,16 @@ class GroupCoordinator:
     def commit_in_transaction(
         self,
         group_id: str,
-        commits: Sequence[tuple[TopicPartition, CommittedOffset]],
+        commits: Sequence[Committed],
+        records: Sequence[Record],
         producer_id: int,
         producer_epoch: int,
     ) -> None:
         """Append offsets that count once their transaction commits, or raise Refused."""
         partition = self.log.partition_of(group_id)
         self.broker.rules.check_offset_writer(partition, producer_id, producer_epoch)
-        first = self._write_commits(group_id, commits, (producer_id, producer_epoch))
+        writer = producer_id, producer_epoch
+        first = self.broker.rules.write_commits(self.log, group_id, records, writer)
         self._note_pending(
             partition.index,
             producer_id,
@@ -246,15 +250,6 @@ class GroupCoordinator:
                 for log_offset, (key, row) in enumerate(commits, first)
             ],
         )
-
-    def _write_commits(
-        self,
-        group_id: str,
-        commits: Sequence[tuple[TopicPartition, CommittedOffset]],
-        writer: tuple[int, int] | None = None,
-    ) -> int:
-        records = [group_log.offset_record(group_id, key, row) for key, row in commits]
-        return self.broker.rules.write_commits(self.log, group_id, records, writer)
 
     def _note_pending(self, log_index: int, producer_id: int, commits: list[Commit]) -> None:
         for commit in commits:

@@ -38,6 +38,8 @@ VERSIONS = {"OffsetCommitKey": 4, "GroupMetadataKey": 4}
 EXPIRING = 1
 """The version of the value of a commit with an expiry time (newOffsetCommitRecord)."""
 KeyValue = tuple[Struct, Struct | None]
+Entry = KeyValue | Record
+"""A record of the log, encoded or not."""
 
 
 def java_hash(text: str) -> int:
@@ -79,14 +81,18 @@ class GroupLog:
         return keeper_of(self._broker, TOPIC, group_id)
 
     def append(
-        self, group_id: str, records: Sequence[KeyValue], writer: tuple[int, int] | None = None
+        self, group_id: str, records: Sequence[Entry], writer: tuple[int, int] | None = None
     ) -> int:
         """Write records of one group as one batch and return the first one's offset. Raise Refused
         if none was written. `writer` is the producer id and epoch of a transaction."""
         partition = self.partition_of(group_id)
         if not records:
             return partition.log.log_end_offset
-        batch = RecordBatch(_encoded(records), base_timestamp=self._broker.now_ms)
+        encoded = _encoded(records)
+        payload = sum(len(record.key or b"") + len(record.value or b"") for record in encoded)
+        if payload > partition.config.max_message_bytes:
+            raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+        batch = RecordBatch(encoded, base_timestamp=self._broker.now_ms)
         if writer is not None:
             batch.producer_id, batch.producer_epoch = writer
             batch.attributes = TRANSACTIONAL_BIT
@@ -115,11 +121,16 @@ class GroupLog:
                 yield index, RecordBatch.decode(data)[0]
 
 
-def _encoded(records: Sequence[KeyValue]) -> list[Record]:
+def encoded_commit(group_id: str, commit: tuple[TopicPartition, CommittedOffset]) -> Record:
+    """Return the record of one commit. Raise Refused if its names are too long for a record."""
+    return _encoded([offset_record(group_id, *commit)])[0]
+
+
+def _encoded(records: Sequence[Entry]) -> list[Record]:
     """Encode the records. Raise Refused for names over 32 kB, which a request may hold but a record
     may not."""
     try:
-        return [_record(key, value) for key, value in records]
+        return [each if isinstance(each, Record) else _record(*each) for each in records]
     except Malformed as error:
         raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from None
 

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_image import TopicImage
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.groups import timers
 from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.consumer.group import ConsumerGroup
+from reference_impl.core.groups.group_log import encoded_commit
 from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.groups.states import State
 from reference_impl.core.refused import Refused
@@ -73,7 +76,10 @@ def existing(broker: Broker, request: Request, topic: Struct, index: int) -> Top
 def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[Effect]:
     """Commit the offsets that may be committed. Raise Refused if none may."""
     body = request.body
-    # VALIDATE the group
+    # [Modified in v5: KIP-211]
+    commits = commits_of(broker, wanted, body.retention_time_ms)
+    records = yield from for_each(request, commits, partial(encoded_commit, body.group_id))
+    # VALIDATE the group, which may have changed while others had their turn
     group = broker.groups.group_to_commit(
         body.group_id, body.generation_id_or_member_epoch, request.api_version
     )
@@ -84,10 +90,8 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[E
         request.api_version,
     )
     check_commit(broker, group, committer, wanted)
-    # [Modified in v5: KIP-211]
-    commits = commits_of(broker, wanted, body.retention_time_ms)
     # APPLY: only once it is in the log, it counts.
-    broker.groups.commit(body.group_id, commits)
+    broker.groups.commit(body.group_id, commits, records)
     if isinstance(group, ConsumerGroup):
         return
     member = group.members.get(body.member_id)

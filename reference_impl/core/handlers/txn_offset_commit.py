@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.groups.classic_group import ClassicGroup
 from reference_impl.core.groups.consumer.commits import Committer
 from reference_impl.core.groups.coordinator import Group
+from reference_impl.core.groups.group_log import encoded_commit
 from reference_impl.core.groups.offsets import Wanted, check_commit, commits_of
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
@@ -48,7 +51,7 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
     # DEDUPLICATE: the newest commit counts, so the same one again changes nothing.
     if wanted and denied is None:
         try:
-            commit(broker, request, wanted)
+            yield from commit(broker, request, wanted)
         except Refused as refused:
             for _, _, row in wanted:
                 row.error_code = refused.code
@@ -66,10 +69,12 @@ def denial(broker: Broker, request: Request) -> ErrorCode | None:
     return None
 
 
-def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
+def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> Iterator[Effect]:
     """Commit the offsets that may be committed. Raise Refused if none may."""
     body = request.body
-    # VALIDATE the transaction, then the group
+    commits = commits_of(broker, wanted)
+    records = yield from for_each(request, commits, partial(encoded_commit, body.group_id))
+    # VALIDATE the transaction, then the group, which may have changed meanwhile
     log_partition = broker.groups.log.partition_of(body.group_id)
     ensure_takes_part(
         broker,
@@ -90,10 +95,9 @@ def commit(broker: Broker, request: Request, wanted: list[Wanted]) -> None:
         in_transaction=True,
     )
     check_commit(broker, group_of(broker, body), committer, wanted)
-    commits = commits_of(broker, wanted)
     # APPLY: it is in the log, but counts only with the marker.
     broker.groups.commit_in_transaction(
-        body.group_id, commits, body.producer_id, body.producer_epoch
+        body.group_id, commits, records, body.producer_id, body.producer_epoch
     )
 
 

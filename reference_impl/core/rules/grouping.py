@@ -19,7 +19,7 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode
 
 if TYPE_CHECKING:
-    from reference_impl.core.groups.group_log import GroupLog, KeyValue
+    from reference_impl.core.groups.group_log import Entry, GroupLog
 
 Target = Mapping[str, frozenset[TopicIdPartition]]
 """Member id -> the partitions that it is to own."""
@@ -97,7 +97,7 @@ class Grouping:
         self,
         log: GroupLog,
         group_id: str,
-        records: Sequence[KeyValue],
+        records: Sequence[Entry],
         writer: tuple[int, int] | None,
     ) -> int:
         """Write commits to `__consumer_offsets` before they are answered (KIP-98).
