@@ -37,6 +37,7 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
             return
         answer = RESPONSE.new()
         for asked in body.transactions:
+            yield GiveWay(request)
             codes = yield from one_transaction(broker, request, asked)
             rows = yield from answered(request, asked.topics, codes)
             answer.results_by_transaction.append(
@@ -184,6 +185,7 @@ def answered(
     """Return the rows of the answer."""
     rows = []
     for topic in topics:
+        yield GiveWay(request)
         row = RESPONSE.struct("AddPartitionsToTxnTopicResult", name=topic.name)
         rows.append(row)
         for index in topic.partitions:

@@ -10,7 +10,7 @@ from functools import partial
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.topic_changes import check_reassignment
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
@@ -31,6 +31,7 @@ def handle_alter_partition_reassignments(broker: Broker, request: Request) -> It
         allow_replication_factor_change=request.body.allow_replication_factor_change
     )
     for topic in request.body.topics:
+        yield GiveWay(request)
         rows = yield from for_each(request, topic.partitions, partial(result, broker, topic.name))
         answer.responses.append(
             RESPONSE.struct("ReassignableTopicResponse", name=topic.name, partitions=rows)

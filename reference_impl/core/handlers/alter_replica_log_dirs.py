@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.giving_way import for_each
 from reference_impl.core.parking import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.permissions import ALTER_CLUSTER
@@ -24,7 +25,9 @@ def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[
     # VALIDATE. DEDUPLICATE, APPLY: what can be moved lies there already.
     codes: dict[PartitionKey, ErrorCode] = {}
     for directory in request.body.dirs:
+        yield GiveWay(request)
         for topic in directory.topics:
+            yield GiveWay(request)
             for index in topic.partitions:
                 code = code_of(broker, request, directory.path, topic.name, index)
                 codes[topic.name, index] = code
@@ -37,10 +40,13 @@ def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[
         )
         by_topic.setdefault(name, []).append(row)
         yield GiveWay(request)
-    results = [
-        RESPONSE.struct("AlterReplicaLogDirTopicResult", topic_name=name, partitions=rows)
-        for name, rows in by_topic.items()
-    ]
+    results = yield from for_each(
+        request,
+        by_topic.items(),
+        lambda item: RESPONSE.struct(
+            "AlterReplicaLogDirTopicResult", topic_name=item[0], partitions=item[1]
+        ),
+    )
     yield Respond(request, RESPONSE.new(results=results))
 
 

@@ -22,6 +22,7 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
     """Move the start of logs up."""
     body = RESPONSE.new()
     for topic in request.body.topics:
+        yield GiveWay(request)
         answer = RESPONSE.struct("DeleteRecordsTopicResult", name=topic.name)
         body.topics.append(answer)
         for wanted in topic.partitions:

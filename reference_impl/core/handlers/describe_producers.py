@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.giving_way import for_each
 from reference_impl.core.log.producer_state import ProducerEntry
@@ -27,6 +27,7 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
     answer = RESPONSE.new()
     asked = Repetitions()
     for topic in request.body.topics:
+        yield GiveWay(request)
         describe = partial(described, broker, request, topic.name)
         indexes = [index for index in topic.partition_indexes if asked.allow((topic.name, index))]
         rows = yield from for_each(request, indexes, describe)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.metadata_log import TOPIC
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.giving_way import for_each
 from reference_impl.core.security.permissions import DESCRIBE_CLUSTER
@@ -37,6 +37,7 @@ def handle_describe_quorum(broker: Broker, request: Request) -> Iterator[Effect]
     else:
         # There is one quorum; whoever asks for more is told nothing at all (KafkaRaftClient.java).
         for name, indexes in wanted:
+            yield GiveWay(request)
             rows = yield from for_each(request, indexes, unknown)
             answer.topics.append(of_topic(name, rows))
     yield Respond(request, answer)

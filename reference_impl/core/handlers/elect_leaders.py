@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.giving_way import for_each
 from reference_impl.core.refused import Refused
@@ -45,6 +45,7 @@ def handle_elect_leaders(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     # DEDUPLICATE, APPLY: no election is ever needed.
     for wanted in body.topic_partitions:
+        yield GiveWay(request)
         elect = partial(result, broker, request, wanted.topic)
         results = yield from for_each(request, wanted.partitions, elect)
         answer.replica_election_results.append(of_topic(wanted.topic, results))

@@ -30,6 +30,7 @@ def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
     answer = RESPONSE.new()
     wanted: list[Wanted] = []
     for topic in request.body.topics:
+        yield GiveWay(request)
         rows = RESPONSE.struct(
             "OffsetCommitResponseTopic", name=topic.name, topic_id=topic.topic_id
         )

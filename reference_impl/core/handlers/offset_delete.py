@@ -27,6 +27,7 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
         checked_group(broker, request.body.group_id)
         rows: list[tuple[TopicPartition, Struct]] = []
         for topic in request.body.topics:
+            yield GiveWay(request)
             answer = RESPONSE.struct("OffsetDeleteResponseTopic", name=topic.name)
             body.topics.append(answer)
             may_read = broker.access.may(request, READ_TOPIC, topic.name)

@@ -41,6 +41,7 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
         rows = []
         asked = Repetitions()
         for wanted in request.body.groups:
+            yield GiveWay(request)
             if wanted.topics is None and not asked.allow(wanted.group_id):
                 continue
             row = yield from group_of(broker, request, wanted)
@@ -169,6 +170,7 @@ def refused_topics(request: Request, code: ErrorCode) -> Rows:
     it."""
     topics = []
     for topic in request.body.topics or ():
+        yield GiveWay(request)
         rows = yield from refused_rows(request, topic.partition_indexes, code, "")
         topics.append(RESPONSE.struct("OffsetFetchResponseTopic", name=topic.name, partitions=rows))
     return topics

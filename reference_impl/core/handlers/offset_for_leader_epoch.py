@@ -19,6 +19,7 @@ def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator
     """Say where leaderships ended, so that a reader can see where its history left ours."""
     body = RESPONSE.new()
     for topic in request.body.topics:
+        yield GiveWay(request)
         answer = RESPONSE.struct("OffsetForLeaderTopicResult", topic=topic.topic)
         body.topics.append(answer)
         for wanted in topic.partitions:

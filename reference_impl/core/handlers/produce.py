@@ -58,6 +58,7 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
     pending = PendingProduce(broker, request)
     pause = GiveWay(request)
     for topic in request.body.topic_data:
+        yield pause
         answers = pending.add_topic(topic)
         # A partition that is named twice counts once, its last time (KafkaApis: a map).
         for wanted in {row.index: row for row in topic.partition_data}.values():

@@ -29,6 +29,7 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
     wanted: list[Wanted] = []
     denied = denial(broker, request)
     for topic in request.body.topics:
+        yield GiveWay(request)
         rows = RESPONSE.struct("TxnOffsetCommitResponseTopic", name=topic.name)
         answer.topics.append(rows)
         image = broker.image.topics.get(topic.name)

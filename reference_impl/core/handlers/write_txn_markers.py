@@ -24,6 +24,7 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
     )
     answer = RESPONSE.new()
     for asked in request.body.markers:
+        yield GiveWay(request)
         marker = Marker(
             asked.producer_id,
             asked.producer_epoch,
@@ -35,6 +36,7 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
         result = RESPONSE.struct("WritableTxnMarkerResult", producer_id=asked.producer_id)
         answer.markers.append(result)
         for topic in asked.topics:
+            yield GiveWay(request)
             rows = []
             for index in topic.partition_indexes:
                 code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED

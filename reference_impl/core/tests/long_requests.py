@@ -57,19 +57,27 @@ class Long:
     def __str__(self) -> str:
         return f"{API_NAMES[self.api_key]}-v{self.version}-{'.'.join(self.path)}"
 
-    def body(self, count: int, topics: list[str]) -> Struct:
-        """Return the request with so many elements; those that name topics name these in turn."""
+    def body(self, count: int, topics: list[str], *, hollow: bool = False) -> Struct:
+        """Return the request with so many elements; those that name topics name these in turn.
+        hollow: there is nothing in the elements' own arrays."""
         root = request_definition(self.api_key).root
-        return _filled(root, self.version, self.path, count, topics, 0)
+        message = _filled(root, self.version, self.path, count, topics, 0)
+        if hollow:
+            _hollow(message, self.path)
+        return message
 
 
 def long_requests() -> list[Long]:
-    """Return one for each array of the first and the last version that is served of each API."""
+    """Return one for each array of each API, in the last version that is served and has it."""
     found = []
     for key, api in sorted(HANDLERS.items()):
-        for version in sorted({api.min_version, api.max_version}):
-            root = request_definition(key).root
-            found += [Long(key, version, path) for path in _arrays(root, version)]
+        root = request_definition(key).root
+        newest = {
+            path: version
+            for version in (api.min_version, api.max_version)
+            for path in _arrays(root, version)
+        }
+        found += [Long(key, version, path) for path, version in newest.items()]
     return found
 
 
@@ -108,6 +116,17 @@ def _filled(
         elif "partition" in field.name or field.name == "index":
             setattr(message, field.name, [0] if field.is_array else at)
     return message
+
+
+def _hollow(message: Struct, path: tuple[str, ...]) -> None:
+    for name in path[:-1]:
+        inner = getattr(message, name)
+        message = inner[0] if isinstance(inner, list) else inner
+    for element in getattr(message, path[-1]):
+        if isinstance(element, Struct):
+            for name in element._names:
+                if isinstance(getattr(element, name), list):
+                    setattr(element, name, [])
 
 
 def _item(
