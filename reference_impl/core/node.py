@@ -138,19 +138,16 @@ class Node:
         if outsider is not None:
             objection = outsider.objection_to(request.api_key)
             if objection is not None:
-                yield CloseConnection(request.connection, objection)
-                return
+                return iter((CloseConnection(request.connection, objection),))
         api = self.apis.get(request.api_key)
         # An ApiVersions of any version is answered, so that the client can choose another (KIP-35).
         if api is None or not (
             api.serves(request.api_version) or request.api_key == ApiKey.API_VERSIONS
         ):
             name = API_NAMES.get(request.api_key, str(request.api_key))
-            yield CloseConnection(
-                request.connection, f"{name} version {request.api_version} is not served"
-            )
-            return
-        yield from self._run(api.handle(self.broker, request))
+            reason = f"{name} version {request.api_version} is not served"
+            return iter((CloseConnection(request.connection, reason),))
+        return self._run(api.handle(self.broker, request))
 
     def _run(self, handler: Iterator[Effect]) -> Iterator[Effect]:
         """Run a handler to its end, or until it gives way."""
