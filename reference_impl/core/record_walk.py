@@ -81,16 +81,16 @@ class Window:
 def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Read a zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint,
     readVarlong)."""
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), position
-        shift += 7
+    byte = data[position]
+    value, shift = byte & 0x7F, 7
+    while byte >= 0x80:
         if shift > shift_max:
             raise BadRecords(f"a varint is longer than {shift_max // 7 + 1} bytes")
+        position += 1
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return (value >> 1) ^ -(value & 1), position + 1
 
 
 def walk_records(data: Bytes, count: int) -> Walk:
@@ -170,11 +170,10 @@ def _walk(
             timestamp, position = (byte >> 1) ^ -(byte & 1), position + 2
         else:
             timestamp, position = varint(data, position + 1, LONG)
-        high = max(high, timestamp)
+        if timestamp > high or index == 0:
+            high = timestamp
         if timestamp < low or index == 0:
             low = timestamp
-            if index == 0:
-                high = timestamp
         offset, position = varint(data, position)
         consecutive &= offset == index
         byte = data[position]

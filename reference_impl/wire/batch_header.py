@@ -117,20 +117,26 @@ def compression_of(attributes: int) -> Compression:
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """Read the header at this position, checking only what makes it a header at all."""
-    left = len(buffer) - position
-    if left <= _MAGIC_AT:
-        raise CorruptRecord(f"{left} bytes are too few for a record batch")
-    magic = buffer[position + _MAGIC_AT]
-    if magic != MAGIC:
-        raise CorruptRecord(
-            f"magic {magic} is not 2, the only one since Kafka 4.0 (KIP-896)", "magic"
-        )
-    if left < HEADER_BYTES:
-        raise CorruptRecord(f"{left} bytes are too few for a record batch")
+    if len(buffer) - position < HEADER_BYTES:
+        raise _too_few(buffer, position)
     header = tuple.__new__(BatchHeader, HEADER.unpack_from(buffer, position))  # as _make, faster
+    if header.magic != MAGIC:
+        raise _wrong_magic(header.magic)
     if header.batch_length < HEADER_BYTES - LOG_OVERHEAD:
         raise CorruptRecord(f"length {header.batch_length} is less than a header", "batch_length")
     return header
+
+
+def _too_few(buffer: Buffer, position: int) -> CorruptRecord:
+    """Say what is wrong with bytes that are shorter than a header: their magic, if they have it."""
+    left = len(buffer) - position
+    if left > _MAGIC_AT and buffer[position + _MAGIC_AT] != MAGIC:
+        return _wrong_magic(buffer[position + _MAGIC_AT])
+    return CorruptRecord(f"{left} bytes are too few for a record batch")
+
+
+def _wrong_magic(magic: int) -> CorruptRecord:
+    return CorruptRecord(f"magic {magic} is not 2, the only one since Kafka 4.0 (KIP-896)", "magic")
 
 
 def with_header(

@@ -157,7 +157,10 @@ def string(flexible: bool, nullable: bool) -> Codec:
     read_length, write_length, length_size, _ = length_codec("string", flexible)
 
     def read(buffer: memoryview, position: int) -> tuple[str | None, int]:
-        length, position = read_length(buffer, position)
+        if flexible and (byte := buffer[position]) < 0x80:  # nearly always: it saves a call
+            length, position = byte - 1, position + 1
+        else:
+            length, position = read_length(buffer, position)
         if length < 0:
             checked_length(length, "string", nullable)
             return None, position
@@ -178,7 +181,10 @@ def string(flexible: bool, nullable: bool) -> Codec:
             raise Malformed(
                 f"{len(raw)} bytes are over the limit of {STRING_BYTES_MAX} for strings"
             )
-        write_length(out, len(raw))
+        if flexible and len(raw) < 0x7F:
+            out.append(_SMALL[len(raw) + 1])
+        else:
+            write_length(out, len(raw))
         out.append(raw)
 
     return Codec(read, write, length_size)
@@ -230,9 +236,12 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
     item_size = max(1, item_size)
 
     def read(buffer: memoryview, position: int) -> tuple[list[Any] | None, int]:
-        count, position = read_count(buffer, position)
-        checked_count(count, nullable, item_size, len(buffer) - position)
-        if count < 0:
+        if flexible and (byte := buffer[position]) < 0x80:
+            count, position = byte - 1, position + 1
+        else:
+            count, position = read_count(buffer, position)
+        if count < 0 or count * item_size > len(buffer) - position:
+            checked_count(count, nullable, item_size, len(buffer) - position)
             return None, position
         if budget is not None:
             budget.spend(count)
@@ -252,7 +261,10 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
             return
         if budget is not None:
             budget.spend(len(items))
-        write_count(out, len(items))
+        if flexible and len(items) < 0x7F:
+            out.append(_SMALL[len(items) + 1])
+        else:
+            write_count(out, len(items))
         index = -1
         try:
             for index, value in enumerate(items):  # noqa: B007 (the handler names it)
