@@ -41,7 +41,7 @@ NOT_KAFKA = b"\x7f\xff\xff\xff"
 
 
 def clients_are_refused(site: Site) -> str:
-    """Prove that clients' connections end, and new ones are refused."""
+    """Prove that new connections of clients are refused."""
     with site.struck(CutClients(1, how="refuse")):
         site.expect(lambda: is_refused(site.client()), "a client is refused")
     return "a client's dial was refused"

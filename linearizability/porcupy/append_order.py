@@ -117,7 +117,8 @@ def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return as append_order_anomalies, with the `offset` where each stands."""
+    """Return what append_order_anomalies returns, and in the column `offset` where each anomaly
+    is."""
     events = of_partitions(events)
     placed, read = collect(appends(events)).lazy(), reads(events)
     too_late = pl.col("lo") > pl.min_horizontal("ack_above", "read_from")

@@ -18,7 +18,8 @@ from chaos.targets.process_faults import kill_and_wait
 
 
 class Node(LocalNode):
-    """Not more than its start, which fails if broken, and its end, which fails for the first."""
+    """A node of which only start and stop exist: its start fails if it is broken, and the stop of
+    the first node always fails."""
 
     started = stopped = broken = False
 

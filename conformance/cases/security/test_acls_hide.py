@@ -55,7 +55,8 @@ def test_metadata_of_all_topics_leaves_out_those_one_may_not_describe(
 def test_describe_topic_partitions_leaves_out_what_one_may_not_describe(
     wire: Wire, alice: Guest
 ) -> None:
-    """Asked for all topics, it names those which the client may describe and no others."""
+    """DescribeTopicPartitions for all topics returns those that the client may describe, and no
+    others."""
     mine = wire.create_topic()
     wire.create_topic()
     alice.may(DESCRIBE, TOPIC, mine.name)

@@ -25,7 +25,7 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 
 
 def key(what: str, group_id: str, member_id: str = "") -> TimerKey:
-    """Return the key of a timer: of which member, and for what."""
+    """Return the key of a group's timer for a member and a purpose."""
     return (TIMER, what, group_id, member_id)
 
 
