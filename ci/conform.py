@@ -21,6 +21,14 @@ from conformance.results import why_unwritable
 CASES = Path(cases.__file__).parent
 PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5
+UNWANTED = ("cacheprovider", "xdist", "xdist.looponfail", "hypothesispytest")
+"""Plugins that may be installed beside pytest, and take longer to load than the cases."""
+WITHOUT_THE_REST = (
+    *(word for name in UNWANTED for word in ("-p", f"no:{name}")),
+    *("--assert=plain", "--confcutdir", str(CASES.parent)),
+)
+"""Options that spare the start of pytest what cases have no use for: they compare with `expect`,
+and need no hook of `assert`."""
 
 
 def check_writable(option: str, path: Path | None) -> None:
@@ -48,9 +56,9 @@ def examine(
     before = _written_at(results)
     try:
         status, said = _run([
-            sys.executable, "-m", "pytest", str(CASES), "-q", "-p", "no:cacheprovider",
-            "-p", "no:xdist", "--rootdir", str(CASES.parent.parent),
-            "--results-json", str(results), "--results-junit", str(as_junit), *options,
+            sys.executable, "-m", "pytest", str(CASES), "-q", *WITHOUT_THE_REST,
+            "--rootdir", str(CASES.parent.parent), "--results-json", str(results),
+            "--results-junit", str(as_junit), *options,
         ], quiet=quiet)  # fmt: skip
         if status == PYTEST_USAGE_ERROR:
             raise UsageError(" ".join(said.split()).removeprefix("ERROR: "))
