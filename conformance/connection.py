@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import Any
 
-from conformance import echoes
+from conformance import echoes, invariants
 from conformance.case import Deviation
 from reference_impl.wire import (
     FRAME_BYTES_MAX,
@@ -125,7 +125,7 @@ class Connection:
         expected, body = self._unanswered.popleft()
         if correlation_id != expected:
             raise Deviation("correlation id of the next answer", expected, correlation_id)
-        echoes.check(api, version, body, answer)
+        check_answer(api, version, body, answer)
 
     def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
         """Send a request and return its answer's body."""
@@ -176,6 +176,12 @@ class Connection:
                 raise ConnectionClosed("the target closed the connection")
             parts += part
         return bytes(parts)
+
+
+def check_answer(api: str, version: int, asked: Struct, answer: Struct) -> None:
+    """Raise Deviation where an answer contradicts its request."""
+    echoes.check(api, version, asked, answer)
+    invariants.check(api, version, asked, answer)
 
 
 def api_key(api: str) -> int:

@@ -190,10 +190,15 @@ def _keys(message: Struct, levels: tuple[Level, ...] | None) -> Iterator[Key]:
             yield own
 
 
+def named(entity: str | None) -> str:
+    """Return the name of a quota entity; null is the default, and the empty name is another."""
+    return "<default>" if entity is None else repr(entity)
+
+
 def _plain(value: Any) -> Any:
     """Return a list of rows, such as a quota's entity, as something that can be compared."""
     if isinstance(value, list):
-        return tuple(sorted((row.entity_type, row.entity_name or "<default>") for row in value))
+        return tuple(sorted((row.entity_type, named(row.entity_name)) for row in value))
     return value
 
 

@@ -141,10 +141,10 @@ def _operators(field: Field, version: int, *, in_rows: bool) -> list[str]:
     }[field.type]
 
 
-IRRELEVANT = {"error_message", "throttle_time_ms", "documentation", "rack"}
-"""Fields of which a client must take anything, but for throttling, which has a case of its own."""
+IRRELEVANT = {"error_message", "batch_index_error_message", "documentation", "rack"}
+"""Fields of which a client must take anything."""
 
 
 def judged(mutant: Mutant) -> bool:
     """Return whether the protocol determines the field's value."""
-    return not (mutant.path[-1] in IRRELEVANT and mutant.path[-1] != "throttle_time_ms")
+    return mutant.path[-1] not in IRRELEVANT

@@ -30,7 +30,9 @@ class Told(FakeKafka):
     def metadata(self, _version: int, asked: Struct) -> Struct:
         host, port = self.address
         broker = piece("Metadata", "MetadataResponseBroker", node_id=1, host=host, port=port)
-        led = piece("Metadata", "MetadataResponsePartition", leader_id=1)
+        led = piece(
+            "Metadata", "MetadataResponsePartition", leader_id=1, replica_nodes=[1], isr_nodes=[1]
+        )
         topics = [piece("Metadata", "MetadataResponseTopic", name=t.name, topic_id=TOPIC_ID,
                         partitions=[led]) for t in asked.topics]  # fmt: skip
         return response("Metadata", brokers=[broker], topics=topics)
@@ -38,7 +40,8 @@ class Told(FakeKafka):
     def configs(self, _version: int, asked: Struct) -> Struct:
         (wanted,) = asked.resources
         told = {key: self.settings.get(key) for key in wanted.configuration_keys}
-        rows = [piece("DescribeConfigs", "DescribeConfigsResourceResult", name=key, value=value)
+        rows = [piece("DescribeConfigs", "DescribeConfigsResourceResult", name=key, value=value,
+                      config_source=4)
                 for key, value in told.items() if value is not None]  # fmt: skip
         found = piece("DescribeConfigs", "DescribeConfigsResult", resource_type=4,
                       resource_name=wanted.resource_name, configs=rows)  # fmt: skip
@@ -49,7 +52,8 @@ class Told(FakeKafka):
         (topic,) = asked.topics
         code = ErrorCode.POLICY_VIOLATION if topic.replication_factor == 1 else 0
         return response("CreateTopics", topics=[
-            piece("CreateTopics", "CreatableTopicResult", name=topic.name, error_code=code)
+            piece("CreateTopics", "CreatableTopicResult", name=topic.name, error_code=code,
+                  num_partitions=topic.num_partitions, replication_factor=2)
         ])  # fmt: skip
 
     def fetch(self, _version: int, _asked: Struct) -> Struct:

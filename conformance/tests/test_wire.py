@@ -56,7 +56,14 @@ class Pair:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return piece("Metadata", "MetadataResponseTopic", name=name, error_code=unknown)
         partitions = [
-            piece("Metadata", "MetadataResponsePartition", partition_index=index, leader_id=leader)
+            piece(
+                "Metadata",
+                "MetadataResponsePartition",
+                partition_index=index,
+                leader_id=leader,
+                replica_nodes=[leader],
+                isr_nodes=[leader],
+            )
             for index, leader in enumerate(LEADERS)
         ]
         return piece("Metadata", "MetadataResponseTopic", name=name, topic_id=TOPIC.id,
@@ -72,7 +79,16 @@ class Pair:
 
     def create(self, _version: int, asked: Struct) -> Struct:
         self.created += asked.topics
-        made = [piece("CreateTopics", "CreatableTopicResult", name=t.name) for t in asked.topics]
+        made = [
+            piece(
+                "CreateTopics",
+                "CreatableTopicResult",
+                name=topic.name,
+                num_partitions=2,
+                replication_factor=1,
+            )
+            for topic in asked.topics
+        ]
         return response("CreateTopics", topics=made)
 
     def fetch(self, _version: int, asked: Struct) -> Struct:

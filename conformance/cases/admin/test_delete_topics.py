@@ -44,13 +44,18 @@ def test_an_unknown_topic_cannot_be_deleted(wire: Wire, version: int) -> None:
 
 @case("ADMIN-22", "DeleteTopics", versions=(6, 6), spec="KIP-516, DeleteTopics", priority="P1")
 def test_a_topic_may_be_deleted_by_id(wire: Wire, version: int) -> None:
-    """From v6 on a topic is deleted by its id; an unknown id gets UNKNOWN_TOPIC_ID (100)."""
+    """From v6 on a topic is deleted by its id, and its name is told; an unknown id gets
+    UNKNOWN_TOPIC_ID (100), and no name."""
     topic, nobody = wire.create_topic(), uuid.uuid4()
     states = [part("DeleteTopics", "DeleteTopicState", name=None, topic_id=i)
               for i in (topic.id, nobody)]  # fmt: skip
     answer = wire.call("DeleteTopics", version, topics=states, timeout_ms=20_000)
-    errors = {r.topic_id: r.error_code for r in answer.responses}
-    expect(errors, {topic.id: 0, nobody: int(ErrorCode.UNKNOWN_TOPIC_ID)}, "errors")
+    found = {r.topic_id: (r.name, r.error_code) for r in answer.responses}
+    expect(
+        found,
+        {topic.id: (topic.name, 0), nobody: (None, int(ErrorCode.UNKNOWN_TOPIC_ID))},
+        "(name, error) by id",
+    )
     eventually(lambda: wire.topic_metadata(topic.name).error_code, lambda e: e == UNKNOWN,
                "Metadata says UNKNOWN_TOPIC_OR_PARTITION")  # fmt: skip
 

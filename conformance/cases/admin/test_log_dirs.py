@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import case, each, expect, expect_that
+from conformance.settings import broker_setting
 from conformance.wire import Connection, Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -15,7 +16,9 @@ def directories(
         part("DescribeLogDirs", "DescribableLogDirTopic", topic=topic, partitions=indexes)
         for topic, indexes in wanted.items()
     ]  # fmt: skip
-    return list(broker.call("DescribeLogDirs", version, topics=topics).results)
+    answer = broker.call("DescribeLogDirs", version, topics=topics)
+    expect(answer.error_code, 0, "DescribeLogDirs error")
+    return list(answer.results)
 
 
 def sizes(results: list[Struct], topic: str) -> dict[int, int]:
@@ -55,9 +58,10 @@ def test_a_replica_stays_where_it_is_asked_to_lie(wire: Wire, version: int) -> N
 
 @case("ADMIN-33", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2")
 def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> None:
-    """DescribeLogDirs returns for each directory a path, no error, and for each partition the exact
-    size of its batches in bytes. Partitions that do not exist are omitted; null returns all
-    partitions."""
+    """DescribeLogDirs returns for each directory a path, no error, whether it is cordoned (v5+),
+    and for each partition the exact size of its batches in bytes. Partitions that do not exist
+    are omitted; null returns all partitions."""
+    cordoned = (broker_setting(wire, "cordoned.log.dirs") or "").split(",")
     topic = wire.create_topic(partitions=2, on_one_broker=True)
     missing, leader = wire.new_name("missing"), wire.leader(topic)
     data = batch(b"a" * 100).encode()
@@ -68,7 +72,11 @@ def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> Non
     for directory in each(found, "directories"):
         expect(directory.error_code, 0, "error of the directory")
         expect_that(len(directory.log_dir) > 0, "path of the directory", "some", directory.log_dir)
+        if version >= 5 and cordoned != ["*"]:
+            expect(directory.is_cordoned, directory.log_dir in cordoned, "is_cordoned")
     names = [entry.name for directory in found for entry in directory.topics]
+    (row,) = [row for d in found for entry in d.topics for row in entry.partitions]
+    expect((row.offset_lag, row.is_future_key), (0, False), "(offset lag, is it a future replica)")
     expect((sizes(found, topic.name), names), ({1: len(data)}, [topic.name]), "(sizes, topics)")
     everything = directories(leader, version, None)
     expect(sizes(everything, topic.name), {0: 0, 1: len(data)}, "sizes among all")

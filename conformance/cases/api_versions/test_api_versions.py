@@ -35,7 +35,8 @@ def ask_too_new(connection: Connection, correlation_id: int) -> Struct:
 @case("APIV-01", "ApiVersions", spec="KIP-35, ApiVersionsRequest")
 def test_the_first_request_lists_what_is_served(wire: Wire, version: int) -> None:
     """ApiVersions as first request of a connection answers NONE with a range per api key, lowest
-    at most highest, no key twice, and the keys that every client needs."""
+    at most highest, no key twice, and the keys that every client needs; the ranges are the same
+    in every version."""
     answer = api_versions(wire.connect(), version)
     expect(answer.error_code, ErrorCode.NONE, "error")
     keys = [a.api_key for a in answer.api_keys]
@@ -45,6 +46,9 @@ def test_the_first_request_lists_what_is_served(wire: Wire, version: int) -> Non
     expect(bad, [], "ranges that are none")
     missing = sorted(key.name for key in EVERY_CLIENT_NEEDS if key not in keys)
     expect(missing, [], "keys that every client needs and that are missing")
+    told = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
+    known = {CAMEL[key]: told[key] for key in ApiKey if key in told}
+    expect(known, dict(wire.advertised), "ranges, as version 0 told them")
 
 
 @case("APIV-02", "ApiVersions", spec="KIP-511, ApiVersionsRequest.getErrorResponse")

@@ -11,6 +11,8 @@ from conformance.wire import Wire, batch, part, request
 from reference_impl.wire import Compression, ControlRecordType, ErrorCode, control_type
 
 ALL = (4, 18)
+NOBODY = 2**31 - 1
+"""A node id that no cluster gives."""
 
 
 @case("FETCH-07", "Fetch", versions=ALL, spec="FetchRequest.json, field MaxWaitMs", priority="P1")
@@ -110,3 +112,46 @@ def test_control_batches_are_delivered(wire: Wire, version: int) -> None:
                f"(base offset, control bit), isolation level {isolation}")  # fmt: skip
         kinds = [control_type(record) for record in found[1].records]
         expect(kinds, [ControlRecordType.COMMIT], "control records")
+
+
+@case(
+    "FETCH-34", "Fetch", versions=ALL, spec="class Partition, followerReplicaOrThrow", priority="P1"
+)
+def test_only_replicas_fetch_as_replicas(wire: Wire, version: int) -> None:
+    """A fetch that says it comes from a broker which has no replica gets NOT_LEADER_OR_FOLLOWER
+    (6), with a current leader epoch UNKNOWN_LEADER_EPOCH (75), and no records."""
+    topic = filled(wire, [b"a"])
+    epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
+    known = (-1, epoch) if version >= 9 else (-1,)
+    for current in known:
+        body = wire.fetch_request(topic, 0, current_leader_epoch=current)
+        body.replica_id = body.replica_state.replica_id = NOBODY
+        answer = wire.leader(topic).call("Fetch", version, body)
+        found = answer.responses[0].partitions[0]
+        expected = (
+            ErrorCode.NOT_LEADER_OR_FOLLOWER if current == -1 else (ErrorCode.UNKNOWN_LEADER_EPOCH)
+        )
+        expect(found.error_code, expected, f"error with current leader epoch {current}")
+        expect(bytes(found.records or b""), b"", "records")
+
+
+@case(
+    "FETCH-38",
+    "Fetch",
+    versions=ALL,
+    spec="KIP-98; FetchResponse.json, AbortedTransactions",
+    priority="P2",
+)
+def test_readers_of_committed_records_are_told_of_no_aborted_ones_by_an_empty_list(
+    wire: Wire, version: int
+) -> None:
+    """A read_committed fetch gets a list of aborted transactions, which may be empty; for
+    read_uncommitted, to which none are told, it is null."""
+    topic = filled(wire, [b"a"])
+    for offset in (0, 1):
+        answers = [wire.fetch(topic, offset, version, isolation_level=level) for level in (0, 1)]
+        expect(
+            [answer.aborted_transactions for answer in answers],
+            [None, []],
+            f"aborted transactions, read_uncommitted and read_committed, from {offset}",
+        )

@@ -17,9 +17,9 @@ FINAL_EPOCH = -1
 
 def fetch(
     connection: Connection, version: int, session_id: int, epoch: int, *topics: Struct,
-    forgotten: list[Struct] | None = None,
+    forgotten: list[Struct] | None = None, max_bytes: int = 1 << 20,
 ) -> Struct:  # fmt: skip
-    body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, session_id=session_id,
+    body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=max_bytes, session_id=session_id,
                    session_epoch=epoch, topics=list(topics),
                    forgotten_topics_data=forgotten or [])  # fmt: skip
     return connection.call("Fetch", version, body)
@@ -70,11 +70,14 @@ def test_an_incremental_fetch_returns_only_what_changed(wire: Wire, version: int
 
 @case("FETCH-22", "Fetch", versions=SESSIONS, spec=SPEC)
 def test_a_wrong_session_epoch_is_refused(wire: Wire, version: int) -> None:
-    """An epoch other than the next one gets INVALID_FETCH_SESSION_EPOCH (71)."""
+    """An epoch other than the next one, later or earlier, gets INVALID_FETCH_SESSION_EPOCH (71)."""
     _, connection, session = opened(wire, version)
-    answer = fetch(connection, version, session, 5)
-    expect(answer.error_code, ErrorCode.INVALID_FETCH_SESSION_EPOCH, "error")
-    expect(len(answer.responses), 0, "topics in the answer")
+    expect(fetch(connection, version, session, 1).error_code, ErrorCode.NONE, "error of epoch 1")
+    for epoch in (5, 3, 1):
+        answer = fetch(connection, version, session, epoch)
+        expect(answer.error_code, ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"error of epoch {epoch}")
+        expect(len(answer.responses), 0, "topics in the answer")
+    expect(fetch(connection, version, session, 2).error_code, ErrorCode.NONE, "error of epoch 2")
 
 
 @case("FETCH-23", "Fetch", versions=SESSIONS, spec=SPEC)
@@ -195,3 +198,26 @@ def test_an_error_is_repeated_until_it_is_over(wire: Wire, version: int) -> None
     found = fetch(connection, version, session, 2)
     errors = [p.error_code for t in found.responses for p in t.partitions]
     expect((errors, partitions_in(found).get(0, 0) > 0), ([0], True), "(errors, are there records)")
+
+
+@case(
+    "FETCH-39",
+    "Fetch",
+    versions=SESSIONS,
+    spec="KIP-227, Fetch Session; class FetchSession, IncrementalFetchContext",
+    priority="P1",
+)
+def test_no_partition_of_a_session_starves(wire: Wire, version: int) -> None:
+    """Where max_bytes is enough for one partition, a session answers each of its partitions in
+    turn, though the client asks for nothing new."""
+    topic = wire.create_topic(partitions=3, on_one_broker=True)
+    for index in range(3):
+        wire.produce(topic, batch(b"%d" % index * 2000).encode(), partition=index)
+    connection = wire.connect_to_leader(topic)
+    asked = wanted(topic, (0, 0), (1, 0), (2, 0))
+    answer = fetch(connection, version, 0, 0, asked, max_bytes=1000)
+    session, turns = answer.session_id, []
+    for epoch in range(1, 5):
+        turns += [index for index, size in partitions_in(answer).items() if size]
+        answer = fetch(connection, version, session, epoch, max_bytes=1000)
+    expect(sorted(set(turns)), [0, 1, 2], "partitions with records, in four fetches")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 from conformance.case import case, expect
+from conformance.cases.offsets.offsets import commit
 from conformance.members import MIN_SESSION_TIMEOUT_MS, Member, beside, stable_pair
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
@@ -55,6 +58,31 @@ def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     leader.join()
     expect([m.member_id for m in leader.describe().members], [leader.member_id], "members")
     expect(silent.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the silent member")
+
+
+@case(
+    "GRPC-41",
+    "OffsetCommit",
+    spec="class OffsetMetadataManager, validateOffsetCommit",
+    priority="P1",
+)
+def test_a_commit_is_a_sign_of_life(wire: Wire) -> None:
+    """A member that commits offsets instead of sending heartbeats stays in its group beyond its
+    session timeout."""
+    topic = wire.create_topic()
+    member = Member.stable(wire, session_timeout_ms=MIN_SESSION_TIMEOUT_MS)
+    for _ in range(3):
+        time.sleep(MIN_SESSION_TIMEOUT_MS / 2 / 1000)
+        errors = commit(
+            wire,
+            member.group,
+            topic,
+            {0: 1},
+            generation=member.generation,
+            member_id=member.member_id,
+        )
+        expect(errors, {0: 0}, "commit errors")
+    expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error afterwards")
 
 
 @case("GRPC-25", "LeaveGroup", spec="KIP-345, LeaveGroup; class GroupMetadataManager")

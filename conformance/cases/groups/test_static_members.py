@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.groups.test_membership import leave
-from conformance.members import Member
+from conformance.members import Member, rebalanced
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 
@@ -79,3 +79,28 @@ def test_a_static_leader_that_comes_back_need_not_assign(wire: Wire, version: in
     answer = new.join()
     expect((answer.leader, answer.skip_assignment), (new.member_id, True), "(leader, skip)")
     expect([m.group_instance_id for m in answer.members], ["one"], "members")
+
+
+@case(
+    "GRPC-40",
+    "JoinGroup",
+    versions=(5, 9),
+    spec=SPEC + "; class ClassicGroup, replaceStaticMember",
+    priority="P1",
+)
+def test_the_waiting_request_of_a_fenced_member_is_answered(wire: Wire, version: int) -> None:
+    """An instance that comes back while its former self waits for a rebalance takes its place: the
+    waiting JoinGroup gets FENCED_INSTANCE_ID (82) at once, and the new one is answered when all
+    have joined."""
+    first = static_member(wire, JoinGroup=version)
+    other, third = Member.of(wire, first.group), Member.of(wire, first.group)
+    rebalanced(first, other)
+    third.begin_to_join()
+    first.wait_for_members(3)
+    first.ask_to_join()  # and waits for the other
+    new = restarted(first)
+    new.ask_to_join()
+    expect(first.answer_to_join().error_code, ErrorCode.FENCED_INSTANCE_ID, "JoinGroup error")
+    other.ask_to_join()
+    generations = {member.finish_joining().generation_id for member in (other, third, new)}
+    expect(len(generations), 1, "different generations of the others")

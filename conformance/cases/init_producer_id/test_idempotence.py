@@ -91,13 +91,18 @@ def test_sequences_that_follow_each_other_are_appended(wire: Wire, version: int)
       "ProducerStateEntry.findDuplicateBatch")  # fmt: skip
 def test_a_retried_batch_returns_the_first_offset(wire: Wire, version: int) -> None:
     """A batch sent again (same producer id, epoch, sequence) is answered with its first offset,
-    not appended twice."""
+    not appended twice. The log start offset (v5+) is the partition's, as in every answer."""
     producer = Producer.new(wire, version)
     producer.accept(0)
     first = producer.accept(1, 2)
-    again = producer.accept(1, 2)
-    expect(again, first, "base offset of the retry")
-    expect(wire.values(producer.topic), [b"0", b"1", b"2"], "records")
+    deleted = delete_records(wire, producer.topic, 1, wire.version("DeleteRecords"))
+    expect(deleted.error_code, ErrorCode.NONE, "DeleteRecords error")
+    again = producer.send(1, 2)
+    expect((again.error_code, again.base_offset), (0, first), "(error, base offset) of the retry")
+    if version >= 5:
+        expect(again.log_start_offset, 1, "log start offset")
+    kept = [r.value for b in wire.batches(producer.topic, 1) for r in b.records]
+    expect(kept, [b"1", b"2"], "records")
 
 
 @case("IDEM-04", "Produce", versions=V2, spec="ProducerStateEntry, NUM_BATCHES_TO_RETAIN")

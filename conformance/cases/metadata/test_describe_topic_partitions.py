@@ -37,11 +37,23 @@ def test_an_unknown_topic_is_refused_beside_the_others(wire: Wire, version: int)
     described = found[topic.name]
     expect((described.error_code, described.topic_id, described.is_internal),
            (0, topic.id, False), "(error, id, internal)")  # fmt: skip
-    expect([(p.partition_index, p.leader_id, p.isr_nodes) for p in described.partitions],
-           [(p.partition_index, p.leader_id, p.isr_nodes)
-            for p in sorted(wire.topic_metadata(topic.name).partitions,
-                            key=lambda p: p.partition_index)],
-           "(partition, leader, in-sync replicas)")  # fmt: skip
+    names = (
+        "partition_index",
+        "error_code",
+        "leader_id",
+        "leader_epoch",
+        "replica_nodes",
+        "isr_nodes",
+        "offline_replicas",
+    )
+    told, expected = (
+        [
+            tuple(getattr(p, name) for name in names)
+            for p in sorted(found, key=lambda p: int(p.partition_index))
+        ]
+        for found in (described.partitions, wire.topic_metadata(topic.name).partitions)
+    )
+    expect(told, expected, f"({', '.join(names)})")
     expect(answer.next_cursor, None, "cursor behind the last page")
 
 

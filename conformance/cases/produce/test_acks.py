@@ -71,7 +71,8 @@ def test_acks_other_than_minus1_0_1_are_refused(wire: Wire, version: int, acks: 
 @case("PROD-27", "Produce", versions=(3, 13), spec="ProduceResponse.json, field BaseOffset; "
       "class ProduceResponse, PartitionResponse", priority="P1")  # fmt: skip
 def test_a_refusal_has_no_base_offset(wire: Wire, version: int) -> None:
-    """Beside an error base offset and append time are -1: there is no record that has them."""
+    """Beside an error base offset and append time are -1: there is no record that has them. The
+    log start offset (v5+) is -1, or the partition's."""
     topic = wire.create_topic()
     no_batch, wrong_acks = wire.produce(topic, b"", version), wire.produce(
         topic, batch(b"a").encode(), version, acks=2
@@ -80,6 +81,8 @@ def test_a_refusal_has_no_base_offset(wire: Wire, version: int) -> None:
         expect_that(answer.error_code != ErrorCode.NONE, "error", "an error", answer.error_code)
         expect((answer.base_offset, answer.log_append_time_ms), (-1, -1),
                f"(base offset, append time) beside error {answer.error_code}")  # fmt: skip
+        if version >= 5:
+            expect(answer.log_start_offset, {-1, 0}, "log start offset")
 
 
 @case("PROD-10", "Produce", versions=(3, 13), spec="class Partition, effectiveMinIsr")

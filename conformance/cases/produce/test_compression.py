@@ -202,3 +202,21 @@ def test_the_level_of_the_codec_is_applied(
         expect(wire.values(topic), values, f"records at level {level}")
         sizes.append(len(bytes(wire.fetch(topic, 0).records)))
     expect_that(sizes[1] < sizes[0], f"bytes at levels {levels}", "fewer at the second", sizes)
+
+
+@pytest.mark.parametrize("codec", COMPRESSED, ids=named)
+@case(
+    "BATCH-33",
+    "Produce",
+    versions=WITH_ZSTD,
+    spec="Record Batch, crc; class UnifiedLog",
+    priority="P1",
+)
+def test_a_wrong_crc_of_compressed_records_is_refused(
+    wire: Wire, version: int, codec: Compression
+) -> None:
+    """A compressed batch that states another CRC-32C than that of its bytes gets
+    CORRUPT_MESSAGE (2), though its records can be read, and is not appended."""
+    sent = batch(*VALUES, attributes=int(codec)).encode()
+    wrong = bytes(patched(sent, crc=int.from_bytes(sent[17:21], "big") ^ 1))
+    expect_refused(wire, wire.create_topic(), wrong, version, ErrorCode.CORRUPT_MESSAGE)

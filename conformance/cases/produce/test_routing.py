@@ -8,6 +8,7 @@ import pytest
 
 from conformance.case import case, expect
 from conformance.members import group_connection
+from conformance.transactions import Producer
 from conformance.wire import Topic, Wire, batch, eventually, part, request
 from reference_impl.wire import TRANSACTIONAL_BIT, ErrorCode, Struct
 
@@ -125,6 +126,22 @@ def test_internal_topics_are_not_for_clients(wire: Wire, version: int) -> None:
         f"{offsets} has leaders",
     )
     topic = Topic(offsets, described.topic_id, len(described.partitions))
+    answer = wire.produce(topic, batch(b"a").encode(), version)
+    expect(answer.error_code, ErrorCode.INVALID_TOPIC_EXCEPTION, "error")
+
+
+@case(
+    "PROD-22",
+    "Produce",
+    versions=(3, 13),
+    spec="class ReplicaManager, appendRecordsToLeader",
+    priority="P1",
+)
+def test_the_topic_of_transactions_is_not_for_clients(wire: Wire, version: int) -> None:
+    """Produce to the topic of the transactions' states gets INVALID_TOPIC_EXCEPTION (17)."""
+    Producer.ready(wire)  # makes the topic
+    described = wire.topic_metadata("__transaction_state")
+    topic = Topic(described.name, described.topic_id, len(described.partitions))
     answer = wire.produce(topic, batch(b"a").encode(), version)
     expect(answer.error_code, ErrorCode.INVALID_TOPIC_EXCEPTION, "error")
 

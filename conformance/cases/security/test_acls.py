@@ -42,7 +42,9 @@ def said(resources: list[Struct]) -> list[Said]:
 
 
 def said_of(result: Struct) -> list[Said]:
-    """Return everything that one result of DeleteAcls says."""
+    """Return everything that one result of DeleteAcls says, which deleted all of it."""
+    errors = [entry.error_code for entry in result.matching_acls]
+    expect(errors, [0] * len(errors), "errors of the entries deleted")
     return sorted(
         (
             entry.resource_type, entry.resource_name, entry.pattern_type,

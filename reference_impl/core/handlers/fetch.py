@@ -151,7 +151,7 @@ class PendingFetch:
             raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         partition = self._broker.led_partition(wanted.topic, wanted.topic_id, params.partition)
         partition.check_leader_epoch(params.current_leader_epoch)
-        check_reader(self.request, partition)
+        check_reader(self.request, partition, params)
         rules = self._broker.rules
         offset = rules.fetch_offset(partition, params, self.request.connection)
         row = PartitionData(
@@ -252,12 +252,14 @@ def read(
         raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
 
 
-def check_reader(request: Request, partition: Partition) -> None:
+def check_reader(request: Request, partition: Partition, params: Struct) -> None:
     """Raise Refused if the sender may not read this partition, or not in this version."""
     replica_id = replica_of(request)
     followers = set(partition.state.replicas) - {partition.state.leader}
     if replica_id >= 0 and replica_id not in followers:
-        raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        # One that knows the epoch may have become a replica in a later one (Partition.scala).
+        known = params.current_leader_epoch != -1
+        raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER)
     # [New in v10: KIP-110]
     if request.api_version < ZSTD_SINCE and partition.config.compression_type == "zstd":
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

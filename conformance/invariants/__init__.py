@@ -1,0 +1,72 @@
+"""Invariants of every answer: it agrees with its request, and with itself.
+
+`echoes` compares what an answer is about. Here is what it says: a leader that is a replica, a high
+watermark that is not below the last stable offset, records whose CRC is right. Each invariant
+holds for every legal broker, whatever its settings; what needs more knowledge is a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.case import Deviation, expect_that
+from conformance.invariants import admin, cluster, groups, security, topics, transactions
+from reference_impl.wire import Struct
+
+Invariant = Callable[[int, Struct, Struct], None]
+"""Is given the version, the request and the answer; raises Deviation."""
+
+INVARIANTS: dict[str, tuple[Invariant, ...]] = {
+    "Produce": (topics.produced, topics.new_leaders),
+    "Fetch": (
+        topics.fetched_partitions,
+        topics.fetched_records,
+        topics.fetched_bytes,
+        topics.fetch_session,
+        topics.new_leaders,
+    ),
+    "ListOffsets": (topics.listed_offsets,),
+    "OffsetForLeaderEpoch": (topics.ends_of_epochs,),
+    "DeleteRecords": (topics.low_watermarks,),
+    "Metadata": (cluster.brokers, cluster.topics, cluster.metadata_permissions),
+    "DescribeCluster": (cluster.brokers, cluster.cluster_permissions),
+    "DescribeTopicPartitions": (cluster.topics, cluster.next_cursor),
+    "FindCoordinator": (cluster.coordinators,),
+    "ApiVersions": (cluster.api_versions,),
+    "DescribeQuorum": (cluster.quorum,),
+    "CreateTopics": (admin.created_topics,),
+    "DescribeConfigs": (admin.configs,),
+    "DescribeLogDirs": (admin.log_dirs,),
+    "ListPartitionReassignments": (admin.reassignments,),
+    "AlterPartitionReassignments": (admin.altered_reassignments,),
+    "DescribeClientQuotas": (admin.quotas,),
+    "JoinGroup": (groups.joined,),
+    "SyncGroup": (groups.synced,),
+    "DescribeGroups": (groups.described,),
+    "ListGroups": (groups.listed,),
+    "OffsetFetch": (groups.committed,),
+    "ConsumerGroupHeartbeat": (groups.heartbeat,),
+    "ConsumerGroupDescribe": (groups.described8,),
+    "InitProducerId": (transactions.initialised,),
+    "EndTxn": (transactions.ended,),
+    "DescribeProducers": (transactions.producers,),
+    "DescribeTransactions": (transactions.described,),
+    "ListTransactions": (transactions.listed,),
+    "SaslHandshake": (security.mechanisms,),
+    "SaslAuthenticate": (security.authenticated,),
+    "DescribeAcls": (security.described_acls,),
+    "DeleteAcls": (security.deleted_acls,),
+    "DescribeUserScramCredentials": (security.scram_credentials,),
+}
+
+
+def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
+    """Raise Deviation where an answer contradicts its request or itself."""
+    try:
+        throttled_ms = getattr(answer, "throttle_time_ms", 0)
+        expect_that(throttled_ms >= 0, "throttle_time_ms", ">= 0", throttled_ms)
+        for invariant in INVARIANTS.get(api, ()):
+            invariant(version, asked, answer)
+    except Deviation as found:
+        what = f"{found.what} in the answer of {api} v{version}"
+        raise Deviation(what, found.expected, found.actual) from None
