@@ -11,7 +11,8 @@ one proves committed, an offset that an aborted record had), it stays an error.
 
 What is compared with is Jepsen's Kafka workload without `ww-deps`, the setting in which its cycles
 of reads are errors. Its cycles of writes (G0), which it always allows, are reported as well
-(`cycles/writes.py`).
+(`cycles/writes.py`). As `append_order` it allows sends in the wrong order (G0-realtime), but not
+those of one process (`nonmonotonic_sends.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from linearizability.checkers import CHECKERS
 from linearizability.confirm import NAME as PORCUPINE
 from linearizability.cycles.writes import write_cycles
 from linearizability.history import F, HistoryError, Type
+from linearizability.nonmonotonic_sends import nonmonotonic_sends
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
 
 PROFILES = ("touchstone", "jepsen")
@@ -117,7 +119,7 @@ def under_profile(
         _by_jepsen(opinion, facts) if name in names else opinion
         for name, opinion in verdict.checkers.items()
     ]
-    opinions.append(write_cycles(history.scan(path)))
+    opinions += [nonmonotonic_sends(history.scan(path)), write_cycles(history.scan(path))]
     engine = f"{verdict.engine}, profile {profile}"
     return merge(opinions, engine=engine, named_by_workload=named_by_workload)
 
