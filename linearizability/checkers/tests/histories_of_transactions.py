@@ -34,6 +34,9 @@ VALID: dict[str, dict[str, list[Row]]] = {
         ],
         "not acknowledged": [S(1, None, **TXN), *BOTH[1:], UNKNOWN, P(1, 0), *OVER],
         "deleted": [*BOTH, UNKNOWN, P(1, 0), *OVER, P(8, 3, **THERE, process=3, log_start=3)],
+        "passed over by one reader, given to another": [
+            *BOTH, UNKNOWN, P(1, 0), *OVER, P(2, 1, **THERE, process=3),
+        ],
         "delivered though aborted: another checker's": [*BOTH, ABORT, P(1, 0), *OVER],
         "one marker": [*BOTH, UNKNOWN, *TWO_READS[:2], P(2, 1, **THERE)],
     },

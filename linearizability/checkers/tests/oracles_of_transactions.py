@@ -29,7 +29,10 @@ def torn_transactions(rows: list[Row]) -> Found:
         records = [row for row in rows if row["txn"] == txn and counts(rows, row)]
         for send in records:
             record = (*send["place"], send["offset"], send["value"])
-            for kind, ops in evidence(rows, send):
+            shown = evidence(rows, send)
+            for kind, ops in shown:
+                if kind == "passed" and any(other == "delivered" for other, _ in shown):
+                    continue
                 (there if kind in ("commit", "delivered") else gone).append(
                     (record, kind, [*ops, send["op_id"]])
                 )
