@@ -16,8 +16,9 @@ TOPIC_DEFAULTS: Mapping[str, str] = {
     "log.cleaner.delete.retention.ms": "delete.retention.ms",
     "log.retention.check.interval.ms": "log.retention.check.interval.ms",  # of brokers alone
     "log.initial.task.delay.ms": "log.initial.task.delay.ms",  # of brokers alone
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-"""Brokers' settings that decide when records may go, as topics name them
+"""Brokers' settings that decide when records may go or be lost, as topics name them
 (ServerTopicConfigSynonyms)."""
 RETENTION_TIMES: Mapping[str, int] = {
     "log.retention.ms": 1,

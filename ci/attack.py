@@ -23,7 +23,7 @@ from chaos.recorder import PARTS, recover
 from chaos.run_directory import Scenario
 from ci.errors import UsageError
 from ci.stale_after import check_for_history, check_for_workload
-from linearizability import availability
+from linearizability import availability, history, unclean
 from linearizability.bounds import NOTHING_STATED, Bounds
 from linearizability.explain.page import FILE as EXPLAINED
 from linearizability.explain.page import explain
@@ -242,7 +242,8 @@ def verdict_of(
     opinions = list(verdict.checkers.values())
     if second_opinion:
         more = (confirm_with_porcupine(path), judge_registers(path))
-        opinions += [opinion for opinion in more if opinion is not None]
+        told = [opinion for opinion in more if opinion is not None]
+        opinions += unclean.excused(told, history.scan(path))
     served = availability.measure(path)
     opinions += [availability.opinion(served, bounds), *problems_of(run)]
     merged = merge(opinions, engine=verdict.engine, named_by_workload=named)

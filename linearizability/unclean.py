@@ -11,7 +11,9 @@ from dataclasses import replace
 
 import polars as pl
 
+from linearizability.confirm import NAME as PORCUPINE
 from linearizability.plans import collect
+from linearizability.registers import NAME as REGISTERS
 from linearizability.removals import IS_TOPIC, setting
 from linearizability.verdict import CheckerVerdict, Validity
 
@@ -30,6 +32,8 @@ OF_DURABILITY = frozenset(
         "compaction",
         "delivery_semantics",
         "high_watermark",
+        PORCUPINE,
+        REGISTERS,
     }
 )
 """The rules that hold while no acknowledged record is given up."""
@@ -41,7 +45,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
     found = list(opinions)
     if not any(_is_of_durability(opinion) for opinion in found):
         return found
-    allowed = (setting("unclean.leader.election.enable") == "true").fill_null(False)
+    told = setting("unclean.leader.election.enable").str.to_lowercase()
+    allowed = (told == "true").fill_null(False)
     topics = collect(history.filter(IS_TOPIC).filter(allowed).select("topic").unique())["topic"]
     unclean = set(topics)
     return [

@@ -225,7 +225,12 @@ def test_porcupine_not_built_is_no_opinion(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("value", "validity"), [("true", Validity.UNKNOWN), ("false", Validity.INVALID)]
+    ("value", "validity"),
+    [
+        ("true", Validity.UNKNOWN),
+        ("TRUE", Validity.UNKNOWN),
+        ("false", Validity.INVALID),
+    ],
 )
 def test_what_an_unclean_election_may_give_up_is_unknown(value: str, validity: Validity) -> None:
     topic = TOPIC(json.dumps({"unclean.leader.election.enable": value}))
