@@ -17,6 +17,7 @@ from linearizability.self_test import (
     kept_mutators,
     log_mutators,
     mutators,
+    rarer_mutators,
     reader_mutators,
     record_mutators,
     service_mutators,
@@ -133,7 +134,10 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "write_cycles": {
         "read_committed transactions read each other before their commits": (
             transaction_mutators.read_each_other,
-        )
+        ),
+        "a transaction reads a record whose commit was invoked after its own was acknowledged": (
+            rarer_mutators.read_in_a_circle_of_time,
+        ),
     },
     "offset_gaps": {"a raw read shows a gap without compaction": (log_mutators.leave_a_hole,)},
     "fencing": {
@@ -194,10 +198,28 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "replica_agreement": {
         "a follower lacks a replicated record": (kept_mutators.lose_on_a_follower,),
         "a follower has a different batch from the leader's": (kept_mutators.differ_on_a_follower,),
+        "a follower has a replicated record that its leader lacks": (
+            rarer_mutators.keep_on_a_follower,
+        ),
     },
-    "compaction": {"the last value of a key is gone": (kept_mutators.clean_too_much,)},
+    "compaction": {
+        "the last value of a key is gone": (kept_mutators.clean_too_much,),
+        "a key's last tombstone is gone before delete.retention.ms": (
+            rarer_mutators.remove_a_tombstone_early,
+            rarer_mutators.remove_a_tombstone_hours_early,
+        ),
+        "a record is stored at another offset than it was acknowledged at": (
+            rarer_mutators.move_a_record,
+        ),
+    },
     "retention": {
-        "the log start passes a record that nothing may delete": (kept_mutators.delete_too_much,)
+        "the log start passes a record that nothing may delete": (
+            kept_mutators.delete_too_much,
+            rarer_mutators.delete_too_early,
+        ),
+        "a leader reports a lower log start than it answered DeleteRecords with": (
+            rarer_mutators.take_a_deletion_back,
+        ),
     },
     "stale_reads": {
         "a polling reader does not receive a readable record within the bound": (

@@ -32,7 +32,7 @@ class Cleaner:
         self.compacts = rng.random() < 0.3
         choices = COMPACTED if self.compacts else [*KEPT, *DELETED_BY_TIME_OR_SIZE]
         self.settings = rng.choice(choices)
-        self.tombstone_share = rng.choice([0.0, 0.0, 0.1])
+        self.tombstone_share = rng.choice([0.0, 0.05, 0.1])
         self._dresses: dict[int | None, Dress] = {None: Dress()}
 
     @property

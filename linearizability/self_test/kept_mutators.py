@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 from linearizability.history import F
@@ -23,7 +24,7 @@ KNOWN = ("plain", "committed")
 def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a follower lacks a record that its leader has, and knows to be
     replicated."""
-    victims = _on_both(rows)
+    victims = on_both(rows)
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -32,7 +33,7 @@ def lose_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a follower has a record from another leader than its leader has it."""
-    victims = _on_both(rows)
+    victims = on_both(rows)
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -40,7 +41,7 @@ def differ_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
     return [changed_row(row, victim, other) for row in rows]
 
 
-def _on_both(rows: list[Row]) -> list[Row]:
+def on_both(rows: list[Row]) -> list[Row]:
     """Return the followers' records that their leaders hold too."""
     on_leaders = {
         (row["op_id"], row["partition"], row["offset"]) for row in rows
@@ -63,14 +64,18 @@ def _on_both(rows: list[Row]) -> list[Row]:
 def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read shows nothing of a key, though its last record is a
     value."""
+    return without_a_last_record(rows, rng, tombstones=False) if is_compacted(rows) else None
+
+
+def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> list[Row] | None:
+    """Return the rows without the last record of a key (a tombstone, or a value) in one complete
+    read."""
     ends = [
         row for row in rows
         if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
     ]  # fmt: skip
-    if not ends or not is_compacted(rows):
-        return None
     victims = [
-        (send, end) for send in _last_values(rows) for end in ends
+        (send, end) for send in _last_of_keys(rows, tombstones) for end in ends
         if send["partition"] == end["partition"]
         and end["log_start"] <= send["offset"] < end["high_watermark"]
         and send["t_complete_ns"] < end["t_invoke_ns"]
@@ -89,23 +94,28 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
     return None
 
 
-def _last_values(rows: list[Row]) -> list[Row]:
-    """Return the sends of the last records of keys, if that is a value and the place of every
-    tombstone is known."""
+def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
+    """Return the sends of the last records of keys, which are tombstones, or values, if the place
+    of every tombstone is known."""
     found = []
     for send in rows:
         durable = is_acked(send) and outcome_of(send) in KNOWN
-        if not durable or send["tombstone"] or send["key"] is None:
+        if not durable or send["key"] is None or bool(send["tombstone"]) != tombstones:
             continue
         same = [
             row for row in rows
             if row.get("key") == send["key"] and row["partition"] == send["partition"]
             and outcome_of(row) != "aborted"
         ]  # fmt: skip
+        seen = {row["value"] for row in same if row["f"] == F.POLL.value}
+        once = Counter(row["value"] for row in same if row["f"] == F.SEND.value)
         open_tombstones = [
             row for row in same
             if row["f"] == F.SEND.value and row["tombstone"] and row["type"] != "fail"
-            and not (is_acked(row) and row["idempotent"] and outcome_of(row) in KNOWN)
+            and not (
+                row["idempotent"] and outcome_of(row) in KNOWN
+                and (is_acked(row) or (row["value"] in seen and once[row["value"]] == 1))
+            )
         ]  # fmt: skip
         placed = [row["offset"] for row in same if row["offset"] is not None]
         if not open_tombstones and max(placed) == send["offset"]:

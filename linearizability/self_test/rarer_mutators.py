@@ -1,0 +1,156 @@
+"""Ways to break a history of which only some histories have room (see `mutators`)."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+from linearizability.history import F
+from linearizability.self_test.kept_mutators import (
+    delete_too_much,
+    on_both,
+    without_a_last_record,
+)
+from linearizability.self_test.lookup import (
+    NOT_OURS,
+    another_read,
+    changed_row,
+    data_rows,
+    is_acked,
+    is_compacted,
+    sent_once,
+)
+from linearizability.self_test.world import Row
+
+TEN_MINUTES_MS = 600_000
+"""Longer than any history of the model."""
+
+
+def move_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete read of a compacted topic shows a record at another offset than
+    it was acknowledged at."""
+    if not is_compacted(rows):
+        return None
+    once = sent_once(rows)
+    victims = [
+        row for row in data_rows(rows)
+        if (send := once.get(row["value"])) is not None and is_acked(send) and send["idempotent"]
+        and _complete_read(rows, row) is not None
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [changed_row(row, victim, {"offset": victim["offset"] + 1}) for row in rows]
+
+
+def remove_a_tombstone_hours_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete read lacks a key's last tombstone, which delete.retention.ms (a
+    day) keeps."""
+    return _without_a_tombstone(rows, rng, {"cleanup.policy": "compact"})
+
+
+def remove_a_tombstone_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete read lacks a key's last tombstone, which delete.retention.ms
+    (ten minutes) keeps."""
+    kept = {"cleanup.policy": "compact", "delete.retention.ms": str(TEN_MINUTES_MS)}
+    return _without_a_tombstone(rows, rng, kept)
+
+
+def _without_a_tombstone(
+    rows: list[Row], rng: Random, settings: dict[str, str]
+) -> list[Row] | None:
+    if not any(row["f"] == F.TOPIC.value for row in rows):
+        return None
+    told = {"settings": json.dumps(settings)}
+    broken = without_a_last_record(rows, rng, tombstones=True)
+    return broken and [row | told if row["f"] == F.TOPIC.value else row for row in broken]
+
+
+def _complete_read(rows: list[Row], record: Row) -> Row | None:
+    """Return the raw reading of the leader's whole log that shows the record."""
+    for row in rows:
+        if (
+            row["f"] == F.READ_ALL.value
+            and row["type"] == "ok"
+            and row.get("client") == "raw"
+            and row.get("replica") is None
+            and (row["op_id"], row["partition"]) == (record["op_id"], record["partition"])
+        ):
+            return row
+    return None
+
+
+def keep_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a follower has a record below the high watermark that its leader lacks."""
+    victims = [] if is_compacted(rows) else on_both(rows)
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    return [
+        row for row in rows
+        if not (
+            row["f"] == F.POLL.value and row.get("replica") is None
+            and all(row.get(c) == victim[c] for c in ("op_id", "partition", "offset"))
+        )
+    ]  # fmt: skip
+
+
+def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a log begins behind a record that is younger than retention.ms (ten
+    minutes)."""
+    if is_compacted(rows):
+        return None
+    told = {"settings": json.dumps({"retention.ms": str(TEN_MINUTES_MS)})}
+    broken = delete_too_much(rows, rng)
+    return broken and [row | told if row["f"] == F.TOPIC.value else row for row in broken]
+
+
+def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the leader reports a lower log start than it answered DeleteRecords with,
+    in the same epoch."""
+    victims = [
+        row for row in rows
+        if row["f"] == F.DELETE_RECORDS.value and row["type"] == "ok" and row.get("log_start")
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
+    answer = {
+        "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS, "process": NOT_OURS, "session": 0,
+        "record_index": 0, "topic": victim["topic"], "topic_id": victim["topic_id"],
+        "partition": victim["partition"], "leader_epoch": victim["leader_epoch"], "final": True,
+        "log_start": victim["log_start"] - 1, "high_watermark": NOT_OURS,
+        "t_invoke_ns": later_ns, "t_complete_ns": later_ns,
+    }  # fmt: skip
+    return [*rows, answer]
+
+
+def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a transaction is given a record of another one that asks for its commit
+    when the reader's own was acknowledged."""
+    once = sent_once(rows)
+    sends = [row for row in once.values() if is_acked(row) and row["txn"] is not None]
+    asked = {row["txn"]: row["t_invoke_ns"] for row in rows if row["f"] == F.COMMIT.value}
+    done = {
+        row["txn"]: row["t_complete_ns"] for row in rows
+        if row["f"] == F.COMMIT.value and row["type"] == "ok"
+    }  # fmt: skip
+    pairs = [
+        (reader, writer) for reader in sends for writer in sends
+        if reader["txn"] in done and writer["txn"] in done
+        and done[reader["txn"]] < asked[writer["txn"]]
+    ]  # fmt: skip
+    template = next((row for row in data_rows(rows) if row["isolation"] == "read_committed"), None)
+    if not pairs or template is None:
+        return None
+    reader, writer = rng.choice(pairs)
+    record = {c: writer[c] for c in ("topic", "topic_id", "partition", "offset", "value")}
+    given_ns = asked[reader["txn"]] - 1
+    return [
+        *rows,
+        another_read(
+            template, **record, txn=reader["txn"], process=reader["process"], type="ok",
+            t_invoke_ns=given_ns, t_complete_ns=given_ns,
+        ),
+    ]  # fmt: skip
