@@ -8,17 +8,37 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.history import F
-from linearizability.inferred_log import ACKNOWLEDGED, READ_COMMITTED
-from linearizability.ingest import ABORTED, COMMITTED, IS_DATA, IS_OK, IS_SEND, KEY, PLAIN
+from linearizability.inferred_log import ACKNOWLEDGED, PROVEN_POLL, READ_COMMITTED
+from linearizability.ingest import (
+    ABORTED,
+    COMMITTED,
+    HAS_RECORD,
+    IS_DATA,
+    IS_OK,
+    IS_SEND,
+    KEY,
+    PLAIN,
+)
 from linearizability.removals import still_there
 
 DURABLE = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
 WHOLE_READ = (pl.col("f") == F.READ_ALL.value) & IS_OK
+WHOLE_RAW_READ = (
+    WHOLE_READ
+    & (pl.col("client") == "raw")
+    & pl.col("replica").is_null()
+    & (pl.col("isolation") != READ_COMMITTED)
+    & pl.col("high_watermark").is_not_null()
+)
+VANISHED = "vanished-record"
 
 
 class LostWrites(Checker):
     """A record acknowledged under acks=all (plain, or of a committed transaction), at or above the
-    log start, which no reader received although readers went past it, or read the log to its end.
+    log start, which no reader received although readers went past it, or read the log to its end
+    (`lost-write`). Or a record that a reader received, acknowledged or not, whose offset a complete
+    raw read of the leader that began later shows empty, or behind the end (`vanished-record`): a
+    consumer receives only what is below the high watermark, and that stays.
 
     Source: docs, design#replication ("a message that was committed will not be lost"). Jepsen:
     lost-write, and its unseen where a whole read proves it.
@@ -62,7 +82,17 @@ class LostWrites(Checker):
             "offset",
             pl.col("reach") - 1,
         )
-        return describe(found, KEY, "lost-write", ["op_id", "proof"], message, "broker")
+        gone = pl.format(
+            "{} was read at offset {}, but a later read of the whole log does not contain it",
+            "value",
+            "offset",
+        )
+        return pl.concat(
+            [
+                describe(found, KEY, "lost-write", ["op_id", "proof"], message, "broker"),
+                describe(vanished(events), KEY, VANISHED, ["op_id", "proof"], gone, "broker"),
+            ]
+        )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         reach = pl.concat(
@@ -82,6 +112,42 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the sends that must not be lost."""
     return events.filter(DURABLE & pl.col("value").is_not_null()).select(
         *KEY, "value", "offset", "op_id", acked_ns="t_complete_ns"
+    )
+
+
+def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records that a reader received and a later complete raw read of the leader lacks,
+    with the first of either, where nothing else stands at their offsets."""
+    whole = events.filter(WHOLE_RAW_READ).select(
+        *KEY,
+        start=pl.col("log_start").fill_null(0),
+        end="high_watermark",
+        read_ns="t_invoke_ns",
+        proof="op_id",
+    )
+    data = events.filter(PROVEN_POLL & IS_DATA & pl.col("value").is_not_null())
+    seen = (
+        data.join(whole.select(KEY).unique(), on=KEY, how="semi")
+        .filter(pl.col("t_complete_ns").is_not_null())
+        .group_by(*KEY, "offset", "value")
+        .agg(seen_ns=pl.col("t_complete_ns").min(), op_id=pl.col("op_id").min())
+    )
+    shown = events.filter(HAS_RECORD & pl.col("replica").is_null()).select(
+        *KEY, "offset", proof="op_id"
+    )
+    # Of a reading that shows nothing where it says that there is something, nobody knows what it
+    # showed.
+    is_told = (pl.col("end") <= pl.col("start")) | pl.col("shows").fill_null(False)
+    showing = shown.select(*KEY, "proof", shows=pl.lit(True)).unique()
+    missing = (
+        seen.join(whole.join(showing, on=[*KEY, "proof"], how="left").filter(is_told), on=KEY)
+        .filter((pl.col("seen_ns") < pl.col("read_ns")) & (pl.col("start") <= pl.col("offset")))
+        .join(shown, on=[*KEY, "offset", "proof"], how="anti")
+    )
+    return (
+        still_there(missing, events)
+        .sort("proof")
+        .unique([*KEY, "offset", "value"], keep="first", maintain_order=True)
     )
 
 

@@ -29,7 +29,10 @@ Mutator = Callable[[list[Row], Random], list[Row] | None]
 
 CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "lost_writes": {
-        "an acknowledged record is absent below the highest offset read": (mutators.lose_a_record,)
+        "an acknowledged record is absent below the highest offset read": (mutators.lose_a_record,),
+        "a record that a reader received is absent from a later read of the whole log": (
+            rarer_mutators.cut_the_tail,
+        ),
     },
     "unseen_writes": {
         "no poll delivered an acknowledged record by the end of the final read": (

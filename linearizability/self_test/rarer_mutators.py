@@ -18,6 +18,7 @@ from linearizability.self_test.lookup import (
     data_rows,
     is_acked,
     is_compacted,
+    log_starts,
     sent_once,
 )
 from linearizability.self_test.world import Row
@@ -68,16 +69,17 @@ def _without_a_tombstone(
 
 def _complete_read(rows: list[Row], record: Row) -> Row | None:
     """Return the raw reading of the leader's whole log that shows the record."""
-    for row in rows:
-        if (
-            row["f"] == F.READ_ALL.value
-            and row["type"] == "ok"
-            and row.get("client") == "raw"
-            and row.get("replica") is None
-            and (row["op_id"], row["partition"]) == (record["op_id"], record["partition"])
-        ):
-            return row
-    return None
+    place = (record["op_id"], record["partition"])
+    wholes = (row for row in rows if _is_whole(row))
+    return next((row for row in wholes if (row["op_id"], row["partition"]) == place), None)
+
+
+def _is_whole(row: Row) -> bool:
+    """Return whether the row ends a raw reading of a leader's whole log."""
+    return (
+        row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
+        and row.get("replica") is None and row.get("isolation") == "read_uncommitted"
+    )  # fmt: skip
 
 
 def keep_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -154,3 +156,29 @@ def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
             t_invoke_ns=given_ns, t_complete_ns=given_ns,
         ),
     ]  # fmt: skip
+
+
+def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete read ends before a record that somebody was given earlier."""
+    if is_compacted(rows):
+        return None
+    victims = [
+        (row, whole) for whole in rows if _is_whole(whole) for row in data_rows(rows)
+        if row["partition"] == whole["partition"] and row["t_complete_ns"] is not None
+        and row["t_complete_ns"] < whole["t_invoke_ns"]
+        and whole["log_start"] <= row["offset"] < whole["high_watermark"]
+        and row["offset"] >= log_starts(rows)[row["partition"]]
+    ]  # fmt: skip
+    if not victims:
+        return None
+    victim, whole = rng.choice(victims)
+    end = victim["offset"]
+    kept = [
+        row for row in rows
+        if not (
+            row["f"] == F.POLL.value and row.get("replica") is None
+            and (row["op_id"], row.get("partition")) == (whole["op_id"], whole["partition"])
+            and row["offset"] is not None and row["offset"] >= end
+        )
+    ]  # fmt: skip
+    return [changed_row(row, whole, {"high_watermark": end}) for row in kept]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from linearizability.checkers.tests.rows import (
     BEGINS,
     END,
+    LOG,
     LOOK_UP,
     RAW,
     TOPIC,
@@ -35,6 +36,11 @@ VALID: dict[str, dict[str, list[Row]]] = {
         "a failed poll saw it": [S(1, 0), S(2, 1), P(1, 0, type="info"), P(2, 1)],
         "a group began behind it": [S(1, 0), S(2, 1), S(3, 2), P(2, 1, group="g")],
         "the whole read came first": [WHOLE(0), S(1, 0)],
+        "read, and there to the end": [S(1, 0), S(2), P(1, 0), P(2, 1), *LOG(1, 2)],
+        "read when the log had been read": [S(1, 0), *LOG(1), S(2), P(2, 1)],
+        "read, then deleted": [S(1, 0), P(1, 0), *LOG(None, 2, log_start=1), S(2, 1)],
+        "another record stands there": [S(1, 0), S(2), P(2, 1), *LOG(1, 3)],
+        "a follower's end": [S(1, 0), S(2), P(2, 1), *LOG(1, replica=2)],
         "hidden by a hanging transaction": [
             S(1, 0, **TXN), S(2, 1), S(3, 2, txn=2), END("commit", 2), WHOLE(3, **RC),
         ],
@@ -202,6 +208,15 @@ INVALID: dict[str, dict[str, tuple[list[Row], list[tuple[str, tuple[int, ...]]]]
             [("lost-write", (0, 3))],
         ),
         "absent inside a whole read": ([S(1, 0), WHOLE(3)], [("lost-write", (0, 1))]),
+        "a tail that was read once": (
+            [S(1, 0), S(2), P(2, 1), *LOG(1)], [("vanished-record", (2, 1000))],
+        ),
+        "read once, then a hole": (
+            [S(1, 0), S(3, 2), S(2), P(2, 1), *LOG(1, None, 3)], [("vanished-record", (3, 1000))],
+        ),
+        "acknowledged, read once": (
+            [S(1, 0), S(2, 1), P(2, 1), *LOG(1)], [("vanished-record", (2, 1000))],
+        ),
         "absent at the end": ([S(1, 0), S(2, 1), P(1, 0), WHOLE(1)], [("lost-write", (1, 3))]),
         "a group passed it": (
             [S(1, 0), S(2, 1), S(3, 2), P(1, 0, group="g"), P(3, 2, group="g")],

@@ -38,6 +38,45 @@ def lost_writes(rows: list[Row]) -> Found:
             _, operation = min(proofs, key=lambda proof: (-proof[0], proof[1]))
             proof = {"op_id": operation}
             found.add(("lost-write", operations(send, proof), place))
+    return found | _vanished(rows)
+
+
+def _vanished(rows: list[Row]) -> Found:
+    found: Found = set()
+    wholes = [
+        r for r in rows
+        if r["f"] == "read_all" and r["type"] == "ok" and r["client"] == "raw"
+        and r["replica"] is None and r["isolation"] not in (None, "read_committed")
+        and r["high_watermark"] is not None
+        and (
+            r["high_watermark"] <= (r["log_start"] or 0)
+            or any(
+                is_read(s) and s["replica"] is None
+                and (s["op_id"], s["place"]) == (r["op_id"], r["place"])
+                for s in rows
+            )
+        )
+    ]  # fmt: skip
+    data = [r for r in rows if is_data(r) and is_proof(r) and r["value"] is not None]
+    for place, offset, value in {(r["place"], r["offset"], r["value"]) for r in data}:
+        same = [
+            r for r in data
+            if (r["place"], r["offset"], r["value"]) == (place, offset, value)
+            and r["t_complete_ns"] is not None
+        ]  # fmt: skip
+        lacking = [
+            whole["op_id"] for whole in wholes
+            if whole["place"] == place and (whole["log_start"] or 0) <= offset
+            and any(r["t_complete_ns"] < whole["t_invoke_ns"] for r in same)
+            and not any(
+                is_read(r) and r["replica"] is None and r["op_id"] == whole["op_id"]
+                and (r["place"], r["offset"]) == (place, offset)
+                for r in rows
+            )
+        ]  # fmt: skip
+        if lacking and not may_be_gone(rows, place, offset):
+            numbers = tuple(sorted({min(r["op_id"] for r in same), min(lacking)}))
+            found.add(("vanished-record", numbers, place))
     return found
 
 
