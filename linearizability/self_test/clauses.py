@@ -54,6 +54,9 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
         "a record read was never sent, was sent elsewhere, or is unreadable": (
             mutators.read_from_nowhere,
         ),
+        "a record is read although its send certainly failed": (
+            rarer_mutators.store_what_was_refused,
+        ),
         "a record is read with a key, headers or timestamp that were not sent": (
             record_mutators.alter_a_record,
         ),
@@ -61,7 +64,8 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "append_order": {
         "a record sent after another's acknowledgement gets a lower offset": (
             mutators.reorder_appends,
-        )
+        ),
+        "two records are acknowledged at one offset": (rarer_mutators.acknowledge_twice,),
     },
     "producer_order": {
         "an idempotent producer's records are stored in another order than sent": (
@@ -174,7 +178,8 @@ CLAUSES: Mapping[str, Mapping[str, tuple[Mutator, ...]]] = {
     "high_watermark": {
         "a leader's high watermark or last stable offset goes back in an epoch": (
             log_mutators.lower_a_watermark,
-        )
+        ),
+        "a leader's log start goes back in an epoch": (rarer_mutators.lower_the_log_start,),
     },
     "hanging_transactions": {
         "the last stable offset stays at the first offset of an ended transaction": (

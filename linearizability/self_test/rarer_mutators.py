@@ -117,15 +117,30 @@ def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
     if not victims:
         return None
     victim = rng.choice(victims)
-    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
-    answer = {
-        "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS, "process": NOT_OURS, "session": 0,
-        "record_index": 0, "topic": victim["topic"], "topic_id": victim["topic_id"],
-        "partition": victim["partition"], "leader_epoch": victim["leader_epoch"], "final": True,
-        "log_start": victim["log_start"] - 1, "high_watermark": NOT_OURS,
-        "t_invoke_ns": later_ns, "t_complete_ns": later_ns,
+    return [*rows, _answer(rows, victim, 0, victim["log_start"] - 1)]
+
+
+def lower_the_log_start(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the leader reports a lower log start than before, in the same epoch."""
+    acked = [row for row in rows if is_acked(row)]
+    if not acked:
+        return None
+    place = rng.choice(acked) | {"leader_epoch": 0}
+    starts = log_starts(rows)[place["partition"]]
+    return [*rows, _answer(rows, place, 0, starts + 1), _answer(rows, place, 1, starts)]
+
+
+def _answer(rows: list[Row], place: Row, number: int, log_start: int) -> Row:
+    """Return what the leader of the place's epoch answers when all else is over."""
+    over_ns = max(max(row["t_complete_ns"] or 0, row["t_invoke_ns"]) for row in rows)
+    at_ns = over_ns + 1 + 2 * number
+    return {
+        "f": F.POLL.value, "type": "ok", "op_id": NOT_OURS - 1 + number, "process": NOT_OURS,
+        "session": 0, "record_index": 0, "topic": place["topic"], "topic_id": place["topic_id"],
+        "partition": place["partition"], "leader_epoch": place["leader_epoch"], "final": True,
+        "log_start": log_start, "high_watermark": NOT_OURS,
+        "t_invoke_ns": at_ns, "t_complete_ns": at_ns,
     }  # fmt: skip
-    return [*rows, answer]
 
 
 def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -182,3 +197,27 @@ def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
         )
     ]  # fmt: skip
     return [changed_row(row, whole, {"high_watermark": end}) for row in kept]
+
+
+def acknowledge_twice(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: two records are acknowledged at one offset."""
+    acked = [row for row in sent_once(rows).values() if is_acked(row)]
+    pairs = [
+        (a, b) for a in acked for b in acked
+        if a["partition"] == b["partition"] and a["value"] < b["value"]
+    ]  # fmt: skip
+    if not pairs:
+        return None
+    one, other = rng.choice(pairs)
+    return [changed_row(row, other, {"offset": one["offset"]}) for row in rows]
+
+
+def store_what_was_refused(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a record is read whose send certainly failed."""
+    seen = {row["value"] for row in data_rows(rows)}
+    victims = [row for value, row in sent_once(rows).items() if value in seen]
+    if not victims:
+        return None
+    failed = {"type": "fail", "offset": None}
+    victim = rng.choice(victims)
+    return [changed_row(row, victim, failed) for row in rows]
