@@ -172,7 +172,7 @@ def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
         mutants = list(_planted(name, known))
         if not mutants:
             continue
-        caught = _caught(name, [rows for _, _, rows in mutants])
+        caught = caught_by(name, [rows for _, _, rows in mutants])
         result.planted[name] += len(mutants)
         for number, (seed, mutate, _) in enumerate(mutants):
             if number in caught:
@@ -190,7 +190,7 @@ def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Muta
                 yield seed, mutate, stripped(broken)
 
 
-def _caught(name: str, mutants: Sequence[list[Row]]) -> set[int]:
+def caught_by(name: str, mutants: Sequence[list[Row]]) -> set[int]:
     """Return the numbers of the mutants that the checker reports."""
     rows = joined(mutants)
     if CHECKERS[name].scope is Scope.RUN:  # cycles in real time would lead through all of them
