@@ -14,7 +14,9 @@ from chaos.targets import parse_target
 from conformance.cases.quotas.telemetry import subscribed
 from conformance.examination import advertised_versions
 from conformance.wire import Wire
+from reference_impl.tests.clients.java_tools import Call, run_tools
 
+TOOLS = "org.apache.kafka.tools."
 PUSHES = "pushes its metrics, every 100 ms"
 PATIENCE_S = 30
 
@@ -47,3 +49,28 @@ def produce_until_pushed(cluster: Cluster, folder: Path) -> None:
         producer.poll(0.1)
     assert producer.flush(PATIENCE_S) == 0
     assert PUSHES in said_by(folder)
+
+
+@pytest.mark.needs("jdk", "kafka-jars")
+def test_java(cluster: Cluster, tmp_path: Path) -> None:
+    server = ("--bootstrap-server", cluster.bootstrap)
+    tool = f"{TOOLS}ClientMetricsCommand"
+    name = ("--name", "of-producers")
+    said = run_tools(
+        [
+            Call("subscribe", tool, (*server, "--alter", *name, "--metrics",
+                                     "org.apache.kafka.producer.", "--interval", "100",
+                                     "--match", "client_id=producer-.*")),
+            Call("list", tool, (*server, "--list")),
+            Call("describe", tool, (*server, "--describe", *name)),
+            Call("send", f"{TOOLS}VerifiableProducer",
+                 (*server, "--topic", "t", "--max-messages", "200", "--throughput", "100")),
+            Call("unsubscribe", tool, (*server, "--delete", *name)),
+        ],
+        tmp_path,
+    )  # fmt: skip
+    assert "of-producers" in said["list"].lines(), said["list"].text
+    assert "interval.ms=100" in said["describe"].text
+    assert "WARN" not in said["send"].text, said["send"].text
+    cluster.stop()
+    assert PUSHES in said_by(tmp_path)
