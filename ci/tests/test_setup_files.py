@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 from ci import places
+from ci.checks.dependencies import normal
 from ci.tools.lock import LOCKS
 
 MAKEFILE = (places.ROOT / "Makefile").read_text()
 
 
 def pins(lock: str) -> dict[str, str]:
-    """Return package -> version, names in the index's normal form."""
+    """Return package -> version, names in the index's normal form (PEP 503)."""
     text = (places.ROOT / f"{lock}.lock").read_text()
     return {
-        name.lower().replace("_", "-"): version
+        normal(name): version
         for name, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)
     }
 
@@ -26,7 +27,7 @@ def pins(lock: str) -> dict[str, str]:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
     wanted = re.findall(r"^([\w.-]+)", (places.ROOT / f"{lock}.in").read_text(), re.MULTILINE)
-    assert wanted and {name.lower() for name in wanted} <= pins(lock).keys()
+    assert wanted and {normal(name) for name in wanted} <= pins(lock).keys()
     text = (places.ROOT / f"{lock}.lock").read_text()
     entries = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
     assert [entry.split("==")[0] for entry in entries if "--hash=sha256:" not in entry] == []

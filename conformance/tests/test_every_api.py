@@ -55,7 +55,7 @@ def wire_to(kafka: FakeKafka) -> Iterator[Wire]:
 def test_answers_as_their_schema_says_pass() -> None:
     with wire_to(Mangling("ListGroups")) as wire:
         cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, "ListGroups")
-        cases.test_nobody_is_throttled_without_quotas(wire)
+        cases.test_nobody_is_throttled_without_quotas(wire, "ListGroups")
 
 
 @pytest.mark.parametrize(("cut", "surplus"), [(1, b""), (0, b"?")], ids=["cut off", "left over"])
@@ -72,7 +72,7 @@ def test_throttling_fails() -> None:
         wire_to(Mangling("ListGroups", throttle_ms=7)) as wire,
         pytest.raises(Deviation, match="throttle_time_ms of ListGroups"),
     ):
-        cases.test_nobody_is_throttled_without_quotas(wire)
+        cases.test_nobody_is_throttled_without_quotas(wire, "ListGroups")
 
 
 def test_an_api_without_a_request_fails(monkeypatch: pytest.MonkeyPatch) -> None:

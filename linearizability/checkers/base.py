@@ -91,7 +91,7 @@ _ROWS_CUT: Mapping[Cut, pl.Expr] = {
     Cut.OFFSET: (IS_SEND | HAS_RECORD) & pl.col("offset").is_not_null(),
     Cut.PROCESS: HAS_RECORD,
     Cut.GROUP: pl.col("group").is_not_null(),
-    Cut.OPERATION: HAS_RECORD & pl.col("producer_id").is_not_null(),
+    Cut.OPERATION: IS_SEND | (HAS_RECORD & pl.col("producer_id").is_not_null()),
 }
 
 

@@ -29,11 +29,11 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
     Cut.PROCESS: (*_OF_ANY, "process", "session", "isolation", "type", "value"),
     Cut.GROUP: (
         *_OF_ANY, "group", "member_id", "type", "final", "control", "value", "t_invoke_ns",
-        "t_complete_ns", "generation",
+        "t_complete_ns", "generation", "detail",
     ),
     Cut.OPERATION: (
-        *_OF_ANY, "control", "value", "producer_id", "producer_epoch", "sequence",
-        "t_complete_ns", "high_watermark",
+        *_OF_ANY, "client", "idempotent", "error", "type", "control", "value", "producer_id",
+        "producer_epoch", "sequence", "t_complete_ns", "high_watermark",
     ),
 }  # fmt: skip
 """The columns of a piece: those that the rules with this cut read, and `ingest`. A rule that reads

@@ -110,7 +110,7 @@ def test_the_self_test_tells_a_false_alarm_and_a_missed_anomaly(
     monkeypatch.setattr(LostWrites, "anomalies", alarmed)
     result = run_self_test([5])
     assert result.validity is Validity.INVALID
-    assert "false alarm: lost_writes, seed 5: wrong" in result.problems
+    assert "false alarm: lost_writes, seed 5: model-0-0: wrong" in result.problems
     monkeypatch.setattr(LostWrites, "anomalies", lambda *_: kernel(*_).filter(pl.lit(False)))
     result = run_self_test(range(5))
     assert result.validity is Validity.INVALID
