@@ -75,6 +75,8 @@ class Connection(asyncio.Protocol):
         self._broken: str | None = None
         self._sending: FileAnswer | None = None
         self.last_used_s = self._loop.time()
+        self.was_answered = False
+        """Whether any request of this client has been answered."""
 
     @property
     def is_idle(self) -> bool:
@@ -136,6 +138,7 @@ class Connection(asyncio.Protocol):
 
     def answer(self, data: bytes | None) -> None:
         self._in_flight = False
+        self.was_answered = True
         self.last_used_s = self._loop.time()
         if data is not None:
             self._answers.append(data)

@@ -101,7 +101,10 @@ class Server:
         """Note a new client."""
         self._connections.add(connection)
         if len(self._connections) > self._connections_max:
-            silent = min(self._connections, key=lambda each: each.last_used_s)
+            # Those that asked nothing yet go first: a burst of them is younger than one at work.
+            silent = min(self._connections, key=lambda each: (each.was_answered, each.last_used_s))
+            # It goes in the loop's next round; until then more clients may come, each for another.
+            self._connections.discard(silent)
             silent.end(
                 f"there are more than {self._connections_max} connections, and this one has been"
                 " silent longest; raise the limit of open files (`ulimit -n`) for more"
