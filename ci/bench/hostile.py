@@ -1,9 +1,9 @@
 """Measure hostile clients: how long another client in another process waits meanwhile, and what
 they leave behind.
 
-The reference beside Apache Kafka: each attack on one after the other, both with an authorizer. The
-bounds are the reference's; what Apache shows stands beside it. Waits are wall time, which a busy
-machine lengthens, so the load is reported.
+The reference beside Apache Kafka, both with an authorizer: one reference for all attacks, a fresh
+Apache for each. The bounds are the reference's; what Apache shows stands beside it. Waits are wall
+time, which a busy machine lengthens, so the load is reported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,32 +147,48 @@ def run() -> Table:
     )
     if not doctor.found("kafka-jars"):
         raise UsageError("bench: hostile compares with Apache Kafka, whose jars are missing")
-    with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch, ExitStack() as stack:
-        ours = stack.enter_context(_reference(Path(scratch) / "reference"))
-        theirs = stack.enter_context(_apache(Path(scratch) / "apache"))
-        for target in (ours, theirs):
-            attacks.many_topics(target.at)
-            with RawClient(target.at) as client:
-                client.create_topic(TOPIC)
+    with (
+        tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch,
+        _reference(Path(scratch) / "reference") as ours,
+    ):
+        _prepare(ours)
         for number, (name, attack) in enumerate(ATTACKS.items()):
             _add(table, name, attack, ours.attacked(attack, f"canary-{number}"))
-            seen = theirs.attacked(attack, f"canary-{number}")
-            table.add("", "Apache", seen.longest_s, seen.p99_s, seen.cpu_s, seen.cpu_after,
-                      seen.sockets, seen.mib, seen.answer_s or "")  # fmt: skip
+            _add_apache(table, attack, Path(scratch) / f"apache-{number}")
             print(f"  {name}: done", flush=True)
     return table
+
+
+def _prepare(target: Target) -> None:
+    attacks.many_topics(target.at)
+    with RawClient(target.at) as client:
+        client.create_topic(TOPIC)
+
+
+def _add_apache(table: Table, attack: Attack, directory: Path) -> None:
+    """Measure a fresh Apache Kafka: some attacks leave one behind that answers nobody any more."""
+    with _apache(directory) as theirs:
+        _prepare(theirs)
+        try:
+            seen = theirs.attacked(attack, "canary")
+        except (OSError, AssertionError) as error:
+            print(f"  Apache Kafka did not get through: {error}", flush=True)
+            table.add("", "Apache", math.inf, "", "", "", "", "", "")
+            return
+    table.add("", "Apache", seen.longest_s, seen.p99_s, seen.cpu_s, seen.cpu_after,
+              seen.sockets, seen.mib, seen.answer_s or "")  # fmt: skip
 
 
 def _add(table: Table, name: str, attack: Attack, seen: Seen) -> None:
     table.add(
         name,
         "reference",
-        Ratio(seen.longest_s, at_most=attack.longest_s),
-        Ratio(seen.p99_s, at_most=attack.p99_s),
+        _bounded(seen.longest_s, attack.longest_s),
+        _bounded(seen.p99_s, attack.p99_s),
         _bounded(seen.cpu_s, attack.cpu_s),
         Ratio(seen.cpu_after, at_most=0.05),
         Ratio(seen.sockets, at_most=0),
-        Ratio(seen.mib, at_most=attack.mib),
+        _bounded(seen.mib, attack.mib),
         "" if seen.answer_s is None else _bounded(seen.answer_s, attack.answer_s),
     )
 
