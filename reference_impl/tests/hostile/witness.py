@@ -27,7 +27,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from reference_impl.host.tests.process import PATIENCE_S, Address, RawClient
-from reference_impl.wire import ApiKey, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 TOPIC = "canary"
 PACE_S = 0.02
@@ -153,6 +153,7 @@ class Worker:
         assert created.error_code == 0, f"CreateTopics was refused with {created.error_code}"
         body = {"transactional_id": None, "transaction_timeout_ms": 60_000}
         self.producer_id = self.client.call(ApiKey.INIT_PRODUCER_ID, 4, **body).producer_id
+        self._write_first()
         tell(topic_id=str(created.topic_id))
 
     def run(self) -> None:
@@ -187,15 +188,29 @@ class Worker:
         stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
+    def _write_first(self) -> None:
+        """Write the first record; Apache refuses it until the log of the new topic is open."""
+        give_up_s = time.monotonic() + PATIENCE_S
+        while (answer := self._produce()).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            assert time.monotonic() < give_up_s, "the new topic does not take records"
+            time.sleep(PACE_S)
+        self._check(answer)
+
     def _write(self) -> None:
         with self._waiting():
-            answer = self.client.produce(
-                self.topic,
-                str(self.written),
-                producer_id=self.producer_id,
-                producer_epoch=0,
-                base_sequence=self.written,
-            )
+            answer = self._produce()
+        self._check(answer)
+
+    def _produce(self) -> Struct:
+        return self.client.produce(
+            self.topic,
+            str(self.written),
+            producer_id=self.producer_id,
+            producer_epoch=0,
+            base_sequence=self.written,
+        )
+
+    def _check(self, answer: Struct) -> None:
         assert answer.error_code == 0, f"Produce was refused with error {answer.error_code}"
         assert answer.base_offset == self.written, (
             f"record {self.written} was given the offset {answer.base_offset}"
