@@ -26,7 +26,7 @@ from chaos.protocols import Outcome
 
 
 class Certainty(StrEnum):
-    """When an error proves that the operation had no effect."""
+    """The condition under which an error proves that the operation had no effect."""
 
     ALWAYS = "always"
     FIRST_ATTEMPT = "first attempt"

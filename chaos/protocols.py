@@ -255,8 +255,8 @@ class Workload(Protocol):
 
 
 class Nemesis(Protocol):
-    """When which faults happen, but never how. The runner skips a target that lacks one, and says
-    so."""
+    """The schedule of a run's faults, not how they are performed. The runner skips a target that
+    lacks one of them, and says so."""
 
     name: str
     faults: frozenset[type[Fault]]

@@ -48,7 +48,7 @@ class RecorderError(RuntimeError):
 
 
 class Counts:
-    """How many operations ended how; for the progress line and run.json."""
+    """Count the operations by outcome, for the progress line and run.json."""
 
     def __init__(self) -> None:
         self.by_outcome = dict.fromkeys(Outcome, 0)

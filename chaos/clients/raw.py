@@ -74,7 +74,7 @@ class PartitionRead:
     """The lowest one in any answer: the records between the two were hidden."""
     next_offset: int = 0
     size_bytes: int = 0
-    """Of the batches that were read, as the leader keeps them."""
+    """The total size of the batches that were read, as the leader keeps them."""
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     late: str | None = None

@@ -88,7 +88,7 @@ class FailSyncs:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """One of the next twenty syncs; the power goes 0.3 to 2 seconds later."""
+        """Fail one of the next twenty syncs, and cut the power 0.3 to 2 seconds later."""
         while True:
             node = rng.choice(("leader", "random"))
             yield rng.uniform(1.0, 2.5), FailedSync(node, rng.randint(1, 20))
@@ -104,7 +104,7 @@ class FailWrites:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """One of the next twenty writes, or, half of the time, the next write of an index."""
+        """Fail one of the next twenty writes or, half of the time, the next write of an index."""
         while True:
             node, of_index = rng.choice(("leader", "random")), rng.random() < 0.5
             number = 1 if of_index else rng.randint(1, 20)

@@ -77,7 +77,7 @@ def _making_a_topic_ms(site: Site, name: str) -> float:
 
 
 def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
-    """Topics are made meanwhile; what one of them should have synced is lost with the power."""
+    """Prove that a failed sync loses data: make topics until one sync fails, then cut the power."""
     (member,) = site.cluster.members()
     assert member.shim is not None
     medium = member.shim.medium
@@ -93,7 +93,7 @@ def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
 
 
 def a_write_fails_once(site: Site) -> str:
-    """One of many appends is refused, those before and after it are not."""
+    """Prove that one of many appends is refused, and those before and after it are not."""
     address, refused, done = site.cluster.direct(1), list[str](), threading.Event()
     make_topic(address, TOPIC)
 

@@ -57,7 +57,7 @@ class Medium:
         self.ledger = ledger
         self._sizes: dict[str, int] = {}
         self._failed: dict[str, list[tuple[int, int]]] = {}
-        """What failed syncs left behind: from where to before where."""
+        """The bytes that failed syncs left unwritten, by file: (start, end), end excluded."""
         self._names: set[str] = set()
         self._read_bytes = 0
         self.settle()

@@ -18,7 +18,6 @@ from reference_impl.wire.fields import Field, StructType
 Operator = Callable[[Any], Any]
 """The wrong value in place of a right one."""
 INTEGERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
-MOST = {"int8": 2**7 - 1, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 ERROR, ANOTHER_ERROR = -1, 87
 
 

@@ -16,14 +16,13 @@ from linearizability.checkers.base import COLUMNS_READ
 from linearizability.explain.drawing import NOTHING, Around, Arrow
 from linearizability.explain.words import Row, decider, operations_of
 from linearizability.history import F, Type
-from linearizability.stories.scene import Record, Scene
+from linearizability.stories.scene import VALUE, Record, Scene
 
 WITH_ARROWS = frozenset(
     {"write_cycles", "aborted_reads", "dirty_reads", "own_uncommitted_reads", "torn_transactions"}
 )
 """Checkers whose anomalies are about who was given whose records."""
 ARROWS_MAX = 24
-VALUE = ["topic", "partition", "value"]
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,6 @@ class Definition:
         first, last = self.valid_versions[0], self.valid_versions[-1]
         return f"<Definition {self.name} v{first}-{last}>"
 
-    @property
-    def struct_names(self) -> tuple[str, ...]:
-        """The structs of the message, itself included."""
-        return tuple(self._structs)
-
     def new(self, /, **fields: Any) -> Struct:
         """Return a message with these fields, the others at their defaults."""
         return self.root.cls(**fields)

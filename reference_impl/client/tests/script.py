@@ -23,7 +23,6 @@ from reference_impl.wire import ApiKey, RecordBatch, response_definition, valid_
 
 START_MS = 1_700_000_000_000
 BOOTSTRAP = {"bootstrap.servers": "one:9092"}
-TOPIC_ID_BYTES = 16
 
 
 class Script:

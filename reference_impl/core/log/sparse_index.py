@@ -38,11 +38,6 @@ class SparseIndex:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def entries_max(self) -> int:
-        """The number of entries for which `segment.index.bytes` leaves room."""
-        return self._entries_max
-
     def _entry(self, index: int) -> tuple[int, int]:
         if self._columns is not None:
             return self._columns[0][index], self._columns[1][index]
