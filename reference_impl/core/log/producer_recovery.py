@@ -31,7 +31,7 @@ def restore_producers(
     """
     broken = segments.broken_transaction_index()
     limit = log_end_offset if broken is None else broken.base_offset
-    taken_at, entries = snapshots.newest(limit)
+    taken_at, entries = snapshots.newest(log_start_offset, limit)
     producers.load(entries)
     if not replay:
         return

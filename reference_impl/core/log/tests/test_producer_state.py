@@ -207,8 +207,10 @@ def test_the_newest_whole_snapshot_within_the_log_is_used_and_others_removed() -
     for offset in (10, 20, 30):
         snapshots.write(offset, [ENTRY])
     storage.corrupt(snapshots.path(20), 8, b"\xff")
-    assert snapshots.newest(25) == (10, [ENTRY])
+    assert snapshots.newest(0, 25) == (10, [ENTRY])
     assert snapshots.offsets() == [10]
+    assert snapshots.newest(11, 25) == (0, [])
+    assert snapshots.offsets() == []
 
 
 def test_an_open_transaction_survives_in_a_snapshot() -> None:

@@ -229,6 +229,24 @@ def test_a_torn_snapshot_is_replaced_by_reading_the_log(storage: MemoryStorage) 
     assert again.producer_state.duplicate_of(header_of(sent(3))) is not None
 
 
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_snapshot_from_before_the_log_start_is_not_used(
+    storage: MemoryStorage, kept: int
+) -> None:
+    log = open_log(storage)
+    append(log, sent(0))
+    log.close(clean=True)
+    log = open_log(storage, clean_shutdown=True, recovery_point=1)
+    for sequence in range(1, 5):
+        append(log, sent(sequence))
+    start = log.delete_records_before(5 - kept)
+    storage.kill()
+    again = open_log(storage, recovery_point=1, log_start_offset=start)
+    # The snapshot at 1 knows nothing of the deleted batches and would refuse the next one.
+    assert again.producer_state.check_sequence(header_of(sent(5))) == 0
+    assert (again.producer_state.duplicate_of(header_of(sent(4))) is not None) == (kept > 0)
+
+
 def test_producers_can_be_left_unrestored(storage: MemoryStorage) -> None:
     log = open_log(storage)
     append(log, sent(0))
